@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_FRAMES 256
+#define MAX_FRAMES 256
 
 typedef struct bytes {
     const uint8_t *data;
@@ -95,14 +95,14 @@ static void close_gsym(void *file) {
 
 static size_t look_up_gsym(void *file, uint64_t address, bool text) {
     volatile size_t seen = 0; /* what is computed must be of use */
-    gsym_location frames[MOST_FRAMES];
+    gsym_location frames[MAX_FRAMES];
     gsym_error error;
     size_t count, size = 0;
-    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) !=
+    if (gsym_file_lookup(file, address, frames, MAX_FRAMES, &count, NULL, &error) !=
         GSYM_OK)
         fail(error.what);
     if (text) {
-        for (size_t n = 0; n < count && n < MOST_FRAMES; n++)
+        for (size_t n = 0; n < count && n < MAX_FRAMES; n++)
             size += strlen(frames[n].function) + strlen(frames[n].directory) +
                     strlen(frames[n].filename);
         seen += size;

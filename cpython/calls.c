@@ -15,7 +15,7 @@
 #include <structmember.h>
 #include <time.h>
 
-enum { RECORD_WORDS = 5, MOST_RECORDS = 4096, MOST_FUNCTIONS = 1 << 16 };
+enum { RECORD_WORDS = 5, MAX_RECORDS = 4096, MAX_FUNCTIONS = 1 << 16 };
 #define HELD_FOR INT64_C(1000000000) /* nanoseconds */
 
 typedef enum {
@@ -47,7 +47,7 @@ typedef struct {
     uint64_t left_out;
     char is_stopped;
     size_t used, handed_over; /* words here, and in blocks that are not written yet */
-    uint64_t records[MOST_RECORDS * RECORD_WORDS];
+    uint64_t records[MAX_RECORDS * RECORD_WORDS];
 } recorder;
 
 typedef struct {
@@ -154,7 +154,7 @@ typedef enum { FAILED = -1, UNWANTED, WANTED } interest;
 static inline interest find_function(recorder *self, PyObject *code, function **found) {
     *found = *place_of(self, code);
     if (*found == NULL) {
-        if (self->function_count >= MOST_FUNCTIONS) return UNWANTED;
+        if (self->function_count >= MAX_FUNCTIONS) return UNWANTED;
         *found = add_function(self, code);
         if (*found == NULL) return FAILED;
     }
@@ -227,7 +227,7 @@ static bool write_call(thread_calls *thread, const function *called, int64_t beg
         if (done == NULL) return false;
         Py_DECREF(done);
     }
-    if (self->used + self->handed_over >= MOST_RECORDS * RECORD_WORDS || end >= self->due)
+    if (self->used + self->handed_over >= MAX_RECORDS * RECORD_WORDS || end >= self->due)
         return flush(self, end);
     return true;
 }

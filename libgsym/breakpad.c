@@ -1,7 +1,7 @@
 /* breakpad.c - Breakpad's text symbol files, and the build id that they tell. */
 #include "internal.h"
 
-enum { BLOCK_SIZE = 256 << 10, GUID_SIZE = 16, MOST_ID_SIZE = 64, MOST_WORDS = 4 };
+enum { BLOCK_SIZE = 256 << 10, GUID_SIZE = 16, MAX_ID_SIZE = 64, MAX_WORDS = 4 };
 
 bool is_breakpad(const mapped_file *file) {
     static const char *const records[] = {"MODULE ",    "INFO CODE_ID ", "INLINE_ORIGIN ",
@@ -22,13 +22,13 @@ typedef struct word {
 } word;
 
 typedef struct identifier {
-    uint8_t bytes[MOST_ID_SIZE];
+    uint8_t bytes[MAX_ID_SIZE];
     size_t size;
 } identifier;
 
 static size_t split(const char *text, size_t size, word *words) {
     size_t count = 0, at = 0;
-    while (count < MOST_WORDS) {
+    while (count < MAX_WORDS) {
         size_t start;
         while (at < size && (text[at] == ' ' || text[at] == '\t')) ++at;
         for (start = at; at < size && text[at] != ' ' && text[at] != '\t';) ++at;
@@ -88,7 +88,7 @@ static void reverse_fields(uint8_t *guid) {
 static identifier build_id(word os, word debug_id, word code_id) {
     static const uint8_t zeros[GUID_SIZE] = {0};
     identifier guid = read_hexadecimal(debug_id, GUID_SIZE);
-    identifier all = read_hexadecimal(code_id, MOST_ID_SIZE);
+    identifier all = read_hexadecimal(code_id, MAX_ID_SIZE);
     if (guid.size != GUID_SIZE || memcmp(guid.bytes, zeros, GUID_SIZE) == 0)
         return (identifier){.size = 0};
     if (!is_apple(os)) reverse_fields(guid.bytes);
@@ -98,13 +98,13 @@ static identifier build_id(word os, word debug_id, word code_id) {
 
 static gsym_status set_uuid(const gsym_breakpad *breakpad, gsym_creator *creator,
                             gsym_error *error) {
-    word os = {"", 0}, debug_id = os, code_id = os, words[MOST_WORDS];
+    word os = {"", 0}, debug_id = os, code_id = os, words[MAX_WORDS];
     identifier id;
     const char *text;
     size_t size;
     for (size_t i = 0; (text = gsym_breakpad_head(breakpad, i, &size)) != NULL; ++i) {
         size_t count = split(text, size, words);
-        if (count == MOST_WORDS && is_word(words[0], "MODULE")) {
+        if (count == MAX_WORDS && is_word(words[0], "MODULE")) {
             os = words[1];
             debug_id = words[3];
         } else if (count > 2 && is_word(words[0], "INFO") && is_word(words[1], "CODE_ID") &&

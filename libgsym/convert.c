@@ -6,7 +6,7 @@
 #include "internal.h"
 
 /* Below this much .debug_info a second thread costs more than it brings. */
-enum { BYTES_PER_THREAD = 4 << 20, MOST_THREADS = 256 };
+enum { BYTES_PER_THREAD = 4 << 20, MAX_THREADS = 256 };
 
 /* A conversion of an object file and all that it borrows. */
 typedef struct job {
@@ -73,7 +73,7 @@ static uint32_t thread_count(job *of) {
     uint64_t count = of->options->thread_count;
     if (count == 0)
         count = cores > 0 && (uint64_t)cores < useful ? (uint64_t)cores : useful;
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (uint32_t)count;
+    return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (uint32_t)count;
 }
 
 /* ---- the files that belong together -------------------------------------------------- */

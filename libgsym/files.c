@@ -108,8 +108,8 @@ static gsym_status write_special(gsym_creator *creator, const char *path,
 
 /* A new file beside `path`. */
 static int create_temporary(const char *path, char *name, size_t size) {
-    enum { MOST_NUMBERS = 10000 };
-    for (int number = 0; number < MOST_NUMBERS; ++number) {
+    enum { MAX_NUMBERS = 10000 };
+    for (int number = 0; number < MAX_NUMBERS; ++number) {
         int descriptor;
         snprintf(name, size, "%s.%ld.%d.tmp", path, (long)getpid(), number);
         descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

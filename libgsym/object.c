@@ -7,8 +7,8 @@
 
 /* Debug information is compressed by a factor of 5, rarely 50. zlib can reach 1000, zstd
  * 30000, with which a small file could ask for any memory. */
-#define MOST_INFLATED (UINT64_C(16) << 30)
-enum { MOST_RATIO = 100, FREE_SIZE = 16 << 20 };
+#define MAX_INFLATED (UINT64_C(16) << 30)
+enum { MAX_RATIO = 100, FREE_SIZE = 16 << 20 };
 
 gsym_status object_file_open(const char *path, object_file *file, gsym_error *error) {
     file->path = path;
@@ -51,7 +51,7 @@ static gsym_status joined_size(const object_file *file, gsym_object_section firs
         if (stored > file->mapping.size) /* or a small file could ask for any memory */
             return gsym_fail(error, GSYM_E_FORMAT, first.offset,
                              "sections of one name share their bytes");
-        if (first.uncompressed_size > MOST_INFLATED)
+        if (first.uncompressed_size > MAX_INFLATED)
             return gsym_fail(error, GSYM_E_LIMIT, first.offset, "a section is too large");
         *size_ret += first.uncompressed_size;
         ++*count_ret;
@@ -81,9 +81,9 @@ static gsym_status copy_section(object_file *file, const gsym_object_section *se
 static gsym_status copy_sections(object_file *file, gsym_object_section section,
                                  uint64_t size, size_t count, uint8_t **copy_ret,
                                  gsym_range *distrusted_ret, gsym_error *error) {
-    uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MOST_RATIO;
+    uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MAX_RATIO;
     uint8_t *out;
-    if (most > MOST_INFLATED) most = MOST_INFLATED;
+    if (most > MAX_INFLATED) most = MAX_INFLATED;
     if (size > most - file->copied) /* any number may be declared: a sum could overflow */
         return gsym_fail(error, GSYM_E_LIMIT, section.offset,
                          "its compressed sections declare more than %" PRIu64 " bytes",

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_SIZE = 1 << 16 };
+enum { MAX_SIZE = 1 << 16 };
 
 /* Sums over all that came out, whatever the columns it came in. */
 typedef struct outcome {
@@ -66,7 +66,7 @@ static outcome read_trace(const uint8_t *data, size_t size, size_t piece, bool i
     gsym_fxt_reader *reader = NULL;
     gsym_fxt_columns columns;
     gsym_error error;
-    made.status = gsym_fxt_reader_create(UINT32_MAX, MOST_SIZE, is_strict, &reader, &error);
+    made.status = gsym_fxt_reader_create(UINT32_MAX, MAX_SIZE, is_strict, &reader, &error);
     if (succeeds(made.status))
         made.status = gsym_fxt_reader_set_filter(reader, &filter, &error);
     while (made.status == GSYM_OK) {

@@ -133,7 +133,7 @@ static void answer_markup(printer *this) {
 }
 
 static void dump(printer *this) {
-    gsym_dump_place place = {0};
+    gsym_dump_position place = {0};
     gsym_record *record = NULL;
     gsym_error error;
     gsym_text_clear(this->text);

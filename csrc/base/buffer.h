@@ -69,7 +69,7 @@ enum { MAX_LEB_SIZE = 10 };
 
 /* Write at `at`, after a buffer_reserve() that covers it, and give back the place
  * after: for loops that write many numbers. */
-static inline uint8_t *put_uleb_covered(uint8_t *at, uint64_t value) {
+static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
         value >>= 7;
@@ -78,7 +78,7 @@ static inline uint8_t *put_uleb_covered(uint8_t *at, uint64_t value) {
     return at;
 }
 
-static inline uint8_t *put_sleb_covered(uint8_t *at, int64_t value) {
+static inline uint8_t *put_sleb_unchecked(uint8_t *at, int64_t value) {
     for (;;) {
         uint8_t byte = (uint8_t)(value & 0x7f);
         value >>= 7; /* arithmetic on every compiler this builds with */
@@ -92,12 +92,12 @@ static inline uint8_t *put_sleb_covered(uint8_t *at, int64_t value) {
 
 static inline void buffer_put_uleb(buffer *out, uint64_t value) {
     if (!buffer_reserve(out, MAX_LEB_SIZE)) return;
-    out->size = (size_t)(put_uleb_covered(out->bytes + out->size, value) - out->bytes);
+    out->size = (size_t)(put_uleb_unchecked(out->bytes + out->size, value) - out->bytes);
 }
 
 static inline void buffer_put_sleb(buffer *out, int64_t value) {
     if (!buffer_reserve(out, MAX_LEB_SIZE)) return;
-    out->size = (size_t)(put_sleb_covered(out->bytes + out->size, value) - out->bytes);
+    out->size = (size_t)(put_sleb_unchecked(out->bytes + out->size, value) - out->bytes);
 }
 
 /* Zeros up to a multiple of `alignment` (a power of two). */

@@ -65,26 +65,26 @@ static inline uint64_t cursor_load64(const uint8_t *at, bool swap) {
     return swap ? __builtin_bswap64(value) : value;
 }
 
-static inline uint8_t cursor_u8_covered(cursor *c) { return *c->at++; }
+static inline uint8_t cursor_u8_unchecked(cursor *c) { return *c->at++; }
 
 /* The byte `ahead` bytes after the next one, without consuming it. */
-static inline uint8_t cursor_peek_covered(const cursor *c, size_t ahead) {
+static inline uint8_t cursor_peek_unchecked(const cursor *c, size_t ahead) {
     return c->at[ahead];
 }
 
-static inline uint16_t cursor_u16_covered(cursor *c) {
+static inline uint16_t cursor_u16_unchecked(cursor *c) {
     uint16_t value = cursor_load16(c->at, c->swap);
     c->at += 2;
     return value;
 }
 
-static inline uint32_t cursor_u32_covered(cursor *c) {
+static inline uint32_t cursor_u32_unchecked(cursor *c) {
     uint32_t value = cursor_load32(c->at, c->swap);
     c->at += 4;
     return value;
 }
 
-static inline uint64_t cursor_u64_covered(cursor *c) {
+static inline uint64_t cursor_u64_unchecked(cursor *c) {
     uint64_t value = cursor_load64(c->at, c->swap);
     c->at += 8;
     return value;
@@ -99,26 +99,26 @@ static inline uint64_t cursor_load(const uint8_t *at, unsigned size, bool swap) 
     return value;
 }
 
-static inline uint64_t cursor_uint_covered(cursor *c, unsigned size) {
+static inline uint64_t cursor_uint_unchecked(cursor *c, unsigned size) {
     uint64_t value = cursor_load(c->at, size, c->swap);
     c->at += size;
     return value;
 }
 
 static inline uint8_t cursor_u8(cursor *c) {
-    return cursor_need(c, 1) ? cursor_u8_covered(c) : 0;
+    return cursor_need(c, 1) ? cursor_u8_unchecked(c) : 0;
 }
 
 static inline uint16_t cursor_u16(cursor *c) {
-    return cursor_need(c, 2) ? cursor_u16_covered(c) : 0;
+    return cursor_need(c, 2) ? cursor_u16_unchecked(c) : 0;
 }
 
 static inline uint32_t cursor_u32(cursor *c) {
-    return cursor_need(c, 4) ? cursor_u32_covered(c) : 0;
+    return cursor_need(c, 4) ? cursor_u32_unchecked(c) : 0;
 }
 
 static inline uint64_t cursor_u64(cursor *c) {
-    return cursor_need(c, 8) ? cursor_u64_covered(c) : 0;
+    return cursor_need(c, 8) ? cursor_u64_unchecked(c) : 0;
 }
 
 static inline uint64_t cursor_uint(cursor *c, unsigned size) {
@@ -127,7 +127,8 @@ static inline uint64_t cursor_uint(cursor *c, unsigned size) {
         case 2: return cursor_u16(c);
         case 4: return cursor_u32(c);
         case 8: return cursor_u64(c);
-        default: return size < 8 && cursor_need(c, size) ? cursor_uint_covered(c, size) : 0;
+        default:
+            return size < 8 && cursor_need(c, size) ? cursor_uint_unchecked(c, size) : 0;
     }
 }
 
@@ -168,7 +169,7 @@ static inline int64_t cursor_sleb(cursor *c) {
 
 /* cursor_uleb() for mostly one-byte numbers. No function gets the address of the cursor, so
  * a local one stays in registers. */
-static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
+static inline __attribute__((always_inline)) uint64_t cursor_uleb_1(cursor *c) {
     cursor rest;
     uint64_t value;
     if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
@@ -191,8 +192,8 @@ static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c
     return value;
 }
 
-/* cursor_short_uleb() for numbers that mostly have one or two bytes. */
-static inline __attribute__((always_inline)) uint64_t cursor_brief_uleb(cursor *c) {
+/* cursor_uleb_1() for numbers that mostly have one or two bytes. */
+static inline __attribute__((always_inline)) uint64_t cursor_uleb_2(cursor *c) {
     if (GSYM_LIKELY(cursor_left(c) >= 2)) {
         uint64_t low = c->at[0], high = c->at[1];
         if (low < 0x80) {
@@ -204,7 +205,7 @@ static inline __attribute__((always_inline)) uint64_t cursor_brief_uleb(cursor *
             return high << 7 | (low & 0x7f);
         }
     }
-    return cursor_short_uleb(c);
+    return cursor_uleb_1(c);
 }
 
 static inline void cursor_skip(cursor *c, uint64_t size) {

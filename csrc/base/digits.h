@@ -20,7 +20,7 @@ static inline uint64_t hex_digits(uint32_t value) {
     return digits + '0' * ones + letters * ('a' - '9' - 1);
 }
 
-static inline void put_8_digits_covered(uint8_t *at, uint32_t value) {
+static inline void put_8_digits_unchecked(uint8_t *at, uint32_t value) {
     uint64_t digits = hex_digits(value);
     if (!CURSOR_HOST_BIG_ENDIAN) digits = __builtin_bswap64(digits);
     memcpy(at, &digits, sizeof digits);
@@ -38,18 +38,18 @@ static inline unsigned decimal_size(uint64_t value) {
 }
 
 /* Lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
-static inline uint8_t *put_padded_hex_covered(uint8_t *at, uint64_t value,
-                                              unsigned least) {
+static inline uint8_t *put_padded_hex_unchecked(uint8_t *at, uint64_t value,
+                                                unsigned least) {
     unsigned digits = hex_size(value);
     if (digits < least) digits = least;
     value <<= 64 - 4 * digits;
-    put_8_digits_covered(at, (uint32_t)(value >> 32));
-    put_8_digits_covered(at + 8, (uint32_t)value);
+    put_8_digits_unchecked(at, (uint32_t)(value >> 32));
+    put_8_digits_unchecked(at + 8, (uint32_t)value);
     return at + digits;
 }
 
-static inline uint8_t *put_hex_covered(uint8_t *at, uint64_t value) {
-    return put_padded_hex_covered(at, value, 1);
+static inline uint8_t *put_hex_unchecked(uint8_t *at, uint64_t value) {
+    return put_padded_hex_unchecked(at, value, 1);
 }
 
 static const char DIGIT_PAIRS[] =
@@ -59,7 +59,7 @@ static const char DIGIT_PAIRS[] =
     "6061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
-static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
+static inline uint8_t *put_decimal_unchecked(uint8_t *at, uint64_t value) {
     uint8_t *end = at += decimal_size(value);
     for (; value >= 100; value /= 100) {
         at -= 2;

@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MOST_DIGIT_BITS = 11, FEW = 32 };
+enum { MAX_DIGIT_BITS = 11, FEW = 32 };
 
-static void insert(placed_address *items, uint32_t count) {
+static void insert(numbered_address *items, uint32_t count) {
     for (uint32_t i = 1; i < count; ++i) {
-        placed_address item = items[i];
+        numbered_address item = items[i];
         uint32_t at = i;
         for (; at > 0 && items[at - 1].address > item.address; --at)
             items[at] = items[at - 1];
@@ -21,13 +21,13 @@ static void insert(placed_address *items, uint32_t count) {
 static unsigned digit_size(uint64_t difference, uint32_t count) {
     unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
     unsigned most = 31 - (unsigned)__builtin_clz(count), passes;
-    if (most > MOST_DIGIT_BITS) most = MOST_DIGIT_BITS;
+    if (most > MAX_DIGIT_BITS) most = MAX_DIGIT_BITS;
     passes = (width + most - 1) / most;
     return (width + passes - 1) / passes;
 }
 
-placed_address *address_order(placed_address *room, uint32_t count) {
-    placed_address *items = room, *spare = room + count;
+numbered_address *address_order(numbered_address *room, uint32_t count) {
+    numbered_address *items = room, *spare = room + count;
     uint64_t low = UINT64_MAX, high = 0;
     bool is_sorted = true;
     unsigned digit_bits;
@@ -45,8 +45,8 @@ placed_address *address_order(placed_address *room, uint32_t count) {
     digit_bits = digit_size(high - low, count);
     for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0;
          shift += digit_bits) {
-        uint32_t starts[1 << MOST_DIGIT_BITS], sum = 0, digits = UINT32_C(1) << digit_bits;
-        placed_address *sorted = spare;
+        uint32_t starts[1 << MAX_DIGIT_BITS], sum = 0, digits = UINT32_C(1) << digit_bits;
+        numbered_address *sorted = spare;
         memset(starts, 0, digits * sizeof *starts);
         for (uint32_t i = 0; i < count; ++i)
             ++starts[((items[i].address - low) >> shift) & (digits - 1)];

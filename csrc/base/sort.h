@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-typedef struct placed_address {
+typedef struct numbered_address {
     uint64_t address;
-    uint32_t place; /* among those asked */
-} placed_address;
+    uint32_t number; /* among those asked */
+} numbered_address;
 
 /* Sort by address, equal ones as they stand. The result is in either half of `room`, which
  * holds `count` addresses and as much free space after them. */
-placed_address *address_order(placed_address *room, uint32_t count);
+numbered_address *address_order(numbered_address *room, uint32_t count);
 
 #endif

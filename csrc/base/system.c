@@ -11,7 +11,7 @@
 
 #include "base/system.h"
 
-void pages_give_back(const void *bytes, size_t size) {
+void pages_release(const void *bytes, size_t size) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t start = ((uintptr_t)bytes + page - 1) & ~(page - 1);
     const uintptr_t end = ((uintptr_t)bytes + size) & ~(page - 1);

@@ -36,7 +36,7 @@ static inline void sync_announce(sync_gate *gate) {
 
 /* Have the system take the whole pages of these bytes, a part of a file that is mapped, out
  * of the memory of the process; they come back when they are read. */
-void pages_give_back(const void *bytes, size_t size);
+void pages_release(const void *bytes, size_t size);
 #define PAGES_DROP_SIZE (4u << 20) /* what is read in order is given back in such steps */
 /* Have the system take the freed memory that the C library keeps for later. */
 void memory_give_back(void);

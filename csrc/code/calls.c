@@ -245,14 +245,14 @@ static bool ascend(const uint64_t *items, size_t count) {
 static gsym_status tidy(gsym_calls *calls, gsym_error *error) {
     uint64_t *items = calls->addresses.items;
     size_t count = calls->addresses.count, kept = 0;
-    placed_address *room;
-    const placed_address *sorted;
+    numbered_address *room;
+    const numbered_address *sorted;
     if (ascend(items, count)) return GSYM_OK;
     if (count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more than 2^32 - 1 call sites");
     room = calloc(count, 2 * sizeof *room);
     if (room == NULL) return gsym_fail_memory(error);
-    for (size_t i = 0; i < count; ++i) room[i] = (placed_address){items[i], 0};
+    for (size_t i = 0; i < count; ++i) room[i] = (numbered_address){items[i], 0};
     sorted = address_order(room, (uint32_t)count);
     for (size_t i = 0; i < count; ++i)
         if (kept == 0 || sorted[i].address != items[kept - 1])

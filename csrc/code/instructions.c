@@ -12,7 +12,7 @@
 enum {
     SIZE_LIMIT = 15, /* the maximum size of an instruction */
     /* So many prefixes; opcode, ModRM and SIB after the four bytes of EVEX. */
-    MOST_READ = SIZE_LIMIT + 6
+    MAX_READ = SIZE_LIMIT + 6
 };
 
 /* ---- what follows an opcode ------------------------------------------------------ */
@@ -145,7 +145,7 @@ static unsigned add_prefix(unsigned prefixes, uint8_t byte) {
 
 /* ---- groups: opcodes that ModRM distinguishes ------------------------------------ */
 
-static uint8_t peek(cursor code) { return cursor_u8_covered(&code); }
+static uint8_t peek(cursor code) { return cursor_u8_unchecked(&code); }
 
 static unsigned one_byte_group(uint8_t opcode, uint8_t modrm) {
     unsigned operation = modrm >> 3 & 7;
@@ -183,11 +183,11 @@ static unsigned two_byte_group(uint8_t opcode, uint8_t modrm, unsigned prefixes)
 /* ---- opcodes of several bytes ---------------------------------------------------- */
 
 static unsigned read_two_byte_opcode(cursor *c, unsigned prefixes) {
-    uint8_t opcode = cursor_u8_covered(c);
+    uint8_t opcode = cursor_u8_unchecked(c);
     unsigned shape = two_byte_shapes[opcode];
     if (shape & GROUP) return two_byte_group(opcode, peek(*c), prefixes);
     if (opcode != 0x38 && opcode != 0x3a) return shape;
-    (void)cursor_u8_covered(c);
+    (void)cursor_u8_unchecked(c);
     return opcode == 0x38 ? MODRM : MODRM | BYTE;
 }
 
@@ -228,23 +228,23 @@ static unsigned vector_shape(unsigned map, uint8_t opcode, uint8_t modrm, bool i
 }
 
 static unsigned read_vex_opcode(cursor *c) {
-    unsigned map = cursor_u8_covered(c) & 0x1f;
+    unsigned map = cursor_u8_unchecked(c) & 0x1f;
     uint8_t opcode;
-    (void)cursor_u8_covered(c);
-    opcode = cursor_u8_covered(c);
+    (void)cursor_u8_unchecked(c);
+    opcode = cursor_u8_unchecked(c);
     return vector_shape(map, opcode, 0, false);
 }
 
 static unsigned read_short_vex_opcode(cursor *c) {
-    (void)cursor_u8_covered(c);
-    return vector_shape(1, cursor_u8_covered(c), 0, false);
+    (void)cursor_u8_unchecked(c);
+    return vector_shape(1, cursor_u8_unchecked(c), 0, false);
 }
 
 static unsigned read_evex_opcode(cursor *c, unsigned *prefixes) {
-    unsigned map = cursor_u8_covered(c) & 7;
-    uint8_t second = cursor_u8_covered(c), opcode;
-    (void)cursor_u8_covered(c);
-    opcode = cursor_u8_covered(c);
+    unsigned map = cursor_u8_unchecked(c) & 7;
+    uint8_t second = cursor_u8_unchecked(c), opcode;
+    (void)cursor_u8_unchecked(c);
+    opcode = cursor_u8_unchecked(c);
     if (map == 4 && (second & 3) == 1) *prefixes |= OPERAND_SIZE;
     if (second & 0x80) *prefixes |= REX_W;
     return vector_shape(map, opcode, peek(*c), true);
@@ -266,7 +266,7 @@ static unsigned read_pop_or_xop(cursor *c, unsigned prefixes) {
 
 /* REX2: four bits for registers more, and which of the first two maps follows. */
 static unsigned read_rex2_opcode(cursor *c, unsigned *prefixes) {
-    uint8_t payload = cursor_u8_covered(c), opcode, row;
+    uint8_t payload = cursor_u8_unchecked(c), opcode, row;
     if (payload & 8) *prefixes |= REX_W;
     opcode = peek(*c);
     row = opcode >> 4;
@@ -274,7 +274,7 @@ static unsigned read_rex2_opcode(cursor *c, unsigned *prefixes) {
         if (row == 3 || row == 8 || opcode == 0x38 || opcode == 0x3a) return UNDEFINED;
         return read_two_byte_opcode(c, *prefixes);
     }
-    (void)cursor_u8_covered(c);
+    (void)cursor_u8_unchecked(c);
     if (opcode == 0xa1) return ADDRESS; /* JMPABS */
     if (row == 4 || row == 7 || row == 0xa || row == 0xe) return UNDEFINED;
     if (opcode == 0x8f || one_byte_shapes[opcode] & GROUP)
@@ -300,11 +300,11 @@ static unsigned read_long_opcode(cursor *c, uint8_t first, unsigned *prefixes) {
 /* Bytes of ModRM, SIB and displacement. */
 static unsigned address_size(cursor code) {
     static const uint8_t displacements[4] = {0, 1, 4, 0};
-    uint8_t modrm = cursor_u8_covered(&code);
+    uint8_t modrm = cursor_u8_unchecked(&code);
     unsigned mode = modrm >> 6, base = modrm & 7, size = 1 + displacements[mode];
     if (mode == 3) return size;
     if (base == 4) {
-        base = cursor_u8_covered(&code) & 7;
+        base = cursor_u8_unchecked(&code) & 7;
         ++size;
     }
     return mode == 0 && base == 5 ? size + 4 : size;
@@ -318,16 +318,16 @@ static unsigned immediate_size(unsigned shape, unsigned prefixes) {
     return prefixes & OPERAND_SIZE ? 2 : 4;
 }
 
-/* The size of an instruction, of which MOST_READ bytes can be read. */
+/* The size of an instruction, of which MAX_READ bytes can be read. */
 static unsigned measure(cursor c, bool *is_call_ret) {
     const uint8_t *start = c.at;
-    uint8_t opcode = cursor_u8_covered(&c);
+    uint8_t opcode = cursor_u8_unchecked(&c);
     unsigned shape = one_byte_shapes[opcode], prefixes = 0, size;
     *is_call_ret = false;
     for (unsigned count = 1; shape & PREFIX; ++count) {
         if (count == SIZE_LIMIT) return 0;
         prefixes = add_prefix(prefixes, opcode);
-        opcode = cursor_u8_covered(&c);
+        opcode = cursor_u8_unchecked(&c);
         shape = one_byte_shapes[opcode];
     }
     if (GSYM_UNLIKELY(shape & UNDEFINED))
@@ -343,11 +343,11 @@ static unsigned measure(cursor c, bool *is_call_ret) {
 
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret) {
     size_t left = cursor_left(code);
-    uint8_t last[MOST_READ] = {0};
+    uint8_t last[MAX_READ] = {0};
     unsigned size;
-    if (GSYM_LIKELY(left >= MOST_READ)) return measure(*code, is_call_ret);
+    if (GSYM_LIKELY(left >= MAX_READ)) return measure(*code, is_call_ret);
     memcpy(last, code->at, left);
-    size = measure(cursor_at(last, MOST_READ, 0, false), is_call_ret);
+    size = measure(cursor_at(last, MAX_READ, 0, false), is_call_ret);
     return size <= left ? size : 0;
 }
 

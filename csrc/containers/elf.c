@@ -483,25 +483,25 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
                                          bool has_addend) {
     relocation r = {.has_addend = has_addend};
     if (elf->object.header.is_64) {
-        r.offset = cursor_u64_covered(c);
+        r.offset = cursor_u64_unchecked(c);
         if (has_bytes_for_type(elf)) {
-            r.symbol = cursor_u32_covered(c);
+            r.symbol = cursor_u32_unchecked(c);
             r.number = cursor_load32(c->at, !CURSOR_HOST_BIG_ENDIAN);
             c->at += 4;
         } else {
-            uint64_t info = cursor_u64_covered(c);
+            uint64_t info = cursor_u64_unchecked(c);
             r.symbol = (uint32_t)(info >> 32);
             r.number = (uint32_t)info;
             if (elf->object.header.machine == EM_SPARCV9) r.number &= 0xff;
         }
-        if (has_addend) r.addend = cursor_u64_covered(c);
+        if (has_addend) r.addend = cursor_u64_unchecked(c);
     } else {
         uint32_t info;
-        r.offset = cursor_u32_covered(c);
-        info = cursor_u32_covered(c);
+        r.offset = cursor_u32_unchecked(c);
+        info = cursor_u32_unchecked(c);
         r.symbol = info >> 8;
         r.number = info & 0xff;
-        if (has_addend) r.addend = (uint64_t)(int64_t)(int32_t)cursor_u32_covered(c);
+        if (has_addend) r.addend = (uint64_t)(int64_t)(int32_t)cursor_u32_unchecked(c);
     }
     return r;
 }

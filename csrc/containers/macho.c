@@ -83,8 +83,8 @@ static uint64_t far_offset(const macho_object *macho, const macho_section *secti
 }
 
 macho_section macho_section_at(const macho_object *macho, uint32_t index) {
-    const macho_section_place *place = &macho->places.items[index];
-    cursor c = macho_cursor(macho, place->offset);
+    const macho_section_entry *entry = &macho->section_entries.items[index];
+    cursor c = macho_cursor(macho, entry->offset);
     macho_section section;
     section.name = read_name(&c);
     (void)read_name(&c); /* of its segment */
@@ -98,7 +98,7 @@ macho_section macho_section_at(const macho_object *macho, uint32_t index) {
     section.indirect_first = cursor_u32(&c);
     section.stub_size = cursor_u32(&c);
     if (macho->object.size > UINT32_MAX && section.offset != 0)
-        section.offset = far_offset(macho, &section, place->segment_offset);
+        section.offset = far_offset(macho, &section, entry->segment_offset);
     return section;
 }
 
@@ -177,11 +177,12 @@ static gsym_status read_segment(macho_object *macho, uint64_t offset, uint32_t s
         header->has_base_address = 1;
         header->base_address = segment.address;
     }
-    if (!ARRAY_RESERVE(macho->places, segment.section_count))
+    if (!ARRAY_RESERVE(macho->section_entries, segment.section_count))
         return gsym_fail_memory(error);
     for (uint32_t i = 0; i < segment.section_count; ++i)
-        macho->places.items[macho->places.count++] = (macho_section_place){
-            offset + segment_size + (uint64_t)i * section_size, offset};
+        macho->section_entries.items[macho->section_entries.count++] =
+            (macho_section_entry){offset + segment_size + (uint64_t)i * section_size,
+                                  offset};
     return GSYM_OK;
 }
 
@@ -260,7 +261,7 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
         return gsym_fail(error, GSYM_E_FORMAT, 0,
                          "the Mach-O header and its load commands are cut off");
     GSYM_TRY(read_commands(macho, start, count, start + size, error));
-    header->section_count = (uint32_t)macho->places.count;
+    header->section_count = (uint32_t)macho->section_entries.count;
     header->symbol_table_size = (uint64_t)macho->symbols.count * macho_symbol_size(macho);
     return GSYM_OK;
 }
@@ -283,7 +284,7 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
 enum { RELOCATION_SIZE = 8, VALUE_UNSIGNED = 0 };
 
 typedef struct macho_relocation {
-    uint32_t place; /* in its section */
+    uint32_t entry; /* in its section */
     uint32_t symbol;
     uint8_t type;
     uint8_t size; /* of the value, in bytes */
@@ -294,7 +295,7 @@ typedef struct macho_relocation {
 /* Of the relocation that reads `first` and `second` as numbers of the file's order. */
 static macho_relocation decode(const macho_object *macho, uint32_t first,
                                uint32_t second) {
-    macho_relocation relocation = {.place = first};
+    macho_relocation relocation = {.entry = first};
     if (first & R_SCATTERED) return relocation;
     if (macho->object.header.big_endian) {
         relocation.symbol = second >> 8;
@@ -316,8 +317,8 @@ static bool next_relocation(const macho_object *macho, cursor *c,
                             macho_relocation *relocation) {
     uint32_t first, second;
     if (cursor_left(c) < RELOCATION_SIZE) return false;
-    first = cursor_u32_covered(c);
-    second = cursor_u32_covered(c);
+    first = cursor_u32_unchecked(c);
+    second = cursor_u32_unchecked(c);
     *relocation = decode(macho, first, second);
     return true;
 }
@@ -369,17 +370,17 @@ static bool apply(const macho_object *macho, const macho_relocation *relocation,
     bool swap = big_endian != CURSOR_HOST_BIG_ENDIAN;
     bool subtracts = relocation->type == subtractor(macho);
     uint64_t value, address;
-    uint8_t *place;
+    uint8_t *entry;
     if (relocation->is_relative || (relocation->type != VALUE_UNSIGNED && !subtracts) ||
-        relocation->size > size || relocation->place > size - relocation->size ||
+        relocation->size > size || relocation->entry > size - relocation->size ||
         !symbol_address(macho, relocation->symbol, &address))
         return false;
-    place = bytes + relocation->place;
-    value = cursor_load(place, relocation->size, swap);
+    entry = bytes + relocation->entry;
+    value = cursor_load(entry, relocation->size, swap);
     value = subtracts ? value - address : value + address;
     for (unsigned i = 0; i < relocation->size; ++i) {
         unsigned at = big_endian ? relocation->size - 1 - i : i;
-        place[at] = (uint8_t)(value >> (8 * i));
+        entry[at] = (uint8_t)(value >> (8 * i));
     }
     return true;
 }
@@ -394,7 +395,7 @@ static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
     (void)error;
     while (next_relocation(macho, &c, &relocation))
         if (relocation.names_symbol && !apply(macho, &relocation, bytes, size))
-            object_count_unapplied(unapplied_ret, relocation.place, relocation.type);
+            object_count_unapplied(unapplied_ret, relocation.entry, relocation.type);
     return GSYM_OK;
 }
 
@@ -431,7 +432,9 @@ static gsym_status open_macho(gsym_object *object, gsym_error *error) {
     return GSYM_OK;
 }
 
-static void release(gsym_object *object) { free(((macho_object *)object)->places.items); }
+static void release(gsym_object *object) {
+    free(((macho_object *)object)->section_entries.items);
+}
 
 const object_format macho_format = {
     .number = GSYM_OBJECT_MACHO,

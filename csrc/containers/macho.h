@@ -19,10 +19,10 @@
 #define S_ATTR_SOME_INSTRUCTIONS 0x400u
 
 /* The location of a section header, and the segment command that contains it. */
-typedef struct macho_section_place {
+typedef struct macho_section_entry {
     uint64_t offset;
     uint64_t segment_offset;
-} macho_section_place;
+} macho_section_entry;
 
 /* A table that a load command names. */
 typedef struct macho_table {
@@ -32,7 +32,7 @@ typedef struct macho_table {
 
 typedef struct macho_object {
     gsym_object object;
-    LIST(macho_section_place) places;
+    LIST(macho_section_entry) section_entries;
     const uint8_t *uuid; /* NULL: none */
     macho_table symbols;
     macho_table strings;

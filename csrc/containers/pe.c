@@ -353,7 +353,7 @@ pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
 
 enum {
     ENTRY_SIZE = 10,
-    MOST_RELOCATIONS = 0xffff, /* more are counted by the first entry */
+    MAX_RELOCATIONS = 0xffff, /* more are counted by the first entry */
     DEFAULT_ALIGNMENT = 16
 };
 
@@ -361,7 +361,7 @@ enum {
 static gsym_status find_entries(const pe_object *pe, const pe_section *section,
                                 cursor *entries_ret, gsym_error *error) {
     uint64_t count = section->relocation_count, offset = section->relocations;
-    if (count == MOST_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
+    if (count == MAX_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
         cursor c = pe_bytes(pe, offset, ENTRY_SIZE);
         count = cursor_u32(&c);
         count -= count > 0; /* it counts itself */
@@ -456,11 +456,11 @@ static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_
                          (int)section.name_size, section.name);
     relocation_target_init(&target, &object->header);
     while (cursor_left(&entries) >= ENTRY_SIZE) {
-        relocation r = {.offset = cursor_u32_covered(&entries)};
-        uint32_t symbol = cursor_u32_covered(&entries);
+        relocation r = {.offset = cursor_u32_unchecked(&entries)};
+        uint32_t symbol = cursor_u32_unchecked(&entries);
         unsigned operation;
         uint64_t value;
-        r.number = cursor_u16_covered(&entries);
+        r.number = cursor_u16_unchecked(&entries);
         operation = relocation_operation_of(&target, &r);
         if (operation == RELOCATION_NONE) continue;
         if (operation == RELOCATION_UNKNOWN ||

@@ -77,7 +77,7 @@ static bool wants_address(const placed_section *section) {
 }
 
 /* The extent of the sections that have an address. */
-static gsym_range taken_range(const placed_section *sections, uint32_t count) {
+static gsym_range range_with_address(const placed_section *sections, uint32_t count) {
     gsym_range range = {UINT64_MAX, 0};
     for (uint32_t i = 0; i < count; ++i) {
         const placed_section *section = &sections[i];
@@ -93,9 +93,9 @@ static gsym_range taken_range(const placed_section *sections, uint32_t count) {
 
 /* Lay the sections with code, or without, out from `start` on; unless `is_final`, only see
  * how far they reach. */
-static bool lay_out(placed_section *sections, uint32_t count, bool is_64, bool is_code,
-                    bool is_final, uint64_t start, uint64_t *end_ret,
-                    uint32_t *culprit_ret) {
+static bool assign_addresses(placed_section *sections, uint32_t count, bool is_64,
+                             bool is_code, bool is_final, uint64_t start, uint64_t *end_ret,
+                             uint32_t *culprit_ret) {
     uint64_t last = is_64 ? UINT64_MAX : UINT32_MAX, next = start;
     for (uint32_t i = 0; i < count; ++i) {
         placed_section *section = &sections[i];
@@ -116,13 +116,15 @@ static bool lay_out(placed_section *sections, uint32_t count, bool is_64, bool i
 
 bool place_sections(placed_section *sections, uint32_t count, bool is_64,
                     uint32_t *culprit_ret) {
-    gsym_range taken = taken_range(sections, count);
+    gsym_range taken = range_with_address(sections, count);
     uint64_t start = 0, end;
     for (int is_code = 1; is_code >= 0; --is_code) {
-        if (!lay_out(sections, count, is_64, is_code, false, start, &end, culprit_ret))
+        if (!assign_addresses(sections, count, is_64, is_code, false, start, &end,
+                              culprit_ret))
             return false;
         if (start < taken.end && end > taken.start) start = taken.end;
-        if (!lay_out(sections, count, is_64, is_code, true, start, &start, culprit_ret))
+        if (!assign_addresses(sections, count, is_64, is_code, true, start, &start,
+                              culprit_ret))
             return false;
     }
     return true;

@@ -41,8 +41,8 @@ static bool collect_names(wanted_names *names, const gsym_function *functions,
     return true;
 }
 
-static void meet_name(const wanted_names *names, uint64_t name,
-                      const creator_record *record, size_t index) {
+static void note_wanted_name(const wanted_names *names, uint64_t name,
+                             const creator_record *record, size_t index) {
     wanted_name *wanted = find_name(names, name);
     if (name == 0 || wanted == NULL || wanted->is_found) return;
     *wanted = (wanted_name){name, record->address, record->size, index, true};
@@ -84,16 +84,16 @@ static cursor children_of(const gsym_creator *creator, const creator_record *rec
     return parts.payload;
 }
 
-static void meet_functions(const gsym_creator *creator, const wanted_names *names) {
+static void find_wanted_functions(const gsym_creator *creator, const wanted_names *names) {
     for (size_t i = 0; i < creator->records.count; ++i) {
         const creator_record *record = &creator->records.items[i];
         creator_record child;
         cursor children;
-        meet_name(names, name_of(creator, record), record, i);
+        note_wanted_name(names, name_of(creator, record), record, i);
         if (!may_have_children(record)) continue;
         children = children_of(creator, record);
         while (next_child(creator, &children, &child))
-            meet_name(names, child.name, record, i);
+            note_wanted_name(names, child.name, record, i);
     }
 }
 
@@ -147,7 +147,7 @@ gsym_status gsym_creator_add_call_sites(gsym_creator *creator,
     size_t index = 0;
     GSYM_TRY(creator_check_open(creator, error));
     if (!collect_names(&names, functions, count)) return gsym_fail_memory(error);
-    meet_functions(creator, &names);
+    find_wanted_functions(creator, &names);
     while (index < count && find_name(&names, functions[index].name)->is_found) index++;
     *missing_ret = index;
     for (size_t i = 0; index == count && i < count && status == GSYM_OK; ++i)
@@ -240,8 +240,8 @@ static void put_with_children(const gsym_creator *creator, buffer *out,
     buffer_put(out, record->blob + parts.after, record->blob_size - parts.after);
 }
 
-static void put_bare(const gsym_creator *creator, buffer *out,
-                     const creator_record *record) {
+static void put_minimum_record(const gsym_creator *creator, buffer *out,
+                               const creator_record *record) {
     buffer_put_u32(out, (uint32_t)record->size);
     buffer_put_uint(out, record->name, creator->strp_size);
     buffer_put_u32(out, GSYM_INFO_END_OF_LIST);
@@ -255,13 +255,13 @@ static bool has_unplaced(const site_run *run) {
     return false;
 }
 
-static gsym_status place_run(gsym_creator *creator, creator_record *record,
-                             const site_run *run, gsym_error *error) {
+static gsym_status insert_sites(gsym_creator *creator, creator_record *record,
+                                const site_run *run, gsym_error *error) {
     buffer whole = {.swap = creator->encoded.swap}, *out = &creator->encoded;
     creator_record placed = *record;
     gsym_status status = GSYM_OK;
     if (record->blob == NULL)
-        put_bare(creator, &whole, record);
+        put_minimum_record(creator, &whole, record);
     else
         put_with_children(creator, &whole, record, run);
     placed.blob = whole.bytes;
@@ -295,14 +295,14 @@ static size_t find_record(const record_list *records, uint64_t address, uint64_t
 }
 
 /* Know the record, and count from its start. */
-static void find_place(const record_list *records, named_call_sites *named) {
+static void find_record_of(const record_list *records, named_call_sites *named) {
     named->record = find_record(records, named->address, named->size);
     for (uint32_t i = 0; i < named->site_count; ++i)
         named->sites[i].return_offset +=
             named->address - records->items[named->record].address;
 }
 
-static int compare_places(const void *left, const void *right) {
+static int compare_records(const void *left, const void *right) {
     const named_call_sites *a = left, *b = right;
     if (a->record != b->record) return a->record < b->record ? -1 : 1;
     if (a->name != b->name) return a->name < b->name ? -1 : 1;
@@ -314,15 +314,15 @@ gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error) {
     record_list *records = &creator->records;
     if (list->count == 0) return GSYM_OK;
     for (size_t i = 0; i < list->count && !creator->options.keep_all; ++i)
-        find_place(records, &list->items[i]);
-    qsort(list->items, list->count, sizeof *list->items, compare_places);
+        find_record_of(records, &list->items[i]);
+    qsort(list->items, list->count, sizeof *list->items, compare_records);
     for (size_t from = 0, end; from < list->count; from = end) {
         site_run run = {list->items + from, 0};
         end = from;
         while (end < list->count && list->items[end].record == list->items[from].record)
             end++;
         run.count = end - from;
-        GSYM_TRY(place_run(creator, &records->items[run.items->record], &run, error));
+        GSYM_TRY(insert_sites(creator, &records->items[run.items->record], &run, error));
     }
     return GSYM_OK;
 }

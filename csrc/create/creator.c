@@ -250,7 +250,7 @@ uint64_t gsym_creator_symbol_count(const gsym_creator *creator) {
     return creator->report.functions_symbol_table;
 }
 
-void creator_let_base_sink(gsym_creator *creator) { creator->base_may_sink = true; }
+void creator_allow_lower_base(gsym_creator *creator) { creator->may_lower_base = true; }
 
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size,

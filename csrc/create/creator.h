@@ -92,7 +92,7 @@ void creator_count_repeated(gsym_creator *creator, uint64_t count);
 /* Report symbols that were dropped since a function is more complete. */
 void creator_count_symbols(gsym_creator *creator, uint64_t count);
 /* Allow the base address to be lowered to the start of the first function. */
-void creator_let_base_sink(gsym_creator *creator);
+void creator_allow_lower_base(gsym_creator *creator);
 /* The binding of a symbol: of those of one range, the lowest gives the name. */
 typedef enum symbol_binding {
     SYMBOL_GLOBAL,

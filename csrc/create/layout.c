@@ -31,27 +31,27 @@ enum { FOREIGN_ALIGNMENT = INDEX_ALIGNMENT, SHARING_ALIGNMENT = 8 };
 
 /* ---- places ----------------------------------------------------------------- */
 
-typedef struct place {
+typedef struct extent {
     uint64_t offset;
     uint64_t size;
-} place;
+} extent;
 
 typedef struct file_layout {
     uint64_t base_address;
     unsigned addr_off_size;
     unsigned info_off_size;
-    place uuid; /* version 2 only */
-    place addr_offsets;
-    place addr_info_offsets;
-    place file_table;
-    place string_table;
-    place function_info;
+    extent uuid; /* version 2 only */
+    extent addr_offsets;
+    extent addr_info_offsets;
+    extent file_table;
+    extent string_table;
+    extent function_info;
     uint64_t file_size;
 } file_layout;
 
 /* The next `size` bytes on a multiple of `alignment`. */
-static place place_at(uint64_t *end, uint64_t size, uint64_t alignment) {
-    place p = {align_up(*end, alignment), size};
+static extent append_extent(uint64_t *end, uint64_t size, uint64_t alignment) {
+    extent p = {align_up(*end, alignment), size};
     *end = p.offset + size;
     return p;
 }
@@ -74,32 +74,33 @@ static uint64_t directory_size(const gsym_creator *creator) {
     return entries * GSYM_V2_SECTION_ENTRY_SIZE;
 }
 
-static file_layout place_parts(gsym_creator *creator) {
+static file_layout lay_out_parts(gsym_creator *creator) {
     const record_list *records = &creator->records;
     bool is_v1 = creator->options.version == GSYM_VERSION_1;
     uint64_t count = records->count, end, last = records->items[count - 1].address;
     file_layout l = {.info_off_size = creator->strp_size};
     l.base_address = creator->options.has_base_address ? creator->options.base_address
                                                        : records->items[0].address;
-    if (creator->base_may_sink && records->items[0].address < l.base_address)
+    if (creator->may_lower_base && records->items[0].address < l.base_address)
         l.base_address = records->items[0].address;
     l.addr_off_size = addr_off_size(last - l.base_address);
     end = is_v1 ? GSYM_V1_HEADER_SIZE : GSYM_V2_HEADER_SIZE + directory_size(creator);
-    if (!is_v1) l.uuid = place_at(&end, creator->uuid_size, 1);
-    l.addr_offsets = place_at(&end, count * l.addr_off_size, l.addr_off_size);
-    l.addr_info_offsets = place_at(&end, count * l.info_off_size, l.info_off_size);
+    if (!is_v1) l.uuid = append_extent(&end, creator->uuid_size, 1);
+    l.addr_offsets = append_extent(&end, count * l.addr_off_size, l.addr_off_size);
+    l.addr_info_offsets = append_extent(&end, count * l.info_off_size, l.info_off_size);
     l.file_table =
-        place_at(&end, 4 + (uint64_t)creator->files.count * 2 * creator->strp_size, 4);
-    if (!is_sharing(creator)) l.string_table = place_at(&end, creator->strings.size, 1);
+        append_extent(&end, 4 + (uint64_t)creator->files.count * 2 * creator->strp_size, 4);
+    if (!is_sharing(creator))
+        l.string_table = append_extent(&end, creator->strings.size, 1);
     l.function_info =
-        place_at(&end, function_info_size(creator), FUNCTION_INFO_ALIGNMENT);
+        append_extent(&end, function_info_size(creator), FUNCTION_INFO_ALIGNMENT);
     for (size_t i = 0; i < creator->sections.count; ++i) {
         foreign_section *section = &creator->sections.items[i];
-        section->offset = place_at(&end, section->size, FOREIGN_ALIGNMENT).offset;
+        section->offset = append_extent(&end, section->size, FOREIGN_ALIGNMENT).offset;
     }
     if (is_sharing(creator)) {
-        (void)place_at(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
-        l.string_table = place_at(&end, creator->strings.size, 1);
+        (void)append_extent(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
+        l.string_table = append_extent(&end, creator->strings.size, 1);
         l.string_table.size = string_table_span(&creator->strings);
     }
     l.file_size = end;
@@ -141,7 +142,7 @@ static void put_v1_header(const gsym_creator *creator, const file_layout *l, buf
     buffer_put(out, zeros, GSYM_V1_MAX_UUID_SIZE - creator->uuid_size);
 }
 
-static void put_directory_entry(buffer *out, uint32_t type, place p) {
+static void put_directory_entry(buffer *out, uint32_t type, extent p) {
     buffer_put_u32(out, type);
     buffer_put_u64(out, p.offset);
     buffer_put_u64(out, p.size);
@@ -162,9 +163,9 @@ static void put_v2_header(const gsym_creator *creator, const file_layout *l, buf
     put_directory_entry(out, GSYM_SECTION_FUNCTION_INFO, l->function_info);
     for (size_t i = 0; i < creator->sections.count; ++i) {
         const foreign_section *section = &creator->sections.items[i];
-        put_directory_entry(out, section->type, (place){section->offset, section->size});
+        put_directory_entry(out, section->type, (extent){section->offset, section->size});
     }
-    put_directory_entry(out, GSYM_SECTION_END_OF_LIST, (place){0, 0});
+    put_directory_entry(out, GSYM_SECTION_END_OF_LIST, (extent){0, 0});
     buffer_put(out, creator->uuid, creator->uuid_size);
 }
 
@@ -226,8 +227,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     if (!creator->options.has_index)
         return index->failed ? gsym_fail_memory(error) : GSYM_OK;
     if (creator->options.version == GSYM_VERSION_1)
-        index_section_fill_up(index, align_up(place_parts(creator).file_size,
-                                              FOREIGN_ALIGNMENT));
+        index_section_fill_up(
+            index, align_up(lay_out_parts(creator).file_size, FOREIGN_ALIGNMENT));
     index_section_end(index, count);
     if (index->failed || !ARRAY_RESERVE(creator->sections, 1))
         return gsym_fail_memory(error);
@@ -250,7 +251,7 @@ gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
     file_layout l;
     creator_output *output = &creator->output;
     if (creator->options.has_index) GSYM_TRY(make_index(creator, error));
-    l = place_parts(creator);
+    l = lay_out_parts(creator);
     GSYM_TRY(check_layout(creator, &l, error));
     buffer_reserve(&output->head, (size_t)(l.file_table.offset + l.file_table.size));
     if (creator->options.version == GSYM_VERSION_1)
@@ -266,7 +267,7 @@ gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
 
 /* ---- handing out ------------------------------------------------------------ */
 
-static void give(creator_output *output, const uint8_t *bytes, size_t size) {
+static void put_out_piece(creator_output *output, const uint8_t *bytes, size_t size) {
     output->piece = bytes;
     output->piece_left = size;
     output->offset += size;
@@ -281,27 +282,27 @@ static void start_padded(creator_output *output, unsigned alignment) {
 
 /* Padding and what the record list knows better than the blob: a function may
  * have been given another name or size since it was encoded. */
-static void give_record_start(gsym_creator *creator, const creator_record *record) {
+static void begin_record(gsym_creator *creator, const creator_record *record) {
     buffer *small = &creator->output.small;
     start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);
     buffer_put_u32(small, (uint32_t)record->size);
     buffer_put_uint(small, record->name, creator->strp_size);
     if (record->blob == NULL) buffer_put_u64(small, 0); /* EndOfList */
-    give(&creator->output, small->bytes, small->size);
+    put_out_piece(&creator->output, small->bytes, small->size);
 }
 
-static void give_record_rest(gsym_creator *creator, const creator_record *record) {
+static void finish_record(gsym_creator *creator, const creator_record *record) {
     size_t start = 4 + creator->strp_size;
     if (record->blob != NULL)
-        give(&creator->output, record->blob + start, record->blob_size - start);
+        put_out_piece(&creator->output, record->blob + start, record->blob_size - start);
 }
 
-static void give_padding(creator_output *output) {
+static void put_out_padding(creator_output *output) {
     start_padded(output, FOREIGN_ALIGNMENT);
-    give(output, output->small.bytes, output->small.size);
+    put_out_piece(output, output->small.bytes, output->small.size);
 }
 
-static void give_sharing(creator_output *output, const string_table *strings) {
+static void put_out_sharing(creator_output *output, const string_table *strings) {
     buffer *small = &output->small;
     start_padded(output, SHARING_ALIGNMENT);
     buffer_put_u32(small, GSYM_SHARING_MAGIC);
@@ -309,7 +310,7 @@ static void give_sharing(creator_output *output, const string_table *strings) {
     buffer_put_u64(small, xxh64(strings->shared, strings->shared_size));
     buffer_put_u64(small, strings->shared_strp);
     buffer_put_u64(small, strings->shared_size);
-    give(output, small->bytes, small->size);
+    put_out_piece(output, small->bytes, small->size);
 }
 
 /* A record is two pieces, and so is a section. */
@@ -317,9 +318,9 @@ static void next_record_piece(gsym_creator *creator) {
     creator_output *output = &creator->output;
     const creator_record *record = &creator->records.items[output->index];
     if (!output->is_inside) {
-        give_record_start(creator, record);
+        begin_record(creator, record);
     } else {
-        give_record_rest(creator, record);
+        finish_record(creator, record);
         output->index++;
     }
     output->is_inside = !output->is_inside;
@@ -329,9 +330,9 @@ static void next_section_piece(gsym_creator *creator) {
     creator_output *output = &creator->output;
     const foreign_section *section = &creator->sections.items[output->index];
     if (!output->is_inside) {
-        give_padding(output);
+        put_out_padding(output);
     } else {
-        give(output, section->data, section->size);
+        put_out_piece(output, section->data, section->size);
         output->index++;
     }
     output->is_inside = !output->is_inside;
@@ -343,11 +344,11 @@ static bool next_piece(gsym_creator *creator) {
     bool shares = is_sharing(creator);
     switch (output->part) {
         case OUTPUT_HEAD:
-            give(output, output->head.bytes, output->head.size);
+            put_out_piece(output, output->head.bytes, output->head.size);
             output->part = shares ? OUTPUT_RECORDS : OUTPUT_STRINGS;
             return true;
         case OUTPUT_STRINGS:
-            give(output, creator->strings.bytes, creator->strings.size);
+            put_out_piece(output, creator->strings.bytes, creator->strings.size);
             output->part = shares ? OUTPUT_END : OUTPUT_RECORDS;
             return true;
         case OUTPUT_RECORDS:
@@ -365,7 +366,7 @@ static bool next_piece(gsym_creator *creator) {
                 output->part = shares ? OUTPUT_SHARING : OUTPUT_END;
             return true;
         case OUTPUT_SHARING:
-            give_sharing(output, &creator->strings);
+            put_out_sharing(output, &creator->strings);
             output->part = OUTPUT_STRINGS;
             return true;
         case OUTPUT_END: return false;

@@ -68,7 +68,7 @@ static gsym_status name_nameless(const pruning *p, const creator_record *nameles
 static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                           creator_record *winner_ret, bool *is_found_ret,
                           gsym_error *error) {
-    const creator_record *rich = NULL, *bare = NULL, *nameless = NULL, *symbol = NULL;
+    const creator_record *rich = NULL, *plain = NULL, *nameless = NULL, *symbol = NULL;
     bool is_debug_info = false;
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &p->records[run[i].index];
@@ -82,7 +82,7 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
             if (record_is_symbol(record))
                 symbol = better_symbol(symbol, record);
             else
-                bare = record;
+                plain = record;
         } else if (rich == NULL) {
             rich = record;
         } else if (!record_order_same_bytes(rich, record)) {
@@ -90,12 +90,12 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
             if (is_better(p->creator, record, rich)) rich = record;
         }
     }
-    if (bare == NULL) bare = symbol;
-    if (rich == NULL && nameless != NULL && bare != NULL) {
+    if (plain == NULL) plain = symbol;
+    if (rich == NULL && nameless != NULL && plain != NULL) {
         *is_found_ret = true;
-        return name_nameless(p, nameless, bare, winner_ret, error);
+        return name_nameless(p, nameless, plain, winner_ret, error);
     }
-    if (rich == NULL) rich = bare;
+    if (rich == NULL) rich = plain;
     *is_found_ret = rich != NULL && !record_is_label(rich);
     if (!*is_found_ret) { /* symbols of other ranges may have its lines */
         bool has_lines = nameless != NULL && nameless->size > 0;

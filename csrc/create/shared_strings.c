@@ -14,7 +14,7 @@ typedef struct wanted_string {
     uint64_t hash;
     const char *bytes;
     size_t size;
-    size_t place; /* in the binary's table */
+    size_t offset; /* in the binary's table */
 } wanted_string;
 
 typedef struct wanted_list {
@@ -68,14 +68,14 @@ static void wanted_list_deinit(wanted_list *list) {
 
 /* ---- where the binary has it ------------------------------------------------ */
 
-static void find_tail(wanted_list *list, uint64_t hash, const char *bytes, size_t place,
+static void find_tail(wanted_list *list, uint64_t hash, const char *bytes, size_t offset,
                       size_t size) {
     for (size_t at = (size_t)hash & list->mask; list->slots[at] != 0;
          at = (at + 1) & list->mask) {
         wanted_string *wanted = &list->items[list->slots[at] - 1];
-        if (wanted->hash == hash && wanted->place == NOT_FOUND && wanted->size == size &&
-            memcmp(wanted->bytes, bytes + place, size) == 0)
-            wanted->place = place;
+        if (wanted->hash == hash && wanted->offset == NOT_FOUND && wanted->size == size &&
+            memcmp(wanted->bytes, bytes + offset, size) == 0)
+            wanted->offset = offset;
     }
 }
 
@@ -84,13 +84,13 @@ static void find_tails(wanted_list *list, const char *bytes, size_t size) {
     uint64_t hash = EMPTY_TAIL;
     size_t end = size;
     while (end > 0 && bytes[end - 1] != 0) end--;
-    for (size_t place = end; place-- > 0;) {
-        if (bytes[place] == 0) {
+    for (size_t offset = end; offset-- > 0;) {
+        if (bytes[offset] == 0) {
             hash = EMPTY_TAIL;
-            end = place;
+            end = offset;
         } else {
-            hash = longer_tail(hash, bytes[place]);
-            find_tail(list, hash, bytes, place, end - place);
+            hash = longer_tail(hash, bytes[offset]);
+            find_tail(list, hash, bytes, offset, end - offset);
         }
     }
 }
@@ -103,7 +103,7 @@ static gsym_status add_strings(string_table *strings, const wanted_list *list,
     uint64_t ignored;
     for (size_t i = 0; i < list->count; ++i) {
         const wanted_string *own = &list->items[i];
-        if (own->place == NOT_FOUND)
+        if (own->offset == NOT_FOUND)
             GSYM_TRY(string_table_intern(strings, own->bytes, own->size,
                                          string_hash(own->bytes, own->size), &ignored,
                                          error));
@@ -112,8 +112,8 @@ static gsym_status add_strings(string_table *strings, const wanted_list *list,
     GSYM_TRY(string_table_share(strings, bytes, size, distance, error));
     for (size_t i = 0; i < list->count; ++i) {
         const wanted_string *shared = &list->items[i];
-        if (shared->place != NOT_FOUND)
-            GSYM_TRY(string_table_add_shared(strings, shared->place, shared->size, error));
+        if (shared->offset != NOT_FOUND)
+            GSYM_TRY(string_table_add_shared(strings, shared->offset, shared->size, error));
     }
     return GSYM_OK;
 }

@@ -71,7 +71,7 @@ struct gsym_creator {
     gsym_creator_options options;
     unsigned strp_size;
     bool is_finished;
-    bool base_may_sink; /* to the first function, if that lies below */
+    bool may_lower_base; /* to the first function, if that lies below */
     bool is_segment;    /* of a file; other segments may contain the rest */
     uint8_t *uuid;
     size_t uuid_size;
@@ -99,14 +99,14 @@ struct gsym_creator {
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
 /* Bytes of a record with only size and name. */
-static inline uint32_t creator_bare_size(const gsym_creator *creator) {
+static inline uint32_t creator_minimum_record_size(const gsym_creator *creator) {
     return 4 + creator->strp_size + 8;
 }
 
 /* A record's size in the file. */
 static inline uint32_t creator_record_size(const gsym_creator *creator,
                                            const creator_record *record) {
-    return record->blob == NULL ? creator_bare_size(creator) : record->blob_size;
+    return record->blob == NULL ? creator_minimum_record_size(creator) : record->blob_size;
 }
 
 static inline gsym_origin creator_record_origin(const creator_record *record) {
@@ -129,7 +129,7 @@ static inline bool record_is_label(const creator_record *record) {
 static inline bool record_is_rich(const gsym_creator *creator,
                                   const creator_record *record) {
     return !(record->flags & RECORD_NAME_PENDING) &&
-           record->blob_size > creator_bare_size(creator);
+           record->blob_size > creator_minimum_record_size(creator);
 }
 
 /* ---- record_order.c -------------------------------------------------------------- */
@@ -188,7 +188,7 @@ void creator_keep_asked(gsym_creator *creator);
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Give the lines that no function has to symbols. */
-gsym_status creator_give_lines(gsym_creator *creator, gsym_error *error);
+gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error);
 /* Put the call sites that came by name into the records. */
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */

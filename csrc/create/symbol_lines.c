@@ -10,7 +10,7 @@ LIMIT(LINE_BYTES, 1 << 20, 32);
 /* Limit: Rows of symbols that share them: steps through the tables */
 LIMIT(LINE_STEPS, 1 << 28, 256);
 
-typedef struct line_giver {
+typedef struct line_assigner {
     gsym_creator *creator;
     const record_key *keys; /* of the lines */
     size_t first;           /* of those that may cover a later symbol */
@@ -19,22 +19,22 @@ typedef struct line_giver {
     uint32_t decoded_index;
     row_list rows; /* of the symbol */
     uint64_t visits_left, bytes_left;
-} line_giver;
+} line_assigner;
 
 static uint64_t last_address(const creator_record *record) {
     return record->address + (record->size - 1);
 }
 
-static gsym_status decode(line_giver *giver, uint32_t index, gsym_error *error) {
-    const creator_record *lines = &giver->creator->lines.items[index];
-    if (giver->decoded != NULL && giver->decoded_index == index) return GSYM_OK;
-    giver->decoded_index = index;
-    giver->visits_left -= lines->blob_size < giver->visits_left ? lines->blob_size
-                                                                : giver->visits_left;
-    return record_decode(giver->record,
-                         cursor_at(lines->blob, lines->blob_size, 0,
-                                   creator_big_endian(giver->creator)),
-                         giver->creator->strp_size, lines->address, &giver->decoded, error);
+static gsym_status decode(line_assigner *assigner, uint32_t index, gsym_error *error) {
+    const creator_record *lines = &assigner->creator->lines.items[index];
+    if (assigner->decoded != NULL && assigner->decoded_index == index) return GSYM_OK;
+    assigner->decoded_index = index;
+    assigner->visits_left -=
+        lines->blob_size < assigner->visits_left ? lines->blob_size : assigner->visits_left;
+    return record_decode(
+        assigner->record,
+        cursor_at(lines->blob, lines->blob_size, 0, creator_big_endian(assigner->creator)),
+        assigner->creator->strp_size, lines->address, &assigner->decoded, error);
 }
 
 /* From `address` on, file and line are unknown. */
@@ -44,103 +44,106 @@ static bool put_gap(row_list *rows, uint64_t address) {
 
 /* Add the decoded rows of the addresses from `start` to `last`; before `next` all have
  * been looked for. */
-static bool add_rows(line_giver *giver, uint64_t next, uint64_t start, uint64_t last) {
-    if (giver->rows.count > 0 && start > next && !put_gap(&giver->rows, next)) return false;
-    return creator_cut_rows(&giver->rows, giver->decoded, start, last);
+static bool add_rows(line_assigner *assigner, uint64_t next, uint64_t start,
+                     uint64_t last) {
+    if (assigner->rows.count > 0 && start > next && !put_gap(&assigner->rows, next))
+        return false;
+    return creator_cut_rows(&assigner->rows, assigner->decoded, start, last);
 }
 
 /* List the rows of the addresses from `start` to `last`. */
-static gsym_status gather(line_giver *giver, uint64_t start, uint64_t last,
+static gsym_status gather(line_assigner *assigner, uint64_t start, uint64_t last,
                           gsym_error *error) {
-    record_list *all = &giver->creator->lines;
+    record_list *all = &assigner->creator->lines;
     uint64_t next = start;
-    giver->rows.count = 0;
-    while (giver->first < all->count &&
-           last_address(&all->items[giver->keys[giver->first].index]) < start)
-        giver->first++;
-    for (size_t i = giver->first; i < all->count && giver->visits_left > 0; ++i) {
-        uint32_t index = giver->keys[i].index;
+    assigner->rows.count = 0;
+    while (assigner->first < all->count &&
+           last_address(&all->items[assigner->keys[assigner->first].index]) < start)
+        assigner->first++;
+    for (size_t i = assigner->first; i < all->count && assigner->visits_left > 0; ++i) {
+        uint32_t index = assigner->keys[i].index;
         creator_record *lines = &all->items[index];
         uint64_t from = lines->address < next ? next : lines->address;
         uint64_t to = last_address(lines) < last ? last_address(lines) : last;
-        giver->visits_left--;
+        assigner->visits_left--;
         if (lines->address > last) break;
         if (to < from) continue;
-        GSYM_TRY(decode(giver, index, error));
-        if (!add_rows(giver, next, from, to)) return gsym_fail_memory(error);
+        GSYM_TRY(decode(assigner, index, error));
+        if (!add_rows(assigner, next, from, to)) return gsym_fail_memory(error);
         lines->row_count = 0; /* none is unused */
         if (to == last) return GSYM_OK;
         next = to + 1;
     }
-    return giver->rows.count == 0 || put_gap(&giver->rows, next) ? GSYM_OK
-                                                                 : gsym_fail_memory(error);
+    return assigner->rows.count == 0 || put_gap(&assigner->rows, next)
+               ? GSYM_OK
+               : gsym_fail_memory(error);
 }
 
-static gsym_status give(line_giver *giver, creator_record *record, uint64_t last,
-                        gsym_error *error) {
-    gsym_creator *creator = giver->creator;
+static gsym_status assign_lines(line_assigner *assigner, creator_record *record,
+                                uint64_t last, gsym_error *error) {
+    gsym_creator *creator = assigner->creator;
     gsym_function function = {
         .address = record->address, .size = record->size, .name = record->name};
     buffer *out = &creator->encoded;
-    GSYM_TRY(gather(giver, record->address, last, error));
-    if (giver->visits_left == 0) creator->cut_functions++;
-    if (giver->rows.count == 0 || giver->visits_left == 0) return GSYM_OK;
-    function.rows = giver->rows.items;
-    function.row_count = giver->rows.count;
+    GSYM_TRY(gather(assigner, record->address, last, error));
+    if (assigner->visits_left == 0) creator->cut_functions++;
+    if (assigner->rows.count == 0 || assigner->visits_left == 0) return GSYM_OK;
+    function.rows = assigner->rows.items;
+    function.row_count = assigner->rows.count;
     out->size = 0;
     GSYM_TRY(function_info_encode(out, creator->strp_size, &function, NULL, error));
-    if (out->size > giver->bytes_left) {
-        giver->visits_left = 0;
+    if (out->size > assigner->bytes_left) {
+        assigner->visits_left = 0;
         creator->cut_functions++;
         return GSYM_OK;
     }
-    giver->bytes_left -= out->size;
+    assigner->bytes_left -= out->size;
     record->row_count = (uint32_t)function.row_count;
     creator->report.functions_with_lines++;
     return creator_store_blob(creator, out, record, error);
 }
 
 /* Records without a size extend to the next one. */
-static gsym_status give_all(line_giver *giver, gsym_error *error) {
-    record_list *records = &giver->creator->records;
+static gsym_status assign_all_lines(line_assigner *assigner, gsym_error *error) {
+    record_list *records = &assigner->creator->records;
     for (size_t i = 0; i < records->count; ++i) {
         creator_record *record = &records->items[i];
         uint64_t last = UINT64_MAX;
         if ((record->flags & RECORD_NOT_ASKED) != 0 ||
-            creator_record_size(giver->creator, record) >
-                creator_bare_size(giver->creator))
+            creator_record_size(assigner->creator, record) >
+                creator_minimum_record_size(assigner->creator))
             continue;
         if (record->size > 0)
             last = last_address(record);
         else if (i + 1 < records->count)
             last = records->items[i + 1].address - 1;
-        if (giver->visits_left > 0)
-            GSYM_TRY(give(giver, record, last, error));
+        if (assigner->visits_left > 0)
+            GSYM_TRY(assign_lines(assigner, record, last, error));
         else
-            giver->creator->cut_functions++;
+            assigner->creator->cut_functions++;
     }
     return GSYM_OK;
 }
 
-gsym_status creator_give_lines(gsym_creator *creator, gsym_error *error) {
+gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error) {
     const record_list *lines = &creator->lines;
-    line_giver giver = {.creator = creator};
+    line_assigner assigner = {.creator = creator};
     record_key *keys = NULL;
     uint64_t size = 0;
     gsym_status status;
     if (lines->count == 0) return GSYM_OK;
     for (size_t i = 0; i < lines->count; ++i)
         size += lines->items[i].blob_size;
-    giver.bytes_left = LIMIT_OF(LINE_BYTES, size);
-    giver.visits_left = LIMIT_OF(LINE_STEPS, size + creator->records.count);
-    status = gsym_record_create(&giver.record, error);
+    assigner.bytes_left = LIMIT_OF(LINE_BYTES, size);
+    assigner.visits_left = LIMIT_OF(LINE_STEPS, size + creator->records.count);
+    status = gsym_record_create(&assigner.record, error);
     if (status == GSYM_OK) status = record_order_sort(lines, &keys, error);
-    giver.keys = keys;
-    if (status == GSYM_OK) status = give_all(&giver, error);
+    assigner.keys = keys;
+    if (status == GSYM_OK) status = assign_all_lines(&assigner, error);
     for (size_t i = 0; i < lines->count; ++i)
         creator->report.line_rows_unused += lines->items[i].row_count;
-    gsym_record_destroy(giver.record);
-    free(giver.rows.items);
+    gsym_record_destroy(assigner.record);
+    free(assigner.rows.items);
     free(keys);
     return status;
 }

@@ -398,10 +398,10 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
         uint64_t attribute, form;
         int64_t constant = 0;
         bool is_kept;
-        if (GSYM_LIKELY(cursor_left(c) >= 2 && cursor_peek_covered(c, 0) < 0x80 &&
-                        cursor_peek_covered(c, 1) < 0x80)) {
-            attribute = cursor_u8_covered(c);
-            form = cursor_u8_covered(c);
+        if (GSYM_LIKELY(cursor_left(c) >= 2 && cursor_peek_unchecked(c, 0) < 0x80 &&
+                        cursor_peek_unchecked(c, 1) < 0x80)) {
+            attribute = cursor_u8_unchecked(c);
+            form = cursor_u8_unchecked(c);
             is_kept = fields[attribute] != 0;
         } else {
             attribute = cursor_uleb(c);
@@ -448,7 +448,7 @@ static bool skip_short_pairs(cursor *c) {
 
 static void skip_attributes(cursor *c) {
     while (!skip_short_pairs(c)) {
-        uint64_t attribute = cursor_short_uleb(c), form = cursor_short_uleb(c);
+        uint64_t attribute = cursor_uleb_1(c), form = cursor_uleb_1(c);
         if (form == DW_FORM_implicit_const) cursor_skip_leb(c);
         if ((attribute == 0 && form == 0) || c->failed) return;
     }

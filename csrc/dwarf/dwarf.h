@@ -506,34 +506,35 @@ typedef struct line_sequence {
 } line_sequence;
 
 /* A sequence in the order of their first addresses. */
-typedef struct line_place {
+typedef struct sequence_span {
     uint64_t low;
     uint64_t reach; /* the greatest `high` of it and of those before */
     uint32_t sequence;
-} line_place;
+} sequence_span;
 
-typedef struct line_table {
+typedef struct dwarf_line_table {
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* in .debug_line */
     LIST(line_file) files;
     LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
-    LIST(line_place) by_low; /* then in program order; they may overlap */
-} line_table;
+    LIST(sequence_span) by_low; /* then in program order; they may overlap */
+} dwarf_line_table;
 
-void line_table_deinit(line_table *table);
+void dwarf_line_table_deinit(dwarf_line_table *table);
 /* Run the unit's line program. Rows that repeat file and line of the row before
  * are left out, but in a table whose rows go back. False where memory ran out or the budget
  * is spent; damage is a warning. */
-bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
+bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings);
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which stands for no file. */
-const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none);
+const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,
+                                       bool *is_none);
 /* Append the path of a file: the unit's comp_dir / directory / name, up to the first
  * absolute part from the right. */
-void line_table_path(const line_table *table, const line_file *file,
-                     const dwarf_unit *unit, buffer *out);
+void dwarf_line_table_path(const dwarf_line_table *table, const line_file *file,
+                           const dwarf_unit *unit, buffer *out);
 
 /* ---- the walk: functions and inlined calls in the DIEs ---------------------------- */
 

@@ -24,7 +24,7 @@ typedef struct line_header {
     special_step special[256];
 } line_header;
 
-void line_table_deinit(line_table *table) {
+void dwarf_line_table_deinit(dwarf_line_table *table) {
     free(table->files.items);
     free(table->directories.items);
     free(table->sequences.items);
@@ -33,11 +33,11 @@ void line_table_deinit(line_table *table) {
 
 /* ---- header ----------------------------------------------------------------------- */
 
-static bool add_directory(line_table *table, line_string directory) {
+static bool add_directory(dwarf_line_table *table, line_string directory) {
     return LIST_ADD(table->directories, directory);
 }
 
-static bool add_file(line_table *table, line_string name, uint64_t directory) {
+static bool add_file(dwarf_line_table *table, line_string name, uint64_t directory) {
     return LIST_ADD(table->files, (line_file){name, directory});
 }
 
@@ -57,14 +57,14 @@ static dwarf_string find_string(const dwarf_unit *unit, const line_string *strin
 }
 
 /* Name, directory, time, size: an entry of version 2 to 4. */
-static bool read_old_file(line_table *table, cursor *c, line_string name) {
+static bool read_old_file(dwarf_line_table *table, cursor *c, line_string name) {
     uint64_t directory = cursor_uleb(c);
     cursor_skip_leb(c);
     cursor_skip_leb(c);
     return c->failed || add_file(table, name, directory);
 }
 
-static bool read_old_tables(line_table *table, cursor *c) {
+static bool read_old_tables(dwarf_line_table *table, cursor *c) {
     line_string string;
     while ((string = inline_string(c)).raw > 0)
         if (!add_directory(table, string)) return false;
@@ -118,7 +118,7 @@ static bool read_form(const line_header *header, uint16_t form, cursor *c, uint6
 
 /* A directory or file table of version 5. *is_known goes false at a form that
  * cannot be stepped over. False where memory ran out. */
-static bool read_table(line_table *table, const line_header *header, cursor *c,
+static bool read_table(dwarf_line_table *table, const line_header *header, cursor *c,
                        bool is_files, bool *is_known) {
     entry_formats formats;
     uint64_t count;
@@ -154,7 +154,7 @@ static bool read_table(line_table *table, const line_header *header, cursor *c,
 
 /* Leaves `c` at the first opcode, ending where the program ends. False where
  * memory ran out. */
-static bool read_header(line_table *table, line_header *header, cursor *c,
+static bool read_header(dwarf_line_table *table, line_header *header, cursor *c,
                         bool *is_known) {
     uint64_t length, program;
     *is_known = false;
@@ -209,7 +209,7 @@ typedef struct line_state {
 } line_state;
 
 typedef struct line_run {
-    line_table *table;
+    dwarf_line_table *table;
     row_list *rows;
     const dwarf_unit *unit;
     warning_list *warnings;
@@ -278,7 +278,7 @@ static bool sort_rows(gsym_line_row *rows, size_t count) {
 
 /* False where memory ran out. */
 static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
-    line_table *table = run->table;
+    dwarf_line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
     uint64_t low;
     bool is_kept;
@@ -352,9 +352,9 @@ static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) 
 static inline bool skip_harmless(cursor *c) {
     size_t size;
     if (cursor_left(c) < 2) return false;
-    size = cursor_peek_covered(c, 0);
+    size = cursor_peek_unchecked(c, 0);
     if (size >= 0x80 || size == 0 || size > cursor_left(c) - 1 ||
-        cursor_peek_covered(c, 1) <= DW_LNE_define_file)
+        cursor_peek_unchecked(c, 1) <= DW_LNE_define_file)
         return false;
     c->at += 1 + size;
     return true;
@@ -368,7 +368,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
     line_state state = begin_sequence(run->rows->items);
     cursor c = program;
     while (c.at < c.end) {
-        uint8_t opcode = cursor_u8_covered(&c);
+        uint8_t opcode = cursor_u8_unchecked(&c);
         if (opcode >= header->opcode_base) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, header->special[opcode].operations);
@@ -388,9 +388,9 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
                 }
                 break;
             case DW_LNS_copy: emit(&state, keeps_repeats); break;
-            case DW_LNS_advance_pc: advance(&state, header, cursor_short_uleb(&c)); break;
+            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb_1(&c)); break;
             case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
-            case DW_LNS_set_file: state.file = (uint32_t)cursor_short_uleb(&c); break;
+            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb_1(&c); break;
             case DW_LNS_set_column:
             case DW_LNS_set_isa: cursor_skip_leb(&c); break;
             case DW_LNS_negate_stmt:
@@ -417,7 +417,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
 
 /* False where memory ran out. */
 static bool run_program(line_run *run, cursor program) {
-    line_table *table = run->table;
+    dwarf_line_table *table = run->table;
     size_t file_count = table->files.count;
     uint64_t program_offset = run->program_offset;
     if (!run_opcodes(run, program, false)) return false;
@@ -432,42 +432,42 @@ static bool run_program(line_run *run, cursor program) {
 
 /* ---- the table -------------------------------------------------------------------- */
 
-static int compare_places(const void *left, const void *right) {
-    const line_place *a = left, *b = right;
+static int compare_spans(const void *left, const void *right) {
+    const sequence_span *a = left, *b = right;
     if (a->low != b->low) return a->low < b->low ? -1 : 1;
     return a->sequence < b->sequence ? -1 : 1;
 }
 
-static bool sort_by_low(line_table *table) {
+static bool sort_by_low(dwarf_line_table *table) {
     size_t count = table->sequences.count;
-    line_place *places;
+    sequence_span *spans;
     uint64_t reach = 0;
     bool ascends = true; /* as linkers leave them */
     if (!ARRAY_RESERVE(table->by_low, count + 1)) return false;
-    places = table->by_low.items;
+    spans = table->by_low.items;
     for (size_t i = 0; i < count; ++i) {
         uint64_t low = table->sequences.items[i].low;
-        places[i] = (line_place){low, 0, (uint32_t)i};
-        ascends &= i == 0 || places[i - 1].low <= low;
+        spans[i] = (sequence_span){low, 0, (uint32_t)i};
+        ascends &= i == 0 || spans[i - 1].low <= low;
     }
-    if (!ascends) qsort(places, count, sizeof *places, compare_places);
+    if (!ascends) qsort(spans, count, sizeof *spans, compare_spans);
     for (size_t i = 0; i < count; ++i) {
-        uint64_t high = table->sequences.items[places[i].sequence].high;
+        uint64_t high = table->sequences.items[spans[i].sequence].high;
         if (high > reach) reach = high;
-        places[i].reach = reach;
+        spans[i].reach = reach;
     }
     table->by_low.count = count;
     return true;
 }
 
-static void clear(line_table *table) {
+static void clear(dwarf_line_table *table) {
     table->version = 0;
     table->end = 0;
     table->files.count = table->directories.count = 0;
     table->sequences.count = table->by_low.count = 0;
 }
 
-bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
+bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings) {
     line_header header = {0};
     line_run run = {table, rows, unit, warnings, &header, 0, false, false};
@@ -491,7 +491,8 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
 
 /* ---- files --------------------------------------------------------------------------- */
 
-const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none) {
+const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,
+                                       bool *is_none) {
     *is_none = table->version < 5 && index == 0;
     if (table->version < 5) --index; /* files count from 1 there; 0 wraps out of range */
     return index < table->files.count ? &table->files.items[index] : NULL;
@@ -517,7 +518,7 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
 }
 
 /* What relative directories are in: in version 5 directory 0, if that is a whole path. */
-static dwarf_string base_directory(const line_table *table, const dwarf_unit *unit) {
+static dwarf_string base_directory(const dwarf_line_table *table, const dwarf_unit *unit) {
     if (table->version >= 5 && table->directories.count > 0) {
         dwarf_string first = find_string(unit, &table->directories.items[0]);
         if (is_absolute(&first)) return first;
@@ -525,8 +526,8 @@ static dwarf_string base_directory(const line_table *table, const dwarf_unit *un
     return unit->comp_dir;
 }
 
-void line_table_path(const line_table *table, const line_file *file,
-                     const dwarf_unit *unit, buffer *out) {
+void dwarf_line_table_path(const dwarf_line_table *table, const line_file *file,
+                           const dwarf_unit *unit, buffer *out) {
     dwarf_string directory = {"", 0}, name = find_string(unit, &file->name);
     size_t first = out->size;
     uint64_t index = file->directory;

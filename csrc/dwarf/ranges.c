@@ -61,8 +61,8 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
         switch (cursor_u8(&c)) {
             case DW_RLE_end_of_list: is_end = true; break;
             case DW_RLE_offset_pair:
-                range.start = cursor_brief_uleb(&c);
-                range.end = (base + cursor_brief_uleb(&c)) & mask;
+                range.start = cursor_uleb_2(&c);
+                range.end = (base + cursor_uleb_2(&c)) & mask;
                 range.start = base < mask - 1 ? (base + range.start) & mask : mask;
                 break;
             case DW_RLE_base_address: base = cursor_uint(&c, size); break;

@@ -67,10 +67,11 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
 }
 
 /* Fault-around maps neighbouring pages; return them. */
-static void give_back(const dwarf_bytes *section, uint64_t end, uint64_t *given_back) {
-    if (!section->is_file_mapping || end - *given_back < PAGES_DROP_SIZE) return;
-    pages_give_back(section->data + *given_back, (size_t)(end - *given_back));
-    *given_back = end;
+static void release_passed_pages(const dwarf_bytes *section, uint64_t end,
+                                 uint64_t *released) {
+    if (!section->is_file_mapping || end - *released < PAGES_DROP_SIZE) return;
+    pages_release(section->data + *released, (size_t)(end - *released));
+    *released = end;
 }
 
 static bool is_relocated(const dwarf_bytes *section, const dwarf_unit_header *header) {
@@ -83,7 +84,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
                                 warning_list *warnings, gsym_error *error) {
     const dwarf_bytes *bytes = &input->sections[section];
     cursor c = cursor_at(bytes->data, bytes->size, 0, input->big_endian);
-    uint64_t given_back = 0;
+    uint64_t released = 0;
     while (cursor_left(&c) > 0) {
         dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
         uint64_t offset = cursor_offset(&c);
@@ -94,7 +95,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             }
             header.version = 0;
         }
-        give_back(bytes, header.end, &given_back);
+        release_passed_pages(bytes, header.end, &released);
         c = cursor_at(bytes->data, bytes->size, header.end, input->big_endian);
         if (!is_relocated(bytes, &header)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_NOT_RELOCATED, offset, header.end);

@@ -101,14 +101,14 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
                : 0;
 }
 
-#define MOST_PIECES 16
+#define MAX_PIECES 16
 #define PIECE_SIZE (UINT64_C(1) << 31)
 
 /* A record has 32 bits for the size: reduce a larger range to its first piece, and add the
  * rest as one more range. *fits_ret: it is not too large, and may be code. */
 static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
     gsym_range rest = {range->start + PIECE_SIZE, range->end};
-    *fits_ret = range->end - range->start <= MOST_PIECES * PIECE_SIZE &&
+    *fits_ret = range->end - range->start <= MAX_PIECES * PIECE_SIZE &&
                 dwarf_in_text(w->unit->code, range->end - 1);
     if (!*fits_ret) return true;
     range->end = rest.start;
@@ -405,7 +405,7 @@ static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
     if (cursor_left(&c) >= UINT32_MAX) known = 0;
     while (cursor_left(&c) > 0) {
         const uint8_t *at = c.at;
-        uint64_t code = cursor_short_uleb(&c);
+        uint64_t code = cursor_uleb_1(&c);
         const abbrev *a;
         visit_result result;
         /* Jumps defeat the processor's own guess at what is read next. */

@@ -17,14 +17,14 @@
 /* An export under way: what its two files share. */
 
 /* The state of an inlined call while its function is written. */
-typedef struct inline_place {
+typedef struct inline_verdict {
     uint64_t claimed; /* end of its children's ranges so far */
     uint32_t parent;
     bool may_overlap; /* its children's ranges do not come in order */
     bool is_kept;
-} inline_place;
+} inline_verdict;
 
-typedef LIST(inline_place) inline_place_list;
+typedef LIST(inline_verdict) inline_verdict_list;
 
 /* A range of an inlined call, to be sorted among those of its siblings. */
 typedef struct sibling_range {
@@ -37,7 +37,7 @@ typedef LIST(sibling_range) sibling_range_list;
 
 /* Scratch, kept from function to function. */
 typedef struct export_inlines {
-    inline_place_list places;
+    inline_verdict_list verdicts;
     sibling_range_list siblings;
 } export_inlines;
 
@@ -82,7 +82,7 @@ enum {
 };
 
 static void export_inlines_deinit(export_inlines *inlines) {
-    free(inlines->places.items);
+    free(inlines->verdicts.items);
     free(inlines->siblings.items);
 }
 
@@ -125,30 +125,30 @@ static bool lies_inside(const gsym_function *function, size_t node, size_t paren
     return true;
 }
 
-static uint32_t find_parent(const inline_place *places, const gsym_function *function,
+static uint32_t find_parent(const inline_verdict *verdicts, const gsym_function *function,
                             size_t node) {
     uint32_t parent = (uint32_t)node - 1;
     if (node == 0) return NO_PARENT;
     while (function->nodes[parent].depth >= function->nodes[node].depth)
-        parent = places[parent].parent;
+        parent = verdicts[parent].parent;
     return parent;
 }
 
 /* Whether the call can be written as far as its caller is concerned; tells the caller
  * where its ranges lie. */
-static void judge(inline_place *places, const gsym_function *function, size_t node) {
+static void judge(inline_verdict *verdicts, const gsym_function *function, size_t node) {
     const gsym_range *ranges = ranges_of(function, node);
     size_t count = function->nodes[node].range_count;
-    inline_place *place = &places[node], *parent;
+    inline_verdict *verdict = &verdicts[node], *parent;
     bool is_in_order = do_ascend(ranges, count);
-    *place = (inline_place){.parent = find_parent(places, function, node)};
-    place->is_kept = is_in_order && has_code(ranges, count);
+    *verdict = (inline_verdict){.parent = find_parent(verdicts, function, node)};
+    verdict->is_kept = is_in_order && has_code(ranges, count);
     if (node == 0) return;
-    parent = &places[place->parent];
+    parent = &verdicts[verdict->parent];
     parent->may_overlap |= !is_in_order || ranges[0].start < parent->claimed;
     if (is_in_order && ranges[count - 1].end > parent->claimed)
         parent->claimed = ranges[count - 1].end;
-    place->is_kept = place->is_kept && lies_inside(function, node, place->parent);
+    verdict->is_kept = verdict->is_kept && lies_inside(function, node, verdict->parent);
 }
 
 static int compare_siblings(const void *left, const void *right) {
@@ -159,17 +159,17 @@ static int compare_siblings(const void *left, const void *right) {
 
 static gsym_status gather_siblings(export_inlines *inlines,
                                    const gsym_function *function, gsym_error *error) {
-    const inline_place *places = inlines->places.items;
+    const inline_verdict *verdicts = inlines->verdicts.items;
     inlines->siblings.count = 0;
     if (!ARRAY_RESERVE(inlines->siblings, function->range_count))
         return gsym_fail_memory(error);
     for (size_t node = 1; node < function->node_count; ++node) {
         const gsym_range *ranges = ranges_of(function, node);
-        if (!places[places[node].parent].may_overlap) continue;
+        if (!verdicts[verdicts[node].parent].may_overlap) continue;
         for (size_t i = 0; i < function->nodes[node].range_count; ++i)
             if (ranges[i].start < ranges[i].end)
                 inlines->siblings.items[inlines->siblings.count++] =
-                    (sibling_range){ranges[i], places[node].parent, (uint32_t)node};
+                    (sibling_range){ranges[i], verdicts[node].parent, (uint32_t)node};
     }
     return GSYM_OK;
 }
@@ -178,7 +178,7 @@ static gsym_status gather_siblings(export_inlines *inlines,
  * but nothing that is wrong. */
 static gsym_status drop_overlapping(export_inlines *inlines,
                                     const gsym_function *function, gsym_error *error) {
-    inline_place *places = inlines->places.items;
+    inline_verdict *verdicts = inlines->verdicts.items;
     const sibling_range *sibling, *longest;
     GSYM_TRY(gather_siblings(inlines, function, error));
     sibling = longest = inlines->siblings.items;
@@ -188,7 +188,7 @@ static gsym_status drop_overlapping(export_inlines *inlines,
         sibling++;
         if (sibling->parent == longest->parent && sibling->node != longest->node &&
             sibling->range.start < longest->range.end)
-            places[sibling->node].is_kept = places[longest->node].is_kept = false;
+            verdicts[sibling->node].is_kept = verdicts[longest->node].is_kept = false;
         if (sibling->parent != longest->parent ||
             sibling->range.end > longest->range.end)
             longest = sibling;
@@ -199,18 +199,18 @@ static gsym_status drop_overlapping(export_inlines *inlines,
 static gsym_status settle(export_inlines *inlines, const gsym_function *function,
                           gsym_error *error) {
     bool may_overlap = false;
-    inline_place *places;
-    inlines->places.count = 0;
-    if (!ARRAY_RESERVE(inlines->places, function->node_count))
+    inline_verdict *verdicts;
+    inlines->verdicts.count = 0;
+    if (!ARRAY_RESERVE(inlines->verdicts, function->node_count))
         return gsym_fail_memory(error);
-    places = inlines->places.items;
+    verdicts = inlines->verdicts.items;
     for (size_t node = 0; node < function->node_count; ++node) {
-        judge(places, function, node);
-        may_overlap |= node > 0 && places[places[node].parent].may_overlap;
+        judge(verdicts, function, node);
+        may_overlap |= node > 0 && verdicts[verdicts[node].parent].may_overlap;
     }
     if (may_overlap) GSYM_TRY(drop_overlapping(inlines, function, error));
     for (size_t node = 1; node < function->node_count; ++node)
-        places[node].is_kept &= places[places[node].parent].is_kept;
+        verdicts[node].is_kept &= verdicts[verdicts[node].parent].is_kept;
     return GSYM_OK;
 }
 
@@ -226,16 +226,16 @@ static bool put_ranges(uint8_t **at, const gsym_range *ranges, size_t count,
         if (end > extent.end) end = extent.end;
         if (start >= end) continue;
         *(*at)++ = ' ';
-        *at = put_hex_covered(*at, start);
+        *at = put_hex_unchecked(*at, start);
         *(*at)++ = ' ';
-        *at = put_hex_covered(*at, end - start);
+        *at = put_hex_unchecked(*at, end - start);
     }
     return *at != begin;
 }
 
 static uint8_t *put_number(uint8_t *at, uint64_t value) {
     *at++ = ' ';
-    return put_decimal_covered(at, value);
+    return put_decimal_unchecked(at, value);
 }
 
 static gsym_status put_call(gsym_breakpad_export *export, gsym_text *text,
@@ -272,7 +272,7 @@ static gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *t
     for (size_t i = root_is_call ? 0 : 1; i < function->node_count; ++i) {
         const gsym_inline_node *node = &function->nodes[i];
         uint64_t level = (uint64_t)node->depth - !root_is_call;
-        if (export->inlines.places.items[i].is_kept)
+        if (export->inlines.verdicts.items[i].is_kept)
             GSYM_TRY(put_call(export, text, function, node, level, extent, error));
         else if (has_code(ranges_of(function, i), node->range_count))
             export->counts.inlined_calls_left_out++;
@@ -385,13 +385,13 @@ static void put_origin(gsym_breakpad_export *export, gsym_text *text, uint64_t s
 /* ---- functions ---------------------------------------------------------------------- */
 
 static void put_line(uint8_t **at, answer_extent extent, uint32_t line, uint32_t file) {
-    *at = put_hex_covered(*at, extent.start);
+    *at = put_hex_unchecked(*at, extent.start);
     *(*at)++ = ' ';
-    *at = put_hex_covered(*at, extent.end - extent.start);
+    *at = put_hex_unchecked(*at, extent.end - extent.start);
     *(*at)++ = ' ';
-    *at = put_decimal_covered(*at, line);
+    *at = put_decimal_unchecked(*at, line);
     *(*at)++ = ' ';
-    *at = put_decimal_covered(*at, file);
+    *at = put_decimal_unchecked(*at, file);
     *(*at)++ = '\n';
 }
 
@@ -479,10 +479,10 @@ static void put_head(gsym_breakpad_export *export, gsym_text *text,
     if (export->walk.are_several || function->merged_count > 0)
         text_put_literal(text, "m ");
     if (!buffer_reserve(&text->out, 2 * (MAX_HEX_SIZE + 1))) return;
-    at = put_hex_covered(text->out.bytes + text->out.size, extent.start);
+    at = put_hex_unchecked(text->out.bytes + text->out.size, extent.start);
     *at++ = ' ';
     if (has_extent(function, extent)) {
-        at = put_hex_covered(at, extent.end - extent.start);
+        at = put_hex_unchecked(at, extent.end - extent.start);
         *at++ = ' ';
     }
     text->out.size = (size_t)(at - text->out.bytes);

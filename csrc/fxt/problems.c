@@ -3,7 +3,7 @@
 
 #include "fxt/reader.h"
 
-enum { MOST_PROBLEMS = 1 << 16 }; /* more are only counted */
+enum { MAX_PROBLEMS = 1 << 16 }; /* more are only counted */
 
 static const char *const TEXTS[] = {
     [GSYM_FXT_EMPTY_RECORDS] = "%llu bytes of records with size 0",
@@ -32,7 +32,7 @@ gsym_status fxt_report(gsym_fxt_reader *reader, gsym_fxt_fault fault, uint64_t o
         gsym_fxt_problem_text(&problem, text, sizeof text);
         return gsym_fail(error, GSYM_E_FORMAT, offset, "%s", text);
     }
-    if (reader->problems_kept == MOST_PROBLEMS) return GSYM_OK;
+    if (reader->problems_kept == MAX_PROBLEMS) return GSYM_OK;
     if (!LIST_ADD(reader->problems, problem)) return gsym_fail_memory(error);
     reader->problems_kept++;
     return GSYM_OK;

@@ -353,7 +353,7 @@ static void begin_columns(gsym_fxt_reader *reader) {
 }
 
 static bool has_enough(const gsym_fxt_reader *reader, const cursor *c) {
-    return reader->is_full || reader->count == FXT_MOST_RECORDS ||
+    return reader->is_full || reader->count == FXT_MAX_RECORDS ||
            reader->words.count >= ENOUGH_WORDS ||
            reader->arguments.names.count >= ENOUGH_ARGUMENTS ||
            reader->problems.count >= ENOUGH_PROBLEMS ||

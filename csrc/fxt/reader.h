@@ -139,7 +139,7 @@ bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
 void fxt_filter_deinit(fxt_filter *filter);
 
 /* Of one read; few, so that objects made from them are short-lived. */
-enum { FXT_MOST_RECORDS = 1 << 11 };
+enum { FXT_MAX_RECORDS = 1 << 11 };
 
 /* Sizes of columns, to undo a record. */
 typedef struct fxt_mark {
@@ -158,30 +158,30 @@ typedef struct fxt_argument_lists {
 
 typedef struct fxt_event_columns {
     size_t count;
-    uint32_t size[FXT_MOST_RECORDS];
-    uint64_t offset[FXT_MOST_RECORDS];
-    uint64_t ticks[FXT_MOST_RECORDS];
-    uint64_t ns[FXT_MOST_RECORDS];
-    uint64_t process[FXT_MOST_RECORDS];
-    uint64_t thread[FXT_MOST_RECORDS];
-    uint64_t value[FXT_MOST_RECORDS];
-    uint64_t end_ns[FXT_MOST_RECORDS];
-    uint32_t category[FXT_MOST_RECORDS];
-    uint32_t name[FXT_MOST_RECORDS];
-    uint32_t provider[FXT_MOST_RECORDS];
-    uint32_t argument_first[FXT_MOST_RECORDS];
-    uint32_t argument_end[FXT_MOST_RECORDS];
+    uint32_t size[FXT_MAX_RECORDS];
+    uint64_t offset[FXT_MAX_RECORDS];
+    uint64_t ticks[FXT_MAX_RECORDS];
+    uint64_t ns[FXT_MAX_RECORDS];
+    uint64_t process[FXT_MAX_RECORDS];
+    uint64_t thread[FXT_MAX_RECORDS];
+    uint64_t value[FXT_MAX_RECORDS];
+    uint64_t end_ns[FXT_MAX_RECORDS];
+    uint32_t category[FXT_MAX_RECORDS];
+    uint32_t name[FXT_MAX_RECORDS];
+    uint32_t provider[FXT_MAX_RECORDS];
+    uint32_t argument_first[FXT_MAX_RECORDS];
+    uint32_t argument_end[FXT_MAX_RECORDS];
 } fxt_event_columns;
 
 typedef struct fxt_other_columns {
     size_t count;
-    uint64_t offset[FXT_MOST_RECORDS];
-    uint64_t ticks[FXT_MOST_RECORDS];
-    uint64_t ns[FXT_MOST_RECORDS];
-    uint64_t word_end[FXT_MOST_RECORDS];
-    uint32_t provider[FXT_MOST_RECORDS];
-    uint32_t argument_first[FXT_MOST_RECORDS];
-    uint32_t argument_end[FXT_MOST_RECORDS];
+    uint64_t offset[FXT_MAX_RECORDS];
+    uint64_t ticks[FXT_MAX_RECORDS];
+    uint64_t ns[FXT_MAX_RECORDS];
+    uint64_t word_end[FXT_MAX_RECORDS];
+    uint32_t provider[FXT_MAX_RECORDS];
+    uint32_t argument_first[FXT_MAX_RECORDS];
+    uint32_t argument_end[FXT_MAX_RECORDS];
 } fxt_other_columns;
 
 struct gsym_fxt_reader {
@@ -203,7 +203,7 @@ struct gsym_fxt_reader {
     LIST(gsym_fxt_problem) problems;
     uint64_t problems_kept;
     size_t count;
-    uint8_t record_kinds[FXT_MOST_RECORDS];
+    uint8_t record_kinds[FXT_MAX_RECORDS];
     fxt_event_columns events;
     fxt_other_columns others;
     LIST(uint64_t) words;

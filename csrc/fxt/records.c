@@ -142,7 +142,7 @@ gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     return GSYM_OK;
 }
 
-enum { MOST_WORDS = 16 + 255 /* of a record, frames among them */ };
+enum { MAX_WORDS = 16 + 255 /* of a record, frames among them */ };
 
 static void put(gsym_fxt_reader *reader, uint64_t word) {
     reader->words.items[reader->words.count++] = word;
@@ -176,7 +176,7 @@ static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
 static gsym_fxt_data read_provider_name(fxt_body *body) {
     uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
     if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
-        for (size = left; size > 0 && cursor_peek_covered(&body->fields, size - 1) == 0;)
+        for (size = left; size > 0 && cursor_peek_unchecked(&body->fields, size - 1) == 0;)
             --size;
     return fxt_read_data(body, size);
 }
@@ -405,7 +405,7 @@ gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     uint32_t provider = reader->tables.provider;
     uint64_t ticks = 0;
     size_t at = others->count;
-    if (!ARRAY_RESERVE(reader->words, MOST_WORDS)) return gsym_fail_memory(error);
+    if (!ARRAY_RESERVE(reader->words, MAX_WORDS)) return gsym_fail_memory(error);
     GSYM_TRY(read_fields(reader, body, &provider, &ticks, error));
     if (body->fields.failed || !fxt_is_wanted(reader, body->record.kind)) return GSYM_OK;
     /* A record that names a provider belongs to it. */

@@ -6,9 +6,9 @@
 /* Strings are found by their hash. */
 
 enum {
-    MOST_PROBES = 64, /* with malicious collisions some strings get two numbers */
-    MOST_KEPT = 64 << 20,
-    MOST_STRINGS = 1 << 20
+    MAX_PROBES = 64, /* with malicious collisions some strings get two numbers */
+    MAX_KEPT = 64 << 20,
+    MAX_STRINGS = 1 << 20
 };
 
 void fxt_strings_deinit(fxt_strings *strings) {
@@ -19,7 +19,7 @@ void fxt_strings_deinit(fxt_strings *strings) {
 
 void fxt_strings_begin(fxt_strings *strings) {
     strings->first = (uint32_t)strings->ends.count + 1;
-    if (strings->bytes.size <= MOST_KEPT && strings->ends.count <= MOST_STRINGS) return;
+    if (strings->bytes.size <= MAX_KEPT && strings->ends.count <= MAX_STRINGS) return;
     strings->first = 1;
     strings->age++;
     strings->bytes.size = strings->ends.count = 0;
@@ -53,7 +53,7 @@ static bool is_equal(const fxt_strings *strings, uint64_t number, const uint8_t 
 static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
                             const uint8_t *bytes, size_t size) {
     size_t at = (size_t)hash & strings->slots.mask;
-    for (unsigned probe = 0; probe < MOST_PROBES; ++probe) {
+    for (unsigned probe = 0; probe < MAX_PROBES; ++probe) {
         hash_slot *found = &strings->slots.slots[at];
         if (found->number == 0) return found;
         if (found->hash == hash && is_equal(strings, found->number, bytes, size))
@@ -67,14 +67,14 @@ static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
 static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
                                uint32_t *number_ret) {
     uint64_t hash;
-    hash_slot *place;
+    hash_slot *slot;
     *number_ret = 0;
     if (size == 0) return true;
     hash = string_hash((const char *)bytes, size);
     if (!slot_table_reserve(&strings->slots)) return false;
-    place = find_slot(strings, hash, bytes, size);
-    if (place != NULL && place->number != 0) {
-        *number_ret = (uint32_t)place->number;
+    slot = find_slot(strings, hash, bytes, size);
+    if (slot != NULL && slot->number != 0) {
+        *number_ret = (uint32_t)slot->number;
         return true;
     }
     if (!ARRAY_RESERVE(strings->ends, 1)) return false;
@@ -82,8 +82,8 @@ static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_
     if (strings->bytes.failed) return false;
     strings->ends.items[strings->ends.count++] = strings->bytes.size;
     *number_ret = (uint32_t)strings->ends.count;
-    if (place != NULL) {
-        *place = (hash_slot){hash, *number_ret};
+    if (slot != NULL) {
+        *slot = (hash_slot){hash, *number_ret};
         strings->slots.count++;
     }
     return true;

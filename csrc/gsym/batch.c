@@ -11,8 +11,8 @@ enum {
     /* Addresses sorted together: the working set should fit the caches, but each function
      * should have several addresses. */
     ASCENDING_BLOCK = 1 << 13,
-    LEAST_BLOCK = 1 << 17,
-    MOST_BLOCK = 1 << 20,
+    MIN_BLOCK = 1 << 17,
+    MAX_BLOCK = 1 << 20,
     BLOCK_PER_FUNCTION = 8,
     AHEAD = 16 /* how many answers ahead frames are prefetched */
 };
@@ -95,7 +95,7 @@ static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  bool misses, gsym_error *error) {
     size_t row_count = 0;
     for (uint32_t i = 0; i < count; ++i)
-        sweep->order[i] = (placed_address){addresses[i], i};
+        sweep->order[i] = (numbered_address){addresses[i], i};
     GSYM_TRY(address_sweep_find(sweep, image, address_sweep_begin(sweep, count, count),
                                 count, error));
     for (uint32_t i = 0; i < count; ++i) {
@@ -126,7 +126,7 @@ static bool do_ascend(const uint64_t *addresses, size_t count) {
 static size_t block_size(const gsym_image *image, const uint64_t *addresses,
                          size_t count) {
     size_t size = (size_t)image->header.num_addresses * BLOCK_PER_FUNCTION;
-    size = size < LEAST_BLOCK ? LEAST_BLOCK : size > MOST_BLOCK ? MOST_BLOCK : size;
+    size = size < MIN_BLOCK ? MIN_BLOCK : size > MAX_BLOCK ? MAX_BLOCK : size;
     if (do_ascend(addresses, count)) size = ASCENDING_BLOCK;
     return size < count ? size : count;
 }

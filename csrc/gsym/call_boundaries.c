@@ -6,7 +6,7 @@
 /* The boundaries, and which of them each edge is. */
 static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     size_t count = 2 * tree->ranges.count;
-    const placed_address *sorted;
+    const numbered_address *sorted;
     boundaries->edges.count = boundaries->ranks.count = 0;
     boundaries->failed = !ARRAY_RESERVE(boundaries->edges, 2 * count) ||
                          !ARRAY_RESERVE(boundaries->ranks, count) ||
@@ -14,9 +14,9 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     if (boundaries->failed) return false;
     for (uint32_t i = 0; i < tree->ranges.count; ++i) {
         const call_range *range = &tree->ranges.items[i];
-        placed_address *edges = &boundaries->edges.items[2 * (size_t)i];
-        edges[0] = (placed_address){range->start, 2 * i};
-        edges[1] = (placed_address){range->end, 2 * i + 1};
+        numbered_address *edges = &boundaries->edges.items[2 * (size_t)i];
+        edges[0] = (numbered_address){range->start, 2 * i};
+        edges[1] = (numbered_address){range->end, 2 * i + 1};
     }
     sorted = address_order(boundaries->edges.items, (uint32_t)count);
     for (size_t i = 0; i < count; ++i) {
@@ -24,7 +24,7 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
             boundaries->items[boundaries->count - 1].offset != sorted[i].address)
             boundaries->items[boundaries->count++] =
                 (call_boundary){(uint32_t)sorted[i].address, 0};
-        boundaries->ranks.items[sorted[i].place] = (uint32_t)boundaries->count - 1;
+        boundaries->ranks.items[sorted[i].number] = (uint32_t)boundaries->count - 1;
     }
     return true;
 }

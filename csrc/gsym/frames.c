@@ -90,7 +90,7 @@ static size_t put_walk(frame_list *list, inline_walk *walk, size_t skip) {
 
 /* Reverse to innermost first and shift call sites by one frame: the walk stores where each
  * call was made. */
-static void turn(frame_list *list, size_t count) {
+static void reverse_frames(frame_list *list, size_t count) {
     for (size_t i = 0; i + 1 < count - i; ++i) {
         gsym_frame frame = list->frames[i];
         list->frames[i] = list->frames[count - 1 - i];
@@ -123,7 +123,7 @@ gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *ca
         return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
                          "InlineInfo data is truncated");
     list->until = walk.until;
-    turn(list, count - skip);
+    reverse_frames(list, count - skip);
     list->count = (uint32_t)count;
     for (; number != 0 && function_index_node(calls->index, number, &node);
          number = node.parent) {

@@ -222,7 +222,7 @@ bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *re
                            unsigned strp_size) {
     cursor c = *record;
     record_payloads payloads;
-    if (cursor_left(record) < INDEX_LEAST_PAYLOAD) return false;
+    if (cursor_left(record) < INDEX_MIN_PAYLOAD) return false;
     cursor_skip(&c, sizeof(uint32_t) + strp_size);
     if (function_info_payloads(&c, &payloads) &&
         list_record(encoder, &payloads.of[GSYM_INFO_LINE_TABLE],
@@ -251,9 +251,9 @@ static inline uint32_t call_size(unsigned widths) {
 bool function_index_open(const cursor *at, function_index *index_ret) {
     cursor c = *at;
     unsigned widths = cursor_u8(&c);
-    uint64_t line_table_size = cursor_brief_uleb(&c);
-    uint64_t inline_info_size = cursor_brief_uleb(&c);
-    uint64_t boundary_count = cursor_brief_uleb(&c), node_count = cursor_brief_uleb(&c);
+    uint64_t line_table_size = cursor_uleb_2(&c);
+    uint64_t inline_info_size = cursor_uleb_2(&c);
+    uint64_t boundary_count = cursor_uleb_2(&c), node_count = cursor_uleb_2(&c);
     uint64_t checkpoint_count =
         (line_table_size - (line_table_size > 0)) / INDEX_LINE_SPACING;
     uint64_t checkpoints, boundaries;

@@ -14,8 +14,8 @@
 
 enum {
     MIN_FILE_SIZE = 6, /* magic and version */
-    LEAST_INDEX_LIMIT = 1 << 20,
-    MOST_INDEX_LIMIT = 256 << 20,
+    MIN_INDEX_LIMIT = 1 << 20,
+    MAX_INDEX_LIMIT = 256 << 20,
     KNOWN_SECTIONS = GSYM_SECTION_UUID + 1,
     INDEX_SECTION = KNOWN_SECTIONS, /* where its extent is kept */
     KEPT_SECTIONS
@@ -330,9 +330,9 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
 /* All indexes of a C++ file take about an eighth of it. */
 static uint64_t index_limit(uint64_t file_size) {
     uint64_t limit = file_size / 2;
-    return limit < LEAST_INDEX_LIMIT ? LEAST_INDEX_LIMIT
-           : limit > MOST_INDEX_LIMIT ? MOST_INDEX_LIMIT
-                                      : limit;
+    return limit < MIN_INDEX_LIMIT   ? MIN_INDEX_LIMIT
+           : limit > MAX_INDEX_LIMIT ? MAX_INDEX_LIMIT
+                                     : limit;
 }
 
 /* What is allocated for an image, aligned for both. */

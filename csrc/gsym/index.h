@@ -16,7 +16,7 @@ typedef struct call_boundaries {
     call_boundary *items; /* ascending */
     size_t count, capacity;
     /* of ranges: the start of range n at 2 * n, its end after; then as much free space */
-    LIST(struct placed_address) edges;
+    LIST(struct numbered_address) edges;
     LIST(uint32_t) ranks; /* of each edge among the boundaries */
     bool failed;          /* memory ran out */
 } call_boundaries;
@@ -26,7 +26,7 @@ bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 
 enum {
-    INDEX_LEAST_PAYLOAD = 128,  /* bytes of lines or of calls: decoding fewer is as fast */
+    INDEX_MIN_PAYLOAD = 128,  /* bytes of lines or of calls: decoding fewer is as fast */
     INDEX_CALLS_SPACING = 72,   /* bytes in which the calls of a walk begin */
     INDEX_STEPS_PER_RANGE = 256 /* limit of work for a tree of calls */
 };
@@ -63,7 +63,7 @@ typedef struct function_index {
 
 /* Whether a function is large, by the sizes of its payloads. */
 static inline bool function_index_is_worth(uint64_t lines_size, uint64_t calls_size) {
-    return lines_size >= INDEX_LEAST_PAYLOAD || calls_size >= INDEX_LEAST_PAYLOAD;
+    return lines_size >= INDEX_MIN_PAYLOAD || calls_size >= INDEX_MIN_PAYLOAD;
 }
 
 /* Adjacent boundaries whose calls are found by one walk. */

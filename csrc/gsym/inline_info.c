@@ -108,18 +108,18 @@ static gsym_status encode_node(tree_encoder *encoder, uint64_t base,
                          "InlineInfo ranges not in ascending order");
     if (!buffer_reserve(out, (2 * (size_t)node->range_count + 4) * MAX_LEB_SIZE))
         return gsym_fail_memory(error);
-    at = put_uleb_covered(out->bytes + out->size, node->range_count);
+    at = put_uleb_unchecked(out->bytes + out->size, node->range_count);
     for (uint32_t i = 0; i < node->range_count; ++i) {
-        at = put_uleb_covered(at, ranges[i].start - base);
-        at = put_uleb_covered(at, ranges[i].end - ranges[i].start);
+        at = put_uleb_unchecked(at, ranges[i].start - base);
+        at = put_uleb_unchecked(at, ranges[i].end - ranges[i].start);
     }
     *at++ = has_children;
     out->size = (size_t)(at - out->bytes);
     if (encoder->source != NULL && !note_node(encoder, start, node))
         return gsym_fail_memory(error);
     buffer_put_uint(out, node->name, encoder->strp_size);
-    at = put_uleb_covered(out->bytes + out->size, node->call_file);
-    at = put_uleb_covered(at, node->call_line);
+    at = put_uleb_unchecked(out->bytes + out->size, node->call_file);
+    at = put_uleb_unchecked(at, node->call_line);
     out->size = (size_t)(at - out->bytes);
     return GSYM_OK;
 }
@@ -185,8 +185,8 @@ static gsym_status decode_ranges(cursor *c, uint64_t base, uint64_t count,
                                  range_list *ranges, gsym_error *error) {
     for (uint64_t i = 0; i < count; ++i) {
         const uint8_t *at = c->at;
-        uint64_t start = base + cursor_short_uleb(c);
-        uint64_t end = start + cursor_short_uleb(c);
+        uint64_t start = base + cursor_uleb_1(c);
+        uint64_t end = start + cursor_uleb_1(c);
         if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
         if (!LIST_ADD(*ranges, (gsym_range){start, end})) return gsym_fail_memory(error);
     }
@@ -203,10 +203,10 @@ static gsym_status decode_fields(cursor *c, unsigned strp_size, gsym_inline_node
     node->name = cursor_uint(c, strp_size);
     if (c->failed) return missing(c, at, "InlineInfo name", error);
     at = c->at;
-    node->call_file = (uint32_t)cursor_short_uleb(c);
+    node->call_file = (uint32_t)cursor_uleb_1(c);
     if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call file", error);
     at = c->at;
-    node->call_line = (uint32_t)cursor_short_uleb(c);
+    node->call_line = (uint32_t)cursor_uleb_1(c);
     if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call line", error);
     return GSYM_OK;
 }
@@ -217,7 +217,7 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
     parts->parents.count = 0;
     do {
         const uint8_t *at = payload->at;
-        uint64_t base = start, range_count = cursor_short_uleb(payload);
+        uint64_t base = start, range_count = cursor_uleb_1(payload);
         bool has_children;
         gsym_inline_node node = {.depth = (uint32_t)parts->parents.count};
         if (payload->failed)
@@ -248,8 +248,8 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
 static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tree) {
     uint32_t number = (uint32_t)tree->nodes.count;
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t start = base + cursor_brief_uleb(c);
-        uint64_t size = cursor_brief_uleb(c);
+        uint64_t start = base + cursor_uleb_2(c);
+        uint64_t size = cursor_uleb_2(c);
         if (c->failed || start > UINT32_MAX || size > UINT32_MAX - start) return false;
         if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
         if (size == 0) continue;
@@ -268,7 +268,7 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
     if (cursor_left(&c) > UINT32_MAX) return false;
     do {
         uint32_t at = (uint32_t)(c.at - payload->at);
-        uint64_t range_count = cursor_short_uleb(&c);
+        uint64_t range_count = cursor_uleb_1(&c);
         uint32_t base = parent == 0 ? 0 : tree->nodes.items[parent - 1].start;
         call_node *node;
         bool has_children;
@@ -303,8 +303,8 @@ inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_
     cursor_skip(&c, node->fields);
     match.name = cursor_strp(&c, strp_size);
     match.start = start + node->start;
-    match.call_file = (uint32_t)cursor_brief_uleb(&c);
-    match.call_line = (uint32_t)cursor_brief_uleb(&c);
+    match.call_file = (uint32_t)cursor_uleb_2(&c);
+    match.call_line = (uint32_t)cursor_uleb_2(&c);
     match.is_root = node->parent == 0;
     return match;
 }
@@ -325,8 +325,8 @@ ranges_cover(cursor *c, inline_walk *walk, uint64_t count, uint64_t *start_ret) 
     uint64_t address = walk->address;
     bool covered = false;
     for (uint64_t i = 0; i < count && !c->failed; ++i) {
-        uint64_t start = walk->base + cursor_brief_uleb(c);
-        uint64_t size = cursor_brief_uleb(c), edge = start;
+        uint64_t start = walk->base + cursor_uleb_2(c);
+        uint64_t size = cursor_uleb_2(c), edge = start;
         if (i == 0) *start_ret = start;
         if (address - start < size) {
             covered = true;
@@ -348,7 +348,7 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
     uint64_t depth = 0;       /* levels below the list that is being searched */
     bool covered = false;
     while (!walk->is_done && !covered && cursor_left(&c) >= walk->least_left) {
-        uint64_t start = 0, range_count = cursor_brief_uleb(&c);
+        uint64_t start = 0, range_count = cursor_uleb_2(&c);
         bool has_children;
         if (range_count == 0) { /* also if the bytes end early */
             if (depth == 0 || c.failed) walk->is_done = true;
@@ -361,8 +361,8 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
         if (covered) {
             match_ret->name = cursor_strp(&c, walk->strp_size);
             match_ret->start = start;
-            match_ret->call_file = (uint32_t)cursor_brief_uleb(&c);
-            match_ret->call_line = (uint32_t)cursor_brief_uleb(&c);
+            match_ret->call_file = (uint32_t)cursor_uleb_2(&c);
+            match_ret->call_line = (uint32_t)cursor_uleb_2(&c);
             match_ret->is_root = walk->is_root;
             walk->is_done = !has_children;
             walk->base = start;
@@ -380,7 +380,7 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
     cursor *c = &walk->payload;
     while (!walk->is_done) {
-        uint64_t range_count = cursor_short_uleb(c);
+        uint64_t range_count = cursor_uleb_1(c);
         match_ret->is_root = walk->depth == 0;
         if (range_count == 0) {
             walk->is_done = walk->depth <= 1 || c->failed;
@@ -390,8 +390,8 @@ bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
         skip_ranges(c, range_count);
         walk->depth += cursor_u8(c) != 0;
         match_ret->name = cursor_uint(c, walk->strp_size);
-        match_ret->call_file = (uint32_t)cursor_short_uleb(c);
-        match_ret->call_line = (uint32_t)cursor_short_uleb(c);
+        match_ret->call_file = (uint32_t)cursor_uleb_1(c);
+        match_ret->call_line = (uint32_t)cursor_uleb_1(c);
         walk->is_done = walk->depth == 0 || c->failed;
         return !c->failed;
     }

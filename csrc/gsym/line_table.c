@@ -234,10 +234,10 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     }
     if (line != 0) {
         *at++ = OP_ADVANCE_LINE;
-        at = put_sleb_covered(at, line);
+        at = put_sleb_unchecked(at, line);
     }
     *at++ = OP_ADVANCE_PC;
-    return put_uleb_covered(at, address);
+    return put_uleb_unchecked(at, address);
 }
 
 /* Where checkpoints go. A row takes less than their spacing, so none is at two of them. */
@@ -271,7 +271,7 @@ static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t
             return refuse_row(row.address, start, error);
         if (row.file != last.file) {
             *at++ = OP_SET_FILE;
-            at = put_uleb_covered(at, row.file);
+            at = put_uleb_unchecked(at, row.file);
         }
         at = put_row(at, window, range, line_step(last.line, row.line),
                      row.address - last.address);
@@ -336,7 +336,7 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
                          "invalid LineTable deltas, min %" PRId64 " max %" PRId64, min,
                          max);
     at = c.at;
-    program->row = (gsym_line_row){start, 1, (uint32_t)cursor_brief_uleb(&c)};
+    program->row = (gsym_line_row){start, 1, (uint32_t)cursor_uleb_2(&c)};
     if (c.failed) return fail_at(&c, at, "missing LineTable FirstLine", error);
     program->min_delta = (uint64_t)min;
     /* Any range past the opcodes acts like 256: the quotient is 0. */
@@ -363,17 +363,18 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
             return false;
         }
         p->op = p->c.at;
-        op = cursor_u8_covered(&p->c);
+        op = cursor_u8_unchecked(&p->c);
         if (op >= OP_FIRST_SPECIAL) {
             run_special(p, op, &p->row);
             return true;
         }
         if (op == OP_ADVANCE_PC) {
-            p->row.address += cursor_short_uleb(&p->c);
+            p->row.address += cursor_uleb_1(&p->c);
             return !p->c.failed;
         }
         if (op == OP_ADVANCE_LINE) p->row.line += (uint32_t)cursor_short_sleb(&p->c);
-        else if (op == OP_SET_FILE) p->row.file = (uint32_t)cursor_short_uleb(&p->c);
+        else if (op == OP_SET_FILE)
+            p->row.file = (uint32_t)cursor_uleb_1(&p->c);
         else return false;
     }
 }

@@ -101,7 +101,7 @@ static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
     info_ret->type = GSYM_INFO_END_OF_LIST;
     if (size == 0) return true;
     if (cursor_left(c) < INFO_HEAD_SIZE + size + INFO_HEAD_SIZE ||
-        cursor_u32_covered(c) != type || cursor_u32_covered(c) != size)
+        cursor_u32_unchecked(c) != type || cursor_u32_unchecked(c) != size)
         return false;
     info_ret->type = type;
     info_ret->offset = cursor_offset(c);

@@ -135,8 +135,8 @@ static void function_sweep_deinit(function_sweep *sweep) {
 
 enum {
     FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 2, /* addresses in one function that are worth a sweep */
-    MOST_PASSED = 1 << 20 /* bytes of records before their pages are given back */
+    MIN_SWEPT = 2, /* addresses in one function that are worth a sweep */
+    MAX_PASSED = 1 << 20 /* bytes of records before their pages are given back */
 };
 
 bool address_sweep_reserve(address_sweep *sweep, size_t count) {
@@ -148,7 +148,8 @@ bool address_sweep_reserve(address_sweep *sweep, size_t count) {
     return true;
 }
 
-placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32_t sought) {
+numbered_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
+                                      uint32_t sought) {
     sweep->frames.count = 0;
     for (uint32_t i = 0; i < count; ++i)
         sweep->found[i] = (found_frames){0, FRAMES_UNKNOWN, 0};
@@ -198,7 +199,7 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
  * it. *end_ret is the first address after it. That a function cannot be swept is found out
  * once, not for each address. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
-                           const placed_address *addresses, size_t count,
+                           const numbered_address *addresses, size_t count,
                            uint64_t *end_ret) {
     function_sweep *function = &sweep->function;
     uint64_t first = addresses[0].address;
@@ -206,11 +207,11 @@ static bool begin_function(address_sweep *sweep, const gsym_image *image,
     uint32_t entry;
     cursor record;
     bool found, has_more;
-    if (count < LEAST_SWEPT || first < sweep->single_below ||
+    if (count < MIN_SWEPT || first < sweep->single_below ||
         image_find(image, first, &entry, &record, &found, &ignored) != GSYM_OK || !found)
         return false;
     *end_ret = entry_end(image, entry, &record);
-    if (addresses[LEAST_SWEPT - 1].address < *end_ret &&
+    if (addresses[MIN_SWEPT - 1].address < *end_ret &&
         function_sweep_begin(function, image, sweep->llvm, entry, &record, &has_more) &&
         !(sweep->frames_only && has_more))
         return true;
@@ -238,16 +239,16 @@ static bool is_full(const address_sweep *sweep) {
 /* Look up the addresses in one function, if there are enough of them. *done_ret is their
  * number. */
 static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
-                                  const placed_address *addresses, size_t count,
+                                  const numbered_address *addresses, size_t count,
                                   size_t *done_ret, gsym_error *error) {
     uint64_t end;
     size_t i = 0;
     *done_ret = 0;
     if (!begin_function(sweep, image, addresses, count, &end)) return GSYM_OK;
     for (; i < count && addresses[i].address < end && !is_full(sweep); ++i) {
-        found_frames *answer = &sweep->found[addresses[i].place];
+        found_frames *answer = &sweep->found[addresses[i].number];
         if (i > 0 && addresses[i].address == addresses[i - 1].address)
-            *answer = sweep->found[addresses[i - 1].place];
+            *answer = sweep->found[addresses[i - 1].number];
         else if (!function_sweep_to(&sweep->function, addresses[i].address) ||
                  !keep_frames(sweep, answer))
             return gsym_fail_memory(error);
@@ -257,31 +258,32 @@ static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
 }
 
 /* Release pages of the image if many were passed. */
-static void give_back(address_sweep *sweep, const gsym_image *image,
-                      const found_frames *found) {
+static void release_passed_pages(address_sweep *sweep, const gsym_image *image,
+                                 const found_frames *found) {
     uint64_t offset;
-    if (!sweep->gives_back || found->count == FRAMES_UNKNOWN || found->count == 0) return;
+    if (!sweep->releases_pages || found->count == FRAMES_UNKNOWN || found->count == 0)
+        return;
     offset = image_record_offset(image, found->entry);
-    if (offset >= sweep->given_back && offset - sweep->given_back < MOST_PASSED) return;
-    sweep->given_back = offset;
-    pages_give_back(image->data, image->size);
+    if (offset >= sweep->released && offset - sweep->released < MAX_PASSED) return;
+    sweep->released = offset;
+    pages_release(image->data, image->size);
 }
 
 gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
-                               const placed_address *addresses, size_t count,
+                               const numbered_address *addresses, size_t count,
                                gsym_error *error) {
     sweep->single_below = 0;
     for (size_t i = 0; i < count && !is_full(sweep);) {
-        found_frames *answer = &sweep->found[addresses[i].place];
+        found_frames *answer = &sweep->found[addresses[i].number];
         size_t done;
         GSYM_TRY(sweep_function(sweep, image, addresses + i, count - i, &done, error));
         if (done > 0)
             i += done;
         else if (i > 0 && addresses[i].address == addresses[i - 1].address)
-            *answer = sweep->found[addresses[i++ - 1].place];
+            *answer = sweep->found[addresses[i++ - 1].number];
         else
             GSYM_TRY(look_up(sweep, image, addresses[i++].address, answer, error));
-        give_back(sweep, image, answer);
+        release_passed_pages(sweep, image, answer);
     }
     return GSYM_OK;
 }

@@ -45,25 +45,26 @@ typedef struct address_sweep {
     bool frames_only;
     size_t frame_limit; /* no address is begun where there are as many; 0: none */
     size_t capacity;    /* addresses that there is room for */
-    placed_address *order; /* room for two of each */
+    numbered_address *order; /* room for two of each */
     found_frames *found;   /* in the order that was asked */
     LIST(gsym_frame) frames;
     function_sweep function;
     uint64_t single_below; /* addresses that are looked up by themselves */
     /* The image is a map of a file: pages of records that are passed are given back to the
      * system, which still has them. */
-    bool gives_back;
-    uint64_t given_back; /* offset of the record up to which they are */
+    bool releases_pages;
+    uint64_t released; /* offset of the record up to which they are */
 } address_sweep;
 
 /* Make room for `count` addresses. */
 bool address_sweep_reserve(address_sweep *sweep, size_t count);
 /* Forget all frames, so that nothing is known of the addresses at places [0, count); put
  * the first `sought` items of `order` in ascending order. */
-placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32_t sought);
+numbered_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
+                                      uint32_t sought);
 /* Find the frames at ascending addresses of one image. */
 gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
-                               const placed_address *addresses, size_t count,
+                               const numbered_address *addresses, size_t count,
                                gsym_error *error);
 void address_sweep_deinit(address_sweep *sweep);
 

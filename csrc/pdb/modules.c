@@ -22,8 +22,8 @@ static bool read_exports(gsym_pdb *pdb, size_t index, cursor c) {
     if (!number_map_set(&pdb->exporters, pdb->modules.items[index].name_hash, index))
         return false;
     while (cursor_left(&c) >= 8) {
-        uint64_t key = (uint64_t)index << 32 | cursor_u32_covered(&c);
-        if (!number_map_set(&pdb->exports, key, cursor_u32_covered(&c))) return false;
+        uint64_t key = (uint64_t)index << 32 | cursor_u32_unchecked(&c);
+        if (!number_map_set(&pdb->exports, key, cursor_u32_unchecked(&c))) return false;
     }
     return true;
 }

@@ -11,8 +11,8 @@
 enum {
     MAGIC_SIZE = 32,
     PAGES_AT = 52, /* in the superblock: the pages that list those of the directory */
-    LEAST_PAGE_SIZE = 512,
-    MOST_PAGE_SIZE = 1 << 16,
+    MIN_PAGE_SIZE = 512,
+    MAX_PAGE_SIZE = 1 << 16,
     /* Stream that is left from the last change; others may use its pages. */
     OLD_DIRECTORY = 0
 };
@@ -34,7 +34,7 @@ static gsym_status put_pages(msf_file *file, cursor *c, uint32_t count, gsym_err
         return fail_directory(error, cursor_offset(c));
     if (!ARRAY_RESERVE(file->pages, count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t page = cursor_u32_covered(c);
+        uint32_t page = cursor_u32_unchecked(c);
         if (page == 0 || page >= file->size / file->page_size)
             return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(c) - 4,
                              "page %u is not in the file, which has %zu", page,
@@ -108,7 +108,7 @@ static gsym_status read_streams(msf_file *file, const buffer *directory,
     cursor_skip(&c, (uint64_t)count * 4);
     if (!ARRAY_RESERVE(file->streams, count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t size = cursor_u32_covered(&sizes);
+        uint32_t size = cursor_u32_unchecked(&sizes);
         if (size == NIL_SIZE) size = 0;
         file->streams.items[file->streams.count++] =
             (msf_stream){size, (uint32_t)file->pages.count};
@@ -131,7 +131,7 @@ gsym_status msf_open(msf_file *file, const uint8_t *data, size_t size,
                          "not a PDB file of MSF 7.00, the format since 2002");
     cursor_skip(&c, MAGIC_SIZE);
     file->page_size = cursor_u32(&c);
-    if (file->page_size < LEAST_PAGE_SIZE || file->page_size > MOST_PAGE_SIZE ||
+    if (file->page_size < MIN_PAGE_SIZE || file->page_size > MAX_PAGE_SIZE ||
         (file->page_size & (file->page_size - 1)) != 0 || file->page_size > size)
         return gsym_fail(error, GSYM_E_FORMAT, MAGIC_SIZE, "impossible page size %u",
                          file->page_size);
@@ -199,10 +199,10 @@ cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t
     return cursor_at(copy->bytes, copy->size, 0, false);
 }
 
-void msf_give_back(const msf_file *file, uint32_t stream) {
+void msf_release(const msf_file *file, uint32_t stream) {
     uint32_t count = pages_of(file, msf_stream_size(file, stream)), run;
     for (uint32_t index = 0; index < count && file->is_file_mapping; index += run) {
         run = run_of_pages(file, stream, index, count - index);
-        pages_give_back(page_at(file, stream, index), (size_t)run * file->page_size);
+        pages_release(page_at(file, stream, index), (size_t)run * file->page_size);
     }
 }

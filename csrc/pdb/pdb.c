@@ -129,10 +129,10 @@ static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *err
     while (!copy.failed && cursor_left(&c) >= SECTION_SIZE) {
         pdb_section section;
         cursor_skip(&c, 8); /* name */
-        section.size = cursor_u32_covered(&c);
-        section.address = cursor_u32_covered(&c);
+        section.size = cursor_u32_unchecked(&c);
+        section.address = cursor_u32_unchecked(&c);
         cursor_skip(&c, 20);
-        section.holds_code = (cursor_u32_covered(&c) & HOLDS_CODE) != 0;
+        section.holds_code = (cursor_u32_unchecked(&c) & HOLDS_CODE) != 0;
         pdb->sections.items[pdb->sections.count++] = section;
     }
     buffer_deinit(&copy);
@@ -209,10 +209,10 @@ static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
     pdb->omap_size = size / OMAP_SIZE;
     if (!copy.failed && !ARRAY_RESERVE(pdb->moved, pdb->omap_size)) copy.failed = true;
     while (!copy.failed && cursor_left(&c) >= OMAP_SIZE) {
-        uint32_t at = cursor_u32_covered(&c);
+        uint32_t at = cursor_u32_unchecked(&c);
         ascends &= entry.at <= at;
         add_moved(pdb, &entry, at, is_to_source);
-        entry = (omap_entry){at, cursor_u32_covered(&c)};
+        entry = (omap_entry){at, cursor_u32_unchecked(&c)};
     }
     buffer_deinit(&copy);
     if (copy.failed) return gsym_fail_memory(error);

@@ -43,7 +43,7 @@ uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset)
 cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t size,
                 buffer *copy);
 /* Let the system take the pages of a stream back, if they are of a mapped file. */
-void msf_give_back(const msf_file *file, uint32_t stream);
+void msf_release(const msf_file *file, uint32_t stream);
 
 /* ---- types and ids (types.c) --------------------------------------------------------- */
 
@@ -151,8 +151,8 @@ enum pdb_subsection_kind {
 static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *content_ret) {
     uint32_t size;
     if (cursor_left(c) < 8) return false;
-    *kind_ret = cursor_u32_covered(c);
-    size = cursor_u32_covered(c);
+    *kind_ret = cursor_u32_unchecked(c);
+    size = cursor_u32_unchecked(c);
     *content_ret = *c;
     if (!cursor_need(c, size)) return false;
     content_ret->end = c->at + size;

@@ -44,7 +44,7 @@ enum {
 static bool index_part(pdb_types *types, cursor c, uint32_t *index, uint64_t *offset,
                        uint32_t stream_end) {
     while (*index < types->end && cursor_left(&c) >= 2) {
-        uint32_t size = cursor_u16_covered(&c);
+        uint32_t size = cursor_u16_unchecked(&c);
         if (size < 2 || size + 2 > stream_end - *offset) {
             types->end = *index;
             return true;
@@ -90,7 +90,7 @@ gsym_status pdb_types_open(pdb_types *types, const msf_file *file, uint32_t stre
         return gsym_fail(error, GSYM_E_FORMAT, msf_file_offset(file, stream, 0),
                          "the header of the types in stream %u is damaged", stream);
     if (!index_records(types, file, header_size)) return gsym_fail_memory(error);
-    msf_give_back(file, stream);
+    msf_release(file, stream);
     return GSYM_OK;
 }
 
@@ -397,7 +397,7 @@ static void start_name(pdb_namer *namer) {
 bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type,
                        bool has_parameters) {
     start_name(namer);
-    if (cursor_left(name) > 0 && cursor_peek_covered(name, 0) != 0) {
+    if (cursor_left(name) > 0 && cursor_peek_unchecked(name, 0) != 0) {
         put_name(namer, name);
         if (has_parameters) put_parameters(namer, type, 0);
     }

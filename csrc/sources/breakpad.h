@@ -49,10 +49,10 @@ static inline bool numbering_entry(numbering *numbers, uint32_t number,
 
 /* ---- a function in the making ---------------------------------------------------- */
 
-typedef struct breakpad_place {
+typedef struct breakpad_position {
     uint64_t line; /* from 1 */
     uint64_t offset;
-} breakpad_place;
+} breakpad_position;
 
 /* Addresses in a function count from its start; what lies outside is cut off. */
 typedef struct breakpad_row {
@@ -81,7 +81,7 @@ typedef struct breakpad_function {
     uint32_t size;
     bool is_ordered; /* rows ascend */
     bool is_early;   /* used a number before it was given */
-    breakpad_place place;
+    breakpad_position place;
     size_t row_first, row_count;
     size_t inline_first, inline_count;
     size_t piece_first, piece_count;
@@ -97,7 +97,7 @@ typedef struct breakpad_findings {
 
 /* Note `times` findings at one place. */
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
-                   breakpad_place place, uint64_t value, uint64_t times);
+                   breakpad_position place, uint64_t value, uint64_t times);
 /* Add those of a batch. */
 void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
 
@@ -137,7 +137,7 @@ struct gsym_breakpad {
     gsym_creator *creator;
     path_rule_list path_rules;
     /* the text */
-    breakpad_place place; /* of the line being read */
+    breakpad_position place; /* of the line being read */
     uint64_t offset;      /* of the next byte to come */
     buffer carry;         /* start of a line whose end has not come yet */
     bool is_carrying;

@@ -2,7 +2,7 @@
 #include "sources/breakpad.h"
 
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
-                   breakpad_place place, uint64_t value, uint64_t times) {
+                   breakpad_position place, uint64_t value, uint64_t times) {
     if (times == 0) return;
     findings->counts[fault] += times;
     if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||

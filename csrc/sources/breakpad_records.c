@@ -41,12 +41,12 @@ static inline bool is_blank(uint8_t character) {
 }
 
 static inline void field_skip_blanks(cursor *line) {
-    while (line->at < line->end && is_blank(cursor_peek_covered(line, 0))) line->at++;
+    while (line->at < line->end && is_blank(cursor_peek_unchecked(line, 0))) line->at++;
 }
 
 /* Whether a field ends here; the blanks after it are skipped. */
 static inline bool field_end(cursor *line) {
-    if (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) return false;
+    if (line->at < line->end && !is_blank(cursor_peek_unchecked(line, 0))) return false;
     field_skip_blanks(line);
     return true;
 }
@@ -56,12 +56,12 @@ static inline bool field_hex(cursor *line, uint64_t *value_ret) {
     const uint8_t *first;
     uint64_t value = 0, lost = 0;
     unsigned digit;
-    if (cursor_left(line) > 2 && cursor_peek_covered(line, 0) == '0' &&
-        (cursor_peek_covered(line, 1) | 0x20) == 'x')
+    if (cursor_left(line) > 2 && cursor_peek_unchecked(line, 0) == '0' &&
+        (cursor_peek_unchecked(line, 1) | 0x20) == 'x')
         line->at += 2;
     first = line->at;
     while (line->at < line->end &&
-           (digit = digit_value(cursor_peek_covered(line, 0))) < NO_DIGIT) {
+           (digit = digit_value(cursor_peek_unchecked(line, 0))) < NO_DIGIT) {
         lost |= value >> 60;
         value = value << 4 | digit;
         line->at++;
@@ -75,7 +75,7 @@ static inline bool field_decimal(cursor *line, uint32_t *value_ret) {
     uint64_t value = 0;
     unsigned digit;
     while (line->at < line->end &&
-           (digit = digit_value(cursor_peek_covered(line, 0))) < 10) {
+           (digit = digit_value(cursor_peek_unchecked(line, 0))) < 10) {
         if (value <= UINT32_MAX) value = value * 10 + digit;
         line->at++;
     }
@@ -143,7 +143,7 @@ static inline bool field_plain_hex_to_any(cursor *line, uint8_t *end_ret,
     value = (value << 4 | value >> 8) & UINT64_C(0x00ff00ff00ff00ff);
     value = (value << 8 | value >> 16) & UINT64_C(0x0000ffff0000ffff);
     *value_ret = (value << 16 | value >> 32) & UINT32_MAX;
-    *end_ret = cursor_u8_covered(line);
+    *end_ret = cursor_u8_unchecked(line);
     return true;
 }
 
@@ -154,7 +154,7 @@ static inline bool field_plain_hex(cursor *line, uint8_t end, uint64_t *value_re
 
 static inline bool field_plain_decimal(cursor *line, uint8_t end, uint32_t *value_ret) {
     uint64_t digits, value;
-    if (!field_digits(line, &digits) || cursor_u8_covered(line) != end) return false;
+    if (!field_digits(line, &digits) || cursor_u8_unchecked(line) != end) return false;
     value = digits ^ EVERY_BYTE('0');
     if (((value | (value + EVERY_BYTE(6))) & EVERY_BYTE(0xf0)) != 0) return false;
     value = (value * 10 + (value >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
@@ -218,7 +218,7 @@ static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
 
 static bool skip_field(cursor *line) {
     const uint8_t *first = line->at;
-    while (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) line->at++;
+    while (line->at < line->end && !is_blank(cursor_peek_unchecked(line, 0))) line->at++;
     return line->at > first && field_end(line);
 }
 
@@ -287,7 +287,7 @@ static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *e
 static void skip_file_number(cursor *line) {
     cursor after = *line;
     uint32_t ignored;
-    if (cursor_left(&after) != 0 && cursor_peek_covered(&after, 0) == '-') after.at++;
+    if (cursor_left(&after) != 0 && cursor_peek_unchecked(&after, 0) == '-') after.at++;
     if (field_decimal(&after, &ignored) && cursor_left(&after) != 0) *line = after;
 }
 
@@ -386,7 +386,7 @@ static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uin
 
 /* A line; one below 0 means that none is known. */
 static bool read_line_number(cursor *line, uint32_t *number_ret) {
-    bool is_negative = cursor_left(line) != 0 && cursor_peek_covered(line, 0) == '-';
+    bool is_negative = cursor_left(line) != 0 && cursor_peek_unchecked(line, 0) == '-';
     if (is_negative) line->at++;
     if (!field_decimal(line, number_ret)) return false;
     if (is_negative) *number_ret = 0;
@@ -395,7 +395,7 @@ static bool read_line_number(cursor *line, uint32_t *number_ret) {
 
 static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
     bool opens_as_number =
-        cursor_left(&line) != 0 && digit_value(cursor_peek_covered(&line, 0)) < 10;
+        cursor_left(&line) != 0 && digit_value(cursor_peek_unchecked(&line, 0)) < 10;
     uint64_t address, size;
     uint32_t number, file;
     if (!field_hex(&line, &address))

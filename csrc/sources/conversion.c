@@ -116,7 +116,7 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
         return gsym_fail_memory(error);
     }
     conversion->creator = creator;
-    creator_let_base_sink(creator);
+    creator_allow_lower_base(creator);
     conversion->files.common.big_endian = options->big_endian != 0;
     conversion->files.common.call_sites = (options->flags & GSYM_CONVERT_CALL_SITES) != 0;
     conversion->files.common.full_walk = (options->flags & GSYM_CONVERT_FULL_WALK) != 0;

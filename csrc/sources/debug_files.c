@@ -8,7 +8,7 @@
 void debug_file_drop(const debug_file *file) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
         const dwarf_bytes *section = &file->input.sections[i];
-        if (section->is_file_mapping) pages_give_back(section->data, section->size);
+        if (section->is_file_mapping) pages_release(section->data, section->size);
     }
 }
 
@@ -182,7 +182,7 @@ static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
 static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *roots,
                               gsym_error *error) {
     size_t count = file->units.count;
-    uint64_t given_back = 0;
+    uint64_t released = 0;
     if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
     file->units_left = count;
     for (size_t i = 0; i < count; ++i) {
@@ -196,9 +196,9 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);
         /* Around a root DIE the system maps much more of its file. */
-        if (header->end - given_back >= PAGES_DROP_SIZE) {
+        if (header->end - released >= PAGES_DROP_SIZE) {
             debug_file_drop(file);
-            given_back = header->end;
+            released = header->end;
         }
     }
     return GSYM_OK;
@@ -390,8 +390,8 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
 
 void done_pages_drop(const done_pages *pages) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
-        pages_give_back(pages->spans[i].start, pages->spans[i].size);
-    pages_give_back(pages->split_info.start, pages->split_info.size);
+        pages_release(pages->spans[i].start, pages->spans[i].size);
+    pages_release(pages->split_info.start, pages->split_info.size);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);
 }

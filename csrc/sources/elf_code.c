@@ -20,9 +20,9 @@ static gsym_status add_unwind_starts(gsym_conversion *conversion, const elf_obje
         return GSYM_OK;
     cursor_skip(&c, 8); /* where .eh_frame is, and the count */
     while (cursor_left(&c) >= 8) {
-        int32_t distance = (int32_t)cursor_u32_covered(&c);
+        int32_t distance = (int32_t)cursor_u32_unchecked(&c);
         uint64_t start = section->address + (uint64_t)(int64_t)distance;
-        (void)cursor_u32_covered(&c);
+        (void)cursor_u32_unchecked(&c);
         if (!elf->object.header.is_64) start = (uint32_t)start;
         GSYM_TRY(creator_end_symbols_at(conversion_creator(conversion), start, error));
     }

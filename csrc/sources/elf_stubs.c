@@ -208,16 +208,16 @@ static bool ppc64_slot(const stub_reader *reader, cursor *c, uint64_t address,
 }
 
 /* Where stubs are. */
-typedef enum stub_place {
+typedef enum stub_location {
     IN_SECTIONS, /* in sections of their own, one after another */
-    IN_CODE      /* among functions */
-} stub_place;
+    IN_CODE /* among functions */
+} stub_location;
 
 typedef struct stub_code {
     uint32_t machine;
     bool is_little; /* though data may be big-endian */
     uint32_t alignment; /* of stubs */
-    stub_place place;
+    stub_location location;
     bool (*slot)(const stub_reader *reader, cursor *c, uint64_t address,
                  uint64_t *slot_ret);
 } stub_code;
@@ -255,8 +255,8 @@ static bool add_slots(stub_reader *reader, const elf_section *relocations) {
         slot.symbol = (uint32_t)(info >> (is_64 ? 32 : 8));
         c.at += size;
         /* Among functions, others may jump through a slot that is a variable. */
-        if (slot.symbol == 0 || (reader->code->place == IN_CODE &&
-                                 (info & 0xff) != PPC_JMP_SLOT))
+        if (slot.symbol == 0 ||
+            (reader->code->location == IN_CODE && (info & 0xff) != PPC_JMP_SLOT))
             continue;
         if (!LIST_ADD(reader->slots, slot)) return false;
     }
@@ -356,7 +356,7 @@ static gsym_status add_stub(stub_reader *reader, const got_slot *slot, uint64_t 
 static gsym_status add_section(stub_reader *reader, const elf_section *section,
                                gsym_error *error) {
     const stub_code *code = reader->code;
-    bool is_own = code->place == IN_SECTIONS;
+    bool is_own = code->location == IN_SECTIONS;
     bool is_big = !code->is_little && reader->elf->object.header.big_endian;
     cursor c = elf_section_bytes(reader->elf, section);
     uint64_t size = cursor_left(&c), start = 0;
@@ -394,7 +394,7 @@ static bool holds_stubs(const stub_reader *reader, const elf_section *section) {
     static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"};
     const char *name = elf_section_name(reader->elf, section);
     if (section->type == SHT_NOBITS || !elf_section_holds_code(section)) return false;
-    if (reader->code->place == IN_CODE) return true;
+    if (reader->code->location == IN_CODE) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (strcmp(name, names[i]) == 0) return true;
     return false;

@@ -75,19 +75,19 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
     bool is_extended = cursor_left(&table->extended) >= 4;
     uint32_t extended = is_extended ? cursor_u32(&table->extended) : 0;
     if (cursor_left(c) < (table->is_64 ? 24u : 16u)) return false;
-    symbol->name = cursor_u32_covered(c);
+    symbol->name = cursor_u32_unchecked(c);
     if (table->is_64) {
-        symbol->info = cursor_u8_covered(c);
-        (void)cursor_u8_covered(c);
-        symbol->section = cursor_u16_covered(c);
-        symbol->address = cursor_u64_covered(c);
-        symbol->size = cursor_u64_covered(c);
+        symbol->info = cursor_u8_unchecked(c);
+        (void)cursor_u8_unchecked(c);
+        symbol->section = cursor_u16_unchecked(c);
+        symbol->address = cursor_u64_unchecked(c);
+        symbol->size = cursor_u64_unchecked(c);
     } else {
-        symbol->address = cursor_u32_covered(c);
-        symbol->size = cursor_u32_covered(c);
-        symbol->info = cursor_u8_covered(c);
-        (void)cursor_u8_covered(c);
-        symbol->section = cursor_u16_covered(c);
+        symbol->address = cursor_u32_unchecked(c);
+        symbol->size = cursor_u32_unchecked(c);
+        symbol->info = cursor_u8_unchecked(c);
+        (void)cursor_u8_unchecked(c);
+        symbol->section = cursor_u16_unchecked(c);
     }
     symbol->is_defined = symbol->section != INDEX_UNDEFINED;
     if (symbol->section == SHN_XINDEX)

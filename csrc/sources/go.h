@@ -72,12 +72,12 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* False where its record is damaged; `offset` is set all the same. */
 bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret);
 /* NULL if there is none at this offset, or it is implausibly long. */
-const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret);
+const char *go_pclntab_name(const go_pclntab *table, uint32_t offset, size_t *size_ret);
 /* Where the path of file `number` of a unit is; false where that is not known. */
-bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
-                           uint32_t *place_ret);
+bool go_pclntab_path_offset(const go_pclntab *table, uint32_t unit, int32_t number,
+                            uint32_t *offset_ret);
 /* The path at a place, likewise NULL. */
-const char *go_pclntab_path(const go_pclntab *table, uint32_t place, size_t *size_ret);
+const char *go_pclntab_path(const go_pclntab *table, uint32_t offset, size_t *size_ret);
 
 /* The bytes at an address, to the end of the section that holds it; none, and failed, where
  * too much work went into such searches. */
@@ -103,10 +103,10 @@ typedef struct go_values {
 } go_values;
 
 /* In front of the first value of the table at `place`. */
-static inline go_values go_values_at(const go_pclntab *table, uint32_t place) {
+static inline go_values go_values_at(const go_pclntab *table, uint32_t offset) {
     go_values values = {table->values, table->quantum, 0, 0, -1};
-    cursor_skip(&values.c, place);
-    if (place == 0) values.c.at = values.c.end;
+    cursor_skip(&values.c, offset);
+    if (offset == 0) values.c.at = values.c.end;
     return values;
 }
 

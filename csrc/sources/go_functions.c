@@ -76,7 +76,7 @@ static gsym_status go_file_number(go_reader *reader, const go_function *function
     uint64_t known;
     const char *text;
     *file_ret = 0;
-    if (!go_pclntab_path_place(&reader->table, function->unit, number, &place))
+    if (!go_pclntab_path_offset(&reader->table, function->unit, number, &place))
         return GSYM_OK;
     if (number_map_find(&reader->files, place, &known)) {
         *file_ret = (uint32_t)known;

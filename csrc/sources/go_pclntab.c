@@ -19,14 +19,14 @@ enum {
 static bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret) {
     unsigned quantum, pointer_size = object->header.is_64 ? 8 : 4;
     if (!cursor_need(&c, GO_MAGIC_SIZE)) return false;
-    *magic_ret = cursor_u32_covered(&c);
+    *magic_ret = cursor_u32_unchecked(&c);
     if (*magic_ret != MAGIC_1_2 && *magic_ret != MAGIC_1_16 && *magic_ret != MAGIC_1_18 &&
         *magic_ret != MAGIC_1_20)
         return false;
-    if (cursor_u16_covered(&c) != 0) return false;
-    quantum = cursor_u8_covered(&c);
+    if (cursor_u16_unchecked(&c) != 0) return false;
+    quantum = cursor_u8_unchecked(&c);
     return (quantum == 1 || quantum == 2 || quantum == 4) &&
-           cursor_u8_covered(&c) == pointer_size;
+           cursor_u8_unchecked(&c) == pointer_size;
 }
 
 static unsigned entry_size(const go_pclntab *table) {
@@ -124,16 +124,16 @@ static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t valu
 bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret) {
     unsigned size = entry_size(table), data_count;
     cursor c = entry_of(table, index), record = table->functions;
-    uint64_t place, next, no_place = size == 8 ? UINT64_MAX : UINT32_MAX;
+    uint64_t offset, next, no_offset = size == 8 ? UINT64_MAX : UINT32_MAX;
     uint32_t value_count;
     *ret = (go_function){.offset = cursor_offset(&c)};
     ret->address = table->text + cursor_uint(&c, size);
-    place = cursor_uint(&c, size);
+    offset = cursor_uint(&c, size);
     next = table->text + cursor_uint(&c, size);
     ret->size = next - ret->address;
-    ret->is_gap = place == no_place;
+    ret->is_gap = offset == no_offset;
     if (ret->is_gap) return true;
-    cursor_skip(&record, place);
+    cursor_skip(&record, offset);
     ret->offset = cursor_offset(&record);
     cursor_skip(&record, size); /* the address once more */
     ret->name = cursor_u32(&record);
@@ -151,21 +151,21 @@ bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *r
 
 /* ---- names and files --------------------------------------------------------------- */
 
-const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret) {
-    return object_symbol_name(table->names, NULL, place, size_ret);
+const char *go_pclntab_name(const go_pclntab *table, uint32_t offset, size_t *size_ret) {
+    return object_symbol_name(table->names, NULL, offset, size_ret);
 }
 
-bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
-                           uint32_t *place_ret) {
+bool go_pclntab_path_offset(const go_pclntab *table, uint32_t unit, int32_t number,
+                            uint32_t *offset_ret) {
     cursor c = table->units;
     if (unit == UINT32_MAX || number < 0) return false;
     cursor_skip(&c, 4 * ((uint64_t)unit + (uint32_t)number));
-    *place_ret = cursor_u32(&c);
-    return !c.failed && *place_ret != UINT32_MAX;
+    *offset_ret = cursor_u32(&c);
+    return !c.failed && *offset_ret != UINT32_MAX;
 }
 
-const char *go_pclntab_path(const go_pclntab *table, uint32_t place, size_t *size_ret) {
-    return object_symbol_name(table->paths, NULL, place, size_ret);
+const char *go_pclntab_path(const go_pclntab *table, uint32_t offset, size_t *size_ret) {
+    return object_symbol_name(table->paths, NULL, offset, size_ret);
 }
 
 /* Where the pclntab of a Go binary is, and what is loaded at an address. */
@@ -176,7 +176,7 @@ enum {
     BUILD_INFO_REACH = 1 << 16,
     SECTION_WORDS = 8, /* work to examine a section */
     /* Limit: Candidates for a pclntab without a section of its own */
-    MOST_CANDIDATES = 16
+    MAX_CANDIDATES = 16
 };
 
 /* Limit: Words of a file that are searched for a pclntab and its module data */
@@ -335,7 +335,7 @@ static bool find_words(go_pclntab *table, uint64_t *words) {
 /* ---- addresses in relocations ------------------------------------------------------ */
 
 typedef struct relocation {
-    uint64_t place;
+    uint64_t offset;
     uint64_t addend;
 } relocation;
 
@@ -343,7 +343,7 @@ typedef struct relocation {
 static bool next_relative(cursor *c, unsigned size, relocation *ret) {
     while (cursor_left(c) >= 3 * size) {
         uint64_t info;
-        ret->place = cursor_uint(c, size);
+        ret->offset = cursor_uint(c, size);
         info = cursor_uint(c, size);
         ret->addend = cursor_uint(c, size);
         if (info >> (size == 8 ? 32 : 8) == 0) return true;
@@ -352,15 +352,15 @@ static bool next_relative(cursor *c, unsigned size, relocation *ret) {
 }
 
 /* The words at `place`, as the relocations from `c` on complete them. */
-static bool relocate_words(go_pclntab *table, cursor c, uint64_t place, uint64_t *words) {
+static bool relocate_words(go_pclntab *table, cursor c, uint64_t offset, uint64_t *words) {
     unsigned size = table->pointer_size;
-    cursor bytes = go_bytes_at(table, place);
+    cursor bytes = go_bytes_at(table, offset);
     relocation found;
     if (!go_pclntab_spend(table, cursor_left(&c) / size)) return false;
     for (unsigned i = 0; i < WORD_COUNT; ++i) words[i] = cursor_uint(&bytes, size);
     while (next_relative(&c, size, &found)) {
-        uint64_t word = (found.place - place) / size;
-        if (found.place >= place && word < WORD_COUNT) words[word] = found.addend;
+        uint64_t word = (found.offset - offset) / size;
+        if (found.offset >= offset && word < WORD_COUNT) words[word] = found.addend;
     }
     return !bytes.failed && words[WORD_NAMES] == table->names_address;
 }
@@ -379,7 +379,7 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
         while (tried < PLACES_TRIED && next_relative(&c, table->pointer_size, &found)) {
             if (found.addend != table->address) continue;
             tried++;
-            if (relocate_words(table, all, found.place, words)) return true;
+            if (relocate_words(table, all, found.offset, words)) return true;
         }
     }
     return false;
@@ -474,7 +474,7 @@ static bool open_within(const gsym_object *object, const gsym_object_section *se
 
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error) {
-    unsigned candidates_left = MOST_CANDIDATES;
+    unsigned candidates_left = MAX_CANDIDATES;
     *is_found_ret = false;
     *table_ret = (go_pclntab){.work_left = LIMIT_OF(SEARCH_STEPS, object->size)};
     if (object->header.is_relocatable) return GSYM_OK;

@@ -147,8 +147,8 @@ static gsym_range find_stubs(const macho_object *macho) {
 
 /* The linker of zig notes for a weak function the address of its stub, where no function
  * can be. Its symbol has that of its code. */
-static gsym_status leave_stubs(gsym_debug_map *map, const macho_object *macho,
-                               gsym_error *error) {
+static gsym_status move_out_of_stubs(gsym_debug_map *map, const macho_object *macho,
+                                     gsym_error *error) {
     gsym_range stubs = find_stubs(macho);
     macho_symbols symbols = macho_symbols_open(macho);
     function_list known = {0};
@@ -194,7 +194,7 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
         }
     }
     close_entry(map);
-    return leave_stubs(map, macho, error);
+    return move_out_of_stubs(map, macho, error);
 }
 
 gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,

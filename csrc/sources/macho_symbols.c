@@ -43,15 +43,15 @@ bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
     cursor *c = &symbols->entries;
     uint16_t description;
     if (cursor_left(c) < macho_symbol_size(macho)) return false;
-    symbol->name = cursor_u32_covered(c);
-    symbol->type = cursor_u8_covered(c);
-    symbol->section = cursor_u8_covered(c);
-    description = cursor_u16_covered(c);
+    symbol->name = cursor_u32_unchecked(c);
+    symbol->type = cursor_u8_unchecked(c);
+    symbol->section = cursor_u8_unchecked(c);
+    description = cursor_u16_unchecked(c);
     symbol->binding = (symbol->type & N_EXT) == 0        ? SYMBOL_LOCAL
                       : (description & N_WEAK_DEF) != 0 ? SYMBOL_WEAK
                                                               : SYMBOL_GLOBAL;
     symbol->address =
-        macho->object.header.is_64 ? cursor_u64_covered(c) : cursor_u32_covered(c);
+        macho->object.header.is_64 ? cursor_u64_unchecked(c) : cursor_u32_unchecked(c);
     symbol->address = code_address(macho, symbol->address + macho->object.header.bias);
     return true;
 }

@@ -108,14 +108,15 @@ static bool add_moved(pdb_reader *reader, const unit_function *source) {
         count = pdb_moved_run(&reader->moved, first, &size);
         part.address = reader->base + reader->moved.items[first].to;
         part.size = size;
-        part.is_bare = !is_asked_for(reader, &part);
+        part.is_not_asked = !is_asked_for(reader, &part);
         if (first > 0 && !dwarf_spend(&reader->budget->parts, 1)) return false;
-        if (!part.is_bare && !is_joined) {
+        if (!part.is_not_asked && !is_joined) {
             find_rows(reader, &joined);
             if (!pdb_inlines_join_source(reader, &joined)) return false;
             is_joined = true;
         }
-        if (!part.is_bare && !pdb_inlines_move(reader, &part, first, count)) return false;
+        if (!part.is_not_asked && !pdb_inlines_move(reader, &part, first, count))
+            return false;
         if (!add_function(reader, &part)) return false;
     }
     return true;
@@ -135,8 +136,8 @@ static bool close_function(pdb_reader *reader) {
         return true;
     }
     if (reader->pdb->has_omap) return add_moved(reader, &function);
-    function.is_bare = !is_asked_for(reader, &function);
-    if (!function.is_bare) {
+    function.is_not_asked = !is_asked_for(reader, &function);
+    if (!function.is_not_asked) {
         find_rows(reader, &function);
         if (reader->spans.count > 0 && !pdb_inlines_join(reader, &function)) return false;
     }
@@ -278,13 +279,13 @@ static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
 
 /* The module is done: its pages are not read any more, and those of types only here and
  * there. */
-static void give_back(pdb_reader *reader, uint64_t size) {
-    msf_give_back(&reader->pdb->file, reader->stream);
+static void release_module_pages(pdb_reader *reader, uint64_t size) {
+    msf_release(&reader->pdb->file, reader->stream);
     reader->done += size;
     if (reader->done < PAGES_DROP_SIZE) return;
     reader->done = 0;
-    msf_give_back(&reader->pdb->file, reader->pdb->types.stream);
-    msf_give_back(&reader->pdb->file, reader->pdb->ids.stream);
+    msf_release(&reader->pdb->file, reader->pdb->types.stream);
+    msf_release(&reader->pdb->file, reader->pdb->ids.stream);
 }
 
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
@@ -312,6 +313,6 @@ bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
     if (!pdb_lines_read(reader, c11, whole)) return false;
     reader->row_budget = LIMIT_OF(PDB_ROWS, result->rows.count);
     if (!read_symbols(reader, symbols)) return false;
-    give_back(reader, lines_offset + module->c13_size);
+    release_module_pages(reader, lines_offset + module->c13_size);
     return true;
 }

@@ -87,7 +87,8 @@ static bool read_block(pdb_reader *reader, cursor *c, bool has_columns, uint64_t
     if (!cursor_need(c, (uint64_t)count * (has_columns ? 12 : 8))) return true;
     if (!pdb_file_index(reader, checksum, &file)) return false;
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t offset = cursor_u32_covered(c), line = cursor_u32_covered(c) & LINE_MASK;
+        uint32_t offset = cursor_u32_unchecked(c),
+                 line = cursor_u32_unchecked(c) & LINE_MASK;
         if (offset < size && !add_row(reader, start + offset, file, line)) return false;
     }
     cursor_skip(c, has_columns ? (uint64_t)count * 4 : 0);
@@ -146,7 +147,8 @@ static bool read_c11_range(pdb_reader *reader, cursor c11, const c11_range *rang
     }
     start = reader->base + address;
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t offset = cursor_u32_covered(&offsets), line = cursor_u16_covered(&numbers);
+        uint32_t offset = cursor_u32_unchecked(&offsets),
+                 line = cursor_u16_unchecked(&numbers);
         if (offset >= range->start && offset <= range->last &&
             !add_row(reader, start + (offset - range->start), file, line))
             return false;
@@ -174,9 +176,9 @@ static bool read_c11_file(pdb_reader *reader, cursor c11, uint32_t at, uint64_t 
     if (*is_damaged) return true;
     if (!add_file(reader, key, name, size, &file)) return false;
     for (uint32_t i = 0; i < count && !*is_damaged; ++i) {
-        c11_range range = {.lines = cursor_u32_covered(&lines)};
-        range.start = cursor_u32_covered(&ranges);
-        range.last = cursor_u32_covered(&ranges);
+        c11_range range = {.lines = cursor_u32_unchecked(&lines)};
+        range.start = cursor_u32_unchecked(&ranges);
+        range.last = cursor_u32_unchecked(&ranges);
         if (!read_c11_range(reader, c11, &range, file, left, is_damaged)) return false;
     }
     return true;
@@ -192,7 +194,7 @@ static bool read_c11(pdb_reader *reader, cursor c11) {
     cursor_skip(&c, 2); /* number of segments, whose extents follow the files */
     is_damaged = !cursor_need(&c, 4 * (uint64_t)count);
     for (uint32_t i = 0; i < count && !is_damaged; ++i)
-        if (!read_c11_file(reader, c11, cursor_u32_covered(&c), &left, &is_damaged))
+        if (!read_c11_file(reader, c11, cursor_u32_unchecked(&c), &left, &is_damaged))
             return false;
     if (is_damaged) warn(reader, &c);
     return true;

@@ -147,7 +147,7 @@ static gsym_status read_module(public_reader *reader, const pdb_module *module,
         else if (reader->pdb->has_omap)
             GSYM_TRY(read_function(reader, &symbol, error));
     }
-    msf_give_back(&reader->pdb->file, module->stream);
+    msf_release(&reader->pdb->file, module->stream);
     return GSYM_OK;
 }
 
@@ -185,7 +185,7 @@ static gsym_status read_publics(public_reader *reader, gsym_error *error) {
         }
         offset += size;
     }
-    msf_give_back(&reader->pdb->file, reader->pdb->symbol_stream);
+    msf_release(&reader->pdb->file, reader->pdb->symbol_stream);
     return GSYM_OK;
 }
 

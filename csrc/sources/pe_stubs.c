@@ -114,13 +114,13 @@ static gsym_status find_in_arm64(pe_stubs *stubs, const pe_section *section, cur
                                  gsym_error *error) {
     gsym_range code = {.start = section->address};
     for (; cursor_left(&c) >= 12; code.start += 4) {
-        uint32_t adrp = cursor_u32_covered(&c);
+        uint32_t adrp = cursor_u32_unchecked(&c);
         cursor rest = c;
-        uint32_t load = cursor_u32_covered(&rest);
+        uint32_t load = cursor_u32_unchecked(&rest);
         uint64_t slot;
         code.end = code.start + 12;
         if (aarch64_slot_address(adrp, load, 16, code.start, &slot) &&
-            cursor_u32_covered(&rest) == 0xd61f0200)
+            cursor_u32_unchecked(&rest) == 0xd61f0200)
             GSYM_TRY(add_stub(stubs, slot, code, error));
     }
     return GSYM_OK;

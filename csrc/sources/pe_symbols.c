@@ -137,7 +137,7 @@ static bool next_export(symbol_reader *reader, export_table *exports,
     while (cursor_left(&exports->names) >= 4 && cursor_left(&exports->ordinals) >= 2) {
         cursor name = next_table(exports, pe, &exports->names, UINT32_MAX);
         cursor addresses = exports->addresses;
-        cursor_skip(&addresses, 4u * cursor_u16_covered(&exports->ordinals));
+        cursor_skip(&addresses, 4u * cursor_u16_unchecked(&exports->ordinals));
         ret->address =
             code_address(pe, pe->object.header.base_address + cursor_u32(&addresses));
         if (addresses.failed || !dwarf_in_text(input, ret->address) ||
@@ -182,8 +182,8 @@ static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
         !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
         return GSYM_OK;
     for (c = pe_loaded_bytes(pe, range); cursor_left(&c) >= size;) {
-        uint64_t start = base + cursor_u32_covered(&c);
-        uint64_t end = has_ends ? base + cursor_u32_covered(&c) : start;
+        uint64_t start = base + cursor_u32_unchecked(&c);
+        uint64_t end = has_ends ? base + cursor_u32_unchecked(&c) : start;
         cursor_skip(&c, 4);
         GSYM_TRY(add_range(reader, start, end, error));
     }

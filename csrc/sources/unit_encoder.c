@@ -163,7 +163,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         !put_nodes(encoder, unit, function, &encoded) ||
         !put_call_sites(encoder, unit, function, &encoded) || !reserve_record(encoder))
         return gsym_fail_memory(error);
-    has_blob = !function->is_bare &&
+    has_blob = !function->is_not_asked &&
                (encoder->merges || is_nameless ||
                 encoded.row_count + encoded.node_count + encoded.call_site_count > 0);
     if (has_blob) {
@@ -182,18 +182,18 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     *unit_encoder_record(encoder, encoder->record_count++) = (creator_record){
         .address = function->address + function->shift,
         .size = function->size,
-        .name = function->is_bare ? 0 : encoded.name,
+        .name = function->is_not_asked ? 0 : encoded.name,
         .blob_offset = has_blob ? offset : 0,
         .blob_size = (uint32_t)size,
         .index_size = (uint32_t)(encoder->chunk.size - offset - size),
         .row_count = own_rows(unit, function, encoded.row_count),
         .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
         .flags = (uint32_t)GSYM_ORIGIN_DEBUG_INFO | RECORD_COPY |
-                  (function->is_lines        ? RECORD_LINES
-                   : function->is_bare       ? RECORD_NOT_ASKED
-                   : is_nameless             ? RECORD_NAMELESS
-                   : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
-                                             : 0u)};
+                 (function->is_lines        ? RECORD_LINES
+                  : function->is_not_asked  ? RECORD_NOT_ASKED
+                  : is_nameless             ? RECORD_NAMELESS
+                  : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
+                                            : 0u)};
     return GSYM_OK;
 }
 

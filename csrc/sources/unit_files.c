@@ -7,7 +7,7 @@
 #include "sources/unit_functions.h"
 
 bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
-    const line_table *lines = joiner->lines;
+    const dwarf_line_table *lines = joiner->lines;
     size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
     size_t cleared = result->file_codes.capacity;
     uint32_t *codes;
@@ -24,15 +24,16 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-static bool add_path(unit_functions *result, dwarf_budget *budget, const line_table *lines,
-                     const dwarf_unit *unit, uint64_t file_index, uint32_t *code_ret) {
+static bool add_path(unit_functions *result, dwarf_budget *budget,
+                     const dwarf_line_table *lines, const dwarf_unit *unit,
+                     uint64_t file_index, uint32_t *code_ret) {
     bool is_none;
-    const line_file *file = line_table_file(lines, file_index, &is_none);
+    const line_file *file = dwarf_line_table_file(lines, file_index, &is_none);
     buffer *arena = &result->arena;
     unit_path path = {arena->size, 0, 0};
     *code_ret = is_none ? FILE_NONE : FILE_INVALID;
     if (file == NULL) return true;
-    line_table_path(lines, file, unit, arena);
+    dwarf_line_table_path(lines, file, unit, arena);
     path_rules_apply(unit->input->path_rules, arena, path.arena_offset);
     if (arena->failed) return false;
     path.size = arena->size - path.arena_offset;
@@ -75,7 +76,7 @@ shared_lines *shared_lines_create(const debug_files *files) {
 }
 
 static void destroy(shared_table *shared) {
-    line_table_deinit(&shared->table);
+    dwarf_line_table_deinit(&shared->table);
     free(shared->rows.items);
     free(shared);
 }

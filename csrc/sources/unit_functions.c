@@ -21,7 +21,7 @@ void unit_functions_deinit(unit_functions *result) {
 
 void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
-    line_table_deinit(&joiner->own_lines);
+    dwarf_line_table_deinit(&joiner->own_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
     abbrev_cache_deinit(&joiner->skeleton_abbrevs);
     name_resolver_deinit(&joiner->resolver);
@@ -83,7 +83,7 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                                       .size = ranges[i].end - ranges[i].start,
                                       .die_offset = source->offset,
                                       .name = NO_INDEX,
-                                      .is_bare = true}))
+                                      .is_not_asked = true}))
             return false;
     return true;
 }

@@ -38,7 +38,7 @@ typedef struct unit_function {
     uint32_t site_count;
     bool is_lines; /* rows of the line table that no function has, and nothing else */
     bool is_cut;   /* at the end of its symbol, as it contradicts it */
-    bool is_bare;  /* not asked for: only its range matters, where others end */
+    bool is_not_asked; /* not asked for: only its range matters, where others end */
 } unit_function;
 
 typedef struct unit_call_site {
@@ -88,7 +88,7 @@ bool unit_functions_clear(unit_functions *result, size_t index);
 
 /* A line table that several units name, run once for all of them. */
 typedef struct shared_table {
-    line_table table;
+    dwarf_line_table table;
     row_list rows;
 } shared_table;
 
@@ -116,9 +116,9 @@ typedef struct unit_joiner {
     dwarf_unit skeleton; /* of a split unit */
     const dwarf_unit *line_unit; /* that has the line program */
     unit_walk walk;
-    const line_table *lines; /* of the unit: its own, or one that it shares */
+    const dwarf_line_table *lines; /* of the unit: its own, or one that it shares */
     const row_list *rows;    /* the same */
-    line_table own_lines;
+    dwarf_line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* the same */
     abbrev_cache abbrevs;

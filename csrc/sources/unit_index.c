@@ -22,11 +22,11 @@ struct gsym_unit_index {
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
-    uint64_t given_back; /* of the total size */
+    uint64_t released; /* of the total size */
     abbrev_cache roots, abbrevs;
     range_list ranges;
     unit_walk walk;
-    line_table lines;
+    dwarf_line_table lines;
     row_list rows;
     dwarf_budget budget;
     warning_list ignored; /* the conversion reports them */
@@ -78,9 +78,9 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
 }
 
 /* Next to what is read of a unit the system maps much more of its file. */
-static void give_back(index_reader *reader, const debug_file *file) {
-    if (reader->index->total_size - reader->given_back < PAGES_DROP_SIZE) return;
-    reader->given_back = reader->index->total_size;
+static void release_read_pages(index_reader *reader, const debug_file *file) {
+    if (reader->index->total_size - reader->released < PAGES_DROP_SIZE) return;
+    reader->released = reader->index->total_size;
     debug_file_drop(file);
 }
 
@@ -116,13 +116,13 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     for (size_t i = 0; i < files->units.count && is_made; ++i) {
         unit_source source = debug_files_unit(files, i);
         is_made = add_unit(&reader, &source, (uint32_t)i);
-        give_back(&reader, debug_file_of(files, source.input));
+        release_read_pages(&reader, debug_file_of(files, source.input));
     }
     is_made = is_made && !reader.roots.failed && !reader.abbrevs.failed;
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);
     unit_walk_deinit(&reader.walk);
-    line_table_deinit(&reader.lines);
+    dwarf_line_table_deinit(&reader.lines);
     free(reader.rows.items);
     free(reader.ranges.items);
     if (!is_made) {

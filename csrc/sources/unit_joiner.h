@@ -38,7 +38,7 @@ bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
 
 /* ---- unit_rows.c -------------------------------------------------------------------- */
 
-const line_sequence *unit_sequence_by_low(const line_table *lines, size_t place);
+const line_sequence *unit_sequence_by_low(const dwarf_line_table *lines, size_t rank);
 /* Rows of [range) in one sequence. */
 void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
                            const gsym_range *range, uint32_t *first_ret,

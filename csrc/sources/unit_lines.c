@@ -110,7 +110,7 @@ static bool add_lines_between(unit_functions *result, unit_joiner *joiner,
 
 /* The rows of the table in a range. */
 static bool add_lines_in(unit_functions *result, unit_joiner *joiner, gsym_range range) {
-    const line_table *lines = joiner->lines;
+    const dwarf_line_table *lines = joiner->lines;
     size_t at = 0;
     SEARCH_SORTED(at, lines->by_low.count,
                   lines->by_low.items[middle].reach <= range.start);

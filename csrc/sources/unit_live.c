@@ -59,7 +59,7 @@ static bool is_live(const unit_functions *result, unit_joiner *joiner,
 bool unit_is_dropped(const unit_functions *result, unit_joiner *joiner,
                      const walk_function *source, uint32_t name,
                      const gsym_range *range) {
-    line_table *own = &joiner->own_lines;
+    dwarf_line_table *own = &joiner->own_lines;
     const line_sequence *sequence;
     if (!joiner->unit.code->knows_live) return false;
     sequence = unit_sequence_of(joiner, source, range);

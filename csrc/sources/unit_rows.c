@@ -10,18 +10,19 @@ static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
     return (uint32_t)low - 1;
 }
 
-const line_sequence *unit_sequence_by_low(const line_table *lines, size_t place) {
-    return &lines->sequences.items[lines->by_low.items[place].sequence];
+const line_sequence *unit_sequence_by_low(const dwarf_line_table *lines, size_t rank) {
+    return &lines->sequences.items[lines->by_low.items[rank].sequence];
 }
 
 /* The number of sequences that start at or before `address`. */
-static size_t places_to(const line_table *lines, uint64_t address) {
+static size_t ranks_to(const dwarf_line_table *lines, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, lines->by_low.count, lines->by_low.items[middle].low <= address);
     return low;
 }
 
-static const line_sequence *sequence_at_offset(const line_table *lines, uint64_t offset) {
+static const line_sequence *sequence_at_offset(const dwarf_line_table *lines,
+                                               uint64_t offset) {
     size_t low = 0;
     SEARCH_SORTED(low, lines->sequences.count,
                   lines->sequences.items[middle].program_offset < offset);
@@ -75,7 +76,7 @@ static bool is_better(const sequence_fit *fit, const sequence_fit *best) {
 
 const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *source,
                                       const gsym_range *range) {
-    const line_table *lines = joiner->lines;
+    const dwarf_line_table *lines = joiner->lines;
     const line_sequence *best = NULL;
     sequence_fit best_fit = {0};
     declaration declared = {NO_FILE, 0};
@@ -88,12 +89,12 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
             return best;
         best = NULL;
     }
-    for (size_t place = places_to(lines, range->start);
-         place > 0 && lines->by_low.items[place - 1].reach > range->start; --place) {
-        const line_sequence *sequence = unit_sequence_by_low(lines, place - 1);
+    for (size_t rank = ranks_to(lines, range->start);
+         rank > 0 && lines->by_low.items[rank - 1].reach > range->start; --rank) {
+        const line_sequence *sequence = unit_sequence_by_low(lines, rank - 1);
         sequence_fit fit;
         if (best == NULL &&
-            (place == 1 || lines->by_low.items[place - 2].reach <= range->start))
+            (rank == 1 || lines->by_low.items[rank - 2].reach <= range->start))
             return sequence; /* the only one */
         if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
         if (sequence->high <= range->start) continue;
@@ -132,7 +133,7 @@ bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
 static bool gather_rows(unit_functions *result, unit_joiner *joiner,
                         const walk_function *source, const line_sequence *sequence,
                         unit_function *function, gsym_range range) {
-    const line_table *lines = joiner->lines;
+    const dwarf_line_table *lines = joiner->lines;
     size_t gathered = result->rows.count;
     bool is_cut = false;
     while (sequence != NULL) {
@@ -161,7 +162,7 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
             break;
         }
         if (!LIST_ADD(result->rows, (gsym_line_row){range.start, NO_FILE, 0})) return false;
-        next = places_to(lines, range.start);
+        next = ranks_to(lines, range.start);
         if (next == lines->by_low.count || lines->by_low.items[next].low >= range.end)
             break;
         range.start = lines->by_low.items[next].low;
@@ -175,11 +176,11 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
 bool unit_find_rows(unit_functions *result, unit_joiner *joiner,
                     const walk_function *source, const gsym_range *range,
                     unit_function *function) {
-    const line_table *lines = joiner->lines;
+    const dwarf_line_table *lines = joiner->lines;
     const line_sequence *sequence = unit_sequence_of(joiner, source, range);
     gsym_range covered = *range;
     if (sequence == NULL) {
-        size_t next = places_to(lines, range->start);
+        size_t next = ranks_to(lines, range->start);
         if (next == lines->by_low.count || lines->by_low.items[next].low >= range->end)
             return true;
         covered.start = lines->by_low.items[next].low;

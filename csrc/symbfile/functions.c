@@ -145,9 +145,9 @@ static gsym_status take_range(gsym_symbfile_functions *functions,
         .depth = columns->depth[at],
         .row_count = (uint32_t)((size_t)columns->row_ends[at] - row_first),
     };
-    if (range.depth > SYMBFILE_MOST_DEPTH)
+    if (range.depth > SYMBFILE_MAX_DEPTH)
         return gsym_fail(error, GSYM_E_LIMIT, offset, "calls nest more deeply than %d",
-                         SYMBFILE_MOST_DEPTH);
+                         SYMBFILE_MAX_DEPTH);
     if (range.end < start)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
                          "the range at 0x%" PRIx64 " ends beyond the address space", start);

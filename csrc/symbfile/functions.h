@@ -51,7 +51,7 @@ gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t 
 
 /* As in the reference implementation.
  * Limit: Nested calls of a symbfile */
-enum { SYMBFILE_MOST_DEPTH = 256 };
+enum { SYMBFILE_MAX_DEPTH = 256 };
 
 #define NO_RANGE UINT32_MAX
 
@@ -79,7 +79,7 @@ typedef struct chain_call {
 } chain_call;
 
 typedef struct call_chain {
-    chain_call calls[SYMBFILE_MOST_DEPTH + 1];
+    chain_call calls[SYMBFILE_MAX_DEPTH + 1];
     uint32_t size;
 } call_chain;
 
@@ -99,7 +99,7 @@ struct gsym_symbfile_functions {
     bool is_disordered; /* a range covers a part of another function */
     /* scratch: the sweep, and one output function */
     uint64_t range_total, node_total; /* of all sweeps */
-    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the active range of each depth */
+    uint32_t tops[SYMBFILE_MAX_DEPTH + 1]; /* the active range of each depth */
     uint32_t level_count;                   /* depths that may have one */
     call_chain chain, next;
     uint64_t name; /* of the function */

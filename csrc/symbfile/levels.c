@@ -5,7 +5,7 @@
 #include "base/limit.h"
 #include "gsym/index.h"
 
-enum { MOST_ROWS = 1 << 20 }; /* of a range, so that it fits a message */
+enum { MAX_ROWS = 1 << 20 }; /* of a range, so that it fits a message */
 
 /* Interleaved calls may begin repeatedly, each at most once in each range of another: with
  * 256 ranges or fewer nothing is cut.
@@ -127,7 +127,7 @@ static bool add_row(flattening *flat, uint64_t address, const gsym_line_row *row
     level_range *range = innermost(levels);
     bool has_rows = range->row_count > 0;
     if (has_rows && row->file == range->file && row->line == range->line) return true;
-    if ((has_rows && row->file != range->file) || range->row_count == MOST_ROWS ||
+    if ((has_rows && row->file != range->file) || range->row_count == MAX_ROWS ||
         address - range->reached > UINT32_MAX) {
         uint32_t call = range->call;
         end_ranges(levels, levels->open.count - 1, address);

@@ -16,7 +16,7 @@ gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
         uint8_t byte;
         if (c->at == c->end)
             return gsym_fail(error, GSYM_E_FORMAT, start, "truncated number");
-        byte = cursor_u8_covered(c);
+        byte = cursor_u8_unchecked(c);
         if (i == MAX_VARINT_SIZE - 1 && byte > 1) break;
         value |= (uint64_t)(byte & 0x7f) << (7 * i);
         if (byte < 0x80) {

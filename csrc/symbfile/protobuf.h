@@ -44,9 +44,9 @@ gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
 static inline gsym_status protobuf_varint(protobuf_message *message, uint64_t *value_ret,
                                           gsym_error *error) {
     cursor *c = &message->fields;
-    if (GSYM_UNLIKELY(c->at == c->end || cursor_peek_covered(c, 0) >= 0x80))
+    if (GSYM_UNLIKELY(c->at == c->end || cursor_peek_unchecked(c, 0) >= 0x80))
         return protobuf_long_varint(message, value_ret, error);
-    *value_ret = cursor_u8_covered(c);
+    *value_ret = cursor_u8_unchecked(c);
     return GSYM_OK;
 }
 

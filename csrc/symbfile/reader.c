@@ -23,24 +23,24 @@ typedef struct read_strings {
 } read_strings;
 
 enum {
-    MOST_RECORDS = 1 << 14, /* of one read; a message adds all its rows and entries */
-    RECORD_COLUMNS = 3      /* of a message, at most */
+    MAX_RECORDS = 1 << 14, /* of one read; a message adds all its rows and entries */
+    RECORD_COLUMNS = 3 /* of a message, at most */
 };
 
 typedef struct record_columns {
     size_t count, range_count, pad_count;
-    uint64_t offsets[MOST_RECORDS];
-    uint64_t range_elf_va[MOST_RECORDS];
-    uint64_t length[MOST_RECORDS];
-    uint64_t row_ends[MOST_RECORDS];
-    uint64_t pad_elf_va[MOST_RECORDS];
-    uint64_t entry_ends[MOST_RECORDS];
-    uint32_t func[MOST_RECORDS];
-    uint32_t file[MOST_RECORDS];
-    uint32_t call_file[MOST_RECORDS];
-    uint32_t call_line[MOST_RECORDS];
-    uint32_t depth[MOST_RECORDS];
-    uint8_t kinds[MOST_RECORDS];
+    uint64_t offsets[MAX_RECORDS];
+    uint64_t range_elf_va[MAX_RECORDS];
+    uint64_t length[MAX_RECORDS];
+    uint64_t row_ends[MAX_RECORDS];
+    uint64_t pad_elf_va[MAX_RECORDS];
+    uint64_t entry_ends[MAX_RECORDS];
+    uint32_t func[MAX_RECORDS];
+    uint32_t file[MAX_RECORDS];
+    uint32_t call_file[MAX_RECORDS];
+    uint32_t call_line[MAX_RECORDS];
+    uint32_t depth[MAX_RECORDS];
+    uint8_t kinds[MAX_RECORDS];
 } record_columns;
 
 typedef struct read_records {
@@ -58,7 +58,7 @@ typedef struct read_records {
 
 enum {
     KEPT_PER_STRING = 64,
-    MOST_KEPT = 64 << 20 /* bytes; then all numbers are discarded */
+    MAX_KEPT = 64 << 20 /* bytes; then all numbers are discarded */
 };
 
 static void read_strings_deinit(read_strings *strings) {
@@ -72,7 +72,7 @@ static void read_strings_deinit(read_strings *strings) {
 static void read_strings_begin(read_strings *strings) {
     strings->first += (uint32_t)strings->ends.count;
     strings->bytes.size = strings->ends.count = 0;
-    if (strings->first != 0 && strings->kept <= MOST_KEPT) return;
+    if (strings->first != 0 && strings->kept <= MAX_KEPT) return;
     strings->first = 1;
     strings->kept = 0;
     for (size_t i = 0; i < strings->table.count; ++i) strings->table.items[i].number = 0;
@@ -152,7 +152,7 @@ static void read_records_begin(read_records *records) {
 
 /* Whether there are as many records as one read returns. */
 static bool read_records_are_enough(const read_records *records) {
-    return records->columns.count == MOST_RECORDS || records->rows.count >= ENOUGH_ROWS ||
+    return records->columns.count == MAX_RECORDS || records->rows.count >= ENOUGH_ROWS ||
            records->entries.count >= ENOUGH_ROWS ||
            records->strings.bytes.size >= ENOUGH_STRING_BYTES;
 }
@@ -463,7 +463,7 @@ static gsym_status read_records_add(read_records *records, protobuf_message *mes
     return GSYM_OK;
 }
 
-enum { MOST_HEAD_SIZE = 2 * MAX_LEB_SIZE /* length and type */ };
+enum { MAX_HEAD_SIZE = 2 * MAX_LEB_SIZE /* length and type */ };
 
 struct gsym_symbfile_reader {
     uint64_t consumed; /* bytes of the file before the current block */
@@ -508,9 +508,9 @@ typedef struct message_head {
 static bool has_head(const cursor *c) {
     size_t left = cursor_left(c);
     unsigned ends = 0;
-    for (size_t i = 0; i < left && i < MOST_HEAD_SIZE; ++i)
-        if (cursor_peek_covered(c, i) < 0x80 && ++ends == 2) return true;
-    return left >= MOST_HEAD_SIZE;
+    for (size_t i = 0; i < left && i < MAX_HEAD_SIZE; ++i)
+        if (cursor_peek_unchecked(c, i) < 0x80 && ++ends == 2) return true;
+    return left >= MAX_HEAD_SIZE;
 }
 
 static gsym_status read_head(const gsym_symbfile_reader *reader, cursor *c,

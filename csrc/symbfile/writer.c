@@ -7,13 +7,13 @@
 #include "symbfile/symbfile.h"
 
 enum {
-    MOST_TABLE_SIZE = GSYM_SYMBFILE_MAX_MESSAGE_SIZE,
-    MOST_PENDING = 8 << 20, /* bytes of a batch in memory */
-    HEAD_SIZE = 5,           /* maximum of a message: 4 bytes of length, 1 of type */
-    SHORT_HEAD_SIZE = 2,     /* of most messages */
-    FIELDS_SIZE = 128,       /* maximum of a record without texts and columns */
-    RECORD_SIZE = 16,        /* the same, typically */
-    VALUE_SIZE = 5,          /* maximum of a number in a column */
+    MAX_TABLE_SIZE = GSYM_SYMBFILE_MAX_MESSAGE_SIZE,
+    MAX_PENDING = 8 << 20, /* bytes of a batch in memory */
+    HEAD_SIZE = 5, /* maximum of a message: 4 bytes of length, 1 of type */
+    SHORT_HEAD_SIZE = 2, /* of most messages */
+    FIELDS_SIZE = 128, /* maximum of a record without texts and columns */
+    RECORD_SIZE = 16, /* the same, typically */
+    VALUE_SIZE = 5, /* maximum of a number in a column */
     FEW_BYTES = 4096
 };
 
@@ -104,7 +104,7 @@ static inline uint8_t *put_message_head(uint8_t *body, size_t size,
                                         gsym_symbfile_message type) {
     size_t more = more_for_size(size);
     if (more > 0) memmove(body + more, body, size);
-    *put_uleb_covered(body - SHORT_HEAD_SIZE, size) = (uint8_t)type;
+    *put_uleb_unchecked(body - SHORT_HEAD_SIZE, size) = (uint8_t)type;
     return body + more + size;
 }
 
@@ -123,16 +123,16 @@ static void put_head(gsym_symbfile_writer *writer) {
 }
 
 static inline uint8_t *put_key(uint8_t *at, uint32_t number, protobuf_wire_type type) {
-    return put_uleb_covered(at, PROTOBUF_KEY(number, type));
+    return put_uleb_unchecked(at, PROTOBUF_KEY(number, type));
 }
 
 static inline uint8_t *put_number(uint8_t *at, uint32_t number, uint64_t value) {
-    return put_uleb_covered(put_key(at, number, PROTOBUF_VARINT), value);
+    return put_uleb_unchecked(put_key(at, number, PROTOBUF_VARINT), value);
 }
 
 static inline uint8_t *put_bytes(uint8_t *at, uint32_t number, const uint8_t *bytes,
                                  size_t size) {
-    at = put_uleb_covered(put_key(at, number, PROTOBUF_BYTES), size);
+    at = put_uleb_unchecked(put_key(at, number, PROTOBUF_BYTES), size);
     if (size > 0) memcpy(at, bytes, size);
     return at + size;
 }
@@ -181,13 +181,13 @@ static uint8_t *put_line_table(const gsym_symbfile_writer *writer, uint8_t *at,
     uint8_t heads[4 * MAX_LEB_SIZE], *end = heads;
     if (record->lines_size == 0) return at;
     /* The size of the table includes the headers of its columns. */
-    end = put_uleb_covered(put_key(end, LINE_TABLE_OFFSET, PROTOBUF_BYTES),
-                           record->offsets_size);
-    end = put_uleb_covered(put_key(end, LINE_TABLE_LINE_NUMBER, PROTOBUF_BYTES),
-                           record->lines_size);
-    at = put_uleb_covered(
-        put_key(at, RANGE_LINE_TABLE, PROTOBUF_BYTES),
-        (uint64_t)(end - heads) + record->offsets_size + record->lines_size);
+    end = put_uleb_unchecked(put_key(end, LINE_TABLE_OFFSET, PROTOBUF_BYTES),
+                             record->offsets_size);
+    end = put_uleb_unchecked(put_key(end, LINE_TABLE_LINE_NUMBER, PROTOBUF_BYTES),
+                             record->lines_size);
+    at = put_uleb_unchecked(put_key(at, RANGE_LINE_TABLE, PROTOBUF_BYTES),
+                            (uint64_t)(end - heads) + record->offsets_size +
+                                record->lines_size);
     at = put_bytes(at, LINE_TABLE_OFFSET, offsets, record->offsets_size);
     return put_bytes(at, LINE_TABLE_LINE_NUMBER, offsets + record->offsets_size,
                      record->lines_size);
@@ -225,11 +225,11 @@ static uint8_t *put_pad_column(const gsym_symbfile_writer *writer, uint8_t *at,
     at = put_key(at, RETURN_PAD_FUNC + (uint32_t)column, PROTOBUF_BYTES);
     values = end = at + 1;
     for (uint32_t i = 0; i < record->offsets_size; ++i)
-        end = put_uleb_covered(end, pad_value(writer, column, &entries[i]));
+        end = put_uleb_unchecked(end, pad_value(writer, column, &entries[i]));
     size = (size_t)(end - values);
     more = more_for_size(size);
     if (more > 0) memmove(values + more, values, size);
-    (void)put_uleb_covered(at, size);
+    (void)put_uleb_unchecked(at, size);
     return end + more;
 }
 
@@ -302,10 +302,10 @@ static bool is_part_full(const gsym_symbfile_writer *writer, uint64_t more) {
 }
 
 static bool is_batch_full(const gsym_symbfile_writer *writer, uint64_t strings_cost) {
-    return writer->strings.used_size + strings_cost > MOST_TABLE_SIZE ||
+    return writer->strings.used_size + strings_cost > MAX_TABLE_SIZE ||
            writer->pending.count * sizeof(pending_record) + writer->columns.size +
                    writer->entries.count * sizeof(gsym_symbfile_entry) >=
-               MOST_PENDING;
+               MAX_PENDING;
 }
 
 /* Make space for a record of about `size` bytes, and its strings. */
@@ -354,12 +354,12 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
         if (step > UINT32_MAX)
             return gsym_fail(error, GSYM_E_LIMIT, 0,
                              "a step between rows exceeds 32 bits");
-        at = put_uleb_covered(at, step);
+        at = put_uleb_unchecked(at, step);
         offset = range->rows[i].offset;
     }
     record->offsets_size = (uint32_t)(at - start);
     for (size_t i = 0; i < range->row_count; ++i)
-        at = put_uleb_covered(at, range->rows[i].line);
+        at = put_uleb_unchecked(at, range->rows[i].line);
     record->lines_size = (uint32_t)(at - start) - record->offsets_size;
     return GSYM_OK;
 }
@@ -421,7 +421,7 @@ static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
         written_strings_release(strings, entries[i].func);
         written_strings_release(strings, entries[i].file);
     }
-    if (*cost_ret > MOST_TABLE_SIZE)
+    if (*cost_ret > MAX_TABLE_SIZE)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "the strings of a return pad exceed 16 MiB");
     return GSYM_OK;

@@ -7,11 +7,11 @@
 enum {
     /* Lines that are looked up together should stay in the caches, but each function
      * should have several of them. */
-    LEAST_LINES = 1 << 15,
-    MOST_LINES = 1 << 17,
+    MIN_LINES = 1 << 15,
+    MAX_LINES = 1 << 17,
     LINES_PER_FUNCTION = 8,
-    MOST_FRAMES = 1 << 20,
-    MOST_FETCHED = 16 /* frames of one line */
+    MAX_FRAMES = 1 << 20,
+    MAX_FETCHED = 16 /* frames of one line */
 };
 
 void queue_deinit(answer_queue *queue) {
@@ -22,9 +22,9 @@ void queue_deinit(answer_queue *queue) {
 void queue_begin(answer_queue *queue, const gsym_image *image) {
     uint64_t functions = image == NULL ? 0 : image->header.num_addresses;
     uint64_t wanted = functions * LINES_PER_FUNCTION;
-    queue->most = wanted < LEAST_LINES ? LEAST_LINES
-                  : wanted > MOST_LINES ? MOST_LINES
-                                        : (size_t)wanted;
+    queue->most = wanted < MIN_LINES   ? MIN_LINES
+                  : wanted > MAX_LINES ? MAX_LINES
+                                       : (size_t)wanted;
     queue->lines.count = queue->next = 0;
     queue->sought = 0;
 }
@@ -40,23 +40,23 @@ bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size) {
 }
 
 bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought) {
-    uint32_t place = (uint32_t)queue->lines.count;
+    uint32_t number = (uint32_t)queue->lines.count;
     if (!queue_add_unsought(queue, address, size)) return false;
-    queue->sweep.order[queue->sought++] = (placed_address){sought, place};
+    queue->sweep.order[queue->sought++] = (numbered_address){sought, number};
     return true;
 }
 
-placed_address *queue_order(answer_queue *queue, bool llvm) {
+numbered_address *queue_order(answer_queue *queue, bool llvm) {
     address_sweep *sweep = &queue->sweep;
     sweep->llvm = llvm;
     sweep->frames_only = true;
-    sweep->frame_limit = MOST_FRAMES;
+    sweep->frame_limit = MAX_FRAMES;
     return address_sweep_begin(sweep, (uint32_t)queue->lines.count, queue->sought);
 }
 
 gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
                        gsym_error *error) {
-    const placed_address *order = queue_order(queue, llvm);
+    const numbered_address *order = queue_order(queue, llvm);
     if (image == NULL) return GSYM_OK;
     return address_sweep_find(&queue->sweep, image, order, queue->sought, error);
 }
@@ -69,7 +69,7 @@ uint32_t queue_frames_ahead(const answer_queue *queue, size_t ahead,
         return 0;
     found = &queue->sweep.found[at];
     *frames_ret = queue->sweep.frames.items + found->first;
-    return found->count < MOST_FETCHED ? found->count : MOST_FETCHED;
+    return found->count < MAX_FETCHED ? found->count : MAX_FETCHED;
 }
 
 static void fetch_name(const gsym_image *image, uint64_t strp) {

@@ -45,7 +45,7 @@ static inline void queue_cut(answer_queue *queue, queue_mark mark) {
 
 /* Clear the results; returns the addresses of all lines in ascending order, to be looked up
  * in ranges by address_sweep_find(). */
-placed_address *queue_order(answer_queue *queue, bool llvm);
+numbered_address *queue_order(answer_queue *queue, bool llvm);
 /* Look up all lines, by LLVM's rules or by ours. */
 gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
                        gsym_error *error);

@@ -1,7 +1,7 @@
 /* dump.c - dump a GSYM file as text, as llvm-gsymutil does.
  *
  * A dump is made part by part and, inside a part, item by item, so that the text of a large
- * file is never completely in memory; gsym_dump_place is the position. The two versions
+ * file is never completely in memory; gsym_dump_position is the position. The two versions
  * differ in their header and in the titles and widths of their tables. */
 #include <inttypes.h>
 
@@ -32,7 +32,7 @@ static bool lacks(const fault_walk *walk, const cursor *c, size_t size, const ch
 }
 
 /* The next `size` bytes, with offsets of their own. */
-static cursor take(cursor *c, size_t size) {
+static cursor cut_payload(cursor *c, size_t size) {
     cursor part = *c;
     part.start = c->at;
     part.end = c->at + size;
@@ -165,7 +165,7 @@ static bool merged_at_fault(const fault_walk *walk, cursor c, unsigned merge_dep
     if (merge_depth == MAX_MERGE_DEPTH) return false;
     for (uint32_t left = cursor_u32(&c); left > 0; --left) {
         uint32_t size = cursor_u32(&c);
-        if (function_at_fault(walk, take(&c, size), merge_depth + 1)) return true;
+        if (function_at_fault(walk, cut_payload(&c, size), merge_depth + 1)) return true;
     }
     return false;
 }
@@ -206,7 +206,7 @@ static bool function_at_fault(const fault_walk *walk, cursor c, unsigned merge_d
                       cursor_offset(&c) - 8, type);
             return true;
         }
-        if (info_at_fault(walk, type, take(&c, size), merge_depth)) return true;
+        if (info_at_fault(walk, type, cut_payload(&c, size), merge_depth)) return true;
     }
 }
 
@@ -221,7 +221,7 @@ static gsym_status record_fault(const gsym_image *image, uint32_t index,
     if (cursor_left(&c) == 0)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
                          "invalid address info offset 0x%" PRIx64, offset);
-    (void)function_at_fault(&walk, take(&c, cursor_left(&c)), 0);
+    (void)function_at_fault(&walk, cut_payload(&c, cursor_left(&c)), 0);
     return error->status = GSYM_E_FORMAT;
 }
 
@@ -640,30 +640,31 @@ static uint64_t part_size(const dump *d, uint32_t part) {
     }
 }
 
-static gsym_status put_item(const dump *d, gsym_dump_place *place, gsym_error *error) {
-    if (place->part == DUMP_STRINGS) {
-        put_string_line(d, &place->next);
+static gsym_status put_item(const dump *d, gsym_dump_position *position,
+                            gsym_error *error) {
+    if (position->part == DUMP_STRINGS) {
+        put_string_line(d, &position->next);
         return GSYM_OK;
     }
-    switch (place->part) {
-        case DUMP_ADDRESSES: put_address(d, place->next); break;
-        case DUMP_INFO_OFFSETS: put_info_offset(d, place->next); break;
-        case DUMP_FILES: put_file(d, place->next); break;
-        default: GSYM_TRY(put_entry(d, (uint32_t)place->next, error)); break;
+    switch (position->part) {
+        case DUMP_ADDRESSES: put_address(d, position->next); break;
+        case DUMP_INFO_OFFSETS: put_info_offset(d, position->next); break;
+        case DUMP_FILES: put_file(d, position->next); break;
+        default: GSYM_TRY(put_entry(d, (uint32_t)position->next, error)); break;
     }
-    place->next++;
+    position->next++;
     return GSYM_OK;
 }
 
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
-                           gsym_dump_place *place, size_t size, gsym_error *error) {
+                           gsym_dump_position *position, size_t size, gsym_error *error) {
     size_t limit = text->out.size + size;
     dump d = {text, image, record};
-    for (; place->part < GSYM_DUMP_DONE; place->part++, place->next = 0) {
-        uint64_t end = part_size(&d, place->part);
-        if (place->next == 0) put_title(&d, place->part);
-        while (place->next < end) {
-            GSYM_TRY(put_item(&d, place, error));
+    for (; position->part < GSYM_DUMP_DONE; position->part++, position->next = 0) {
+        uint64_t end = part_size(&d, position->part);
+        if (position->next == 0) put_title(&d, position->part);
+        while (position->next < end) {
+            GSYM_TRY(put_item(&d, position, error));
             if (text->out.size >= limit) return text_status(text, error);
         }
     }

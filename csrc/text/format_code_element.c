@@ -87,7 +87,7 @@ static void put_hex_value(const markup_work *work, uint64_t value) {
 static void put_index(const markup_work *work, uint64_t number, uint32_t depth) {
     gsym_text *text = work->text;
     uint8_t digits[MAX_DECIMAL_SIZE];
-    size_t size = (size_t)(put_decimal_covered(digits, number) - digits);
+    size_t size = (size_t)(put_decimal_unchecked(digits, number) - digits);
     if (size + 1 < INDEX_WIDTH) text_put_spaces(text, (unsigned)(INDEX_WIDTH - 1 - size));
     text_put_char(text, '#');
     put_value(work, (const char *)digits, size);
@@ -204,7 +204,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
         gap.before_size = begin;
     if (!wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
     while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;
-    if (begin + (size - end) > GSYM_MARKUP_MOST_REPEATED) return gap;
+    if (begin + (size - end) > GSYM_MARKUP_MAX_REPEATED) return gap;
     gap.before_size = begin;
     gap.after_size = size - end;
     return gap;

@@ -52,10 +52,10 @@ static uint64_t size_of_function(function_size *known, const gsym_image *image,
 
 /* A line without a file has no meaning. */
 static uint8_t *put_place(uint8_t *at, piece file, uint32_t line) {
-    at = put_bytes_covered(at, file.bytes, file.size);
+    at = put_bytes_unchecked(at, file.bytes, file.size);
     if (line == 0 || file.size == 0) return at;
-    at = put_literal_covered(at, ",\"line\":");
-    return put_decimal_covered(at, line);
+    at = put_literal_unchecked(at, ",\"line\":");
+    return put_decimal_unchecked(at, line);
 }
 
 static void put_calls(gsym_text *text, const gsym_frame_part *part, size_t first,
@@ -67,8 +67,8 @@ static void put_calls(gsym_text *text, const gsym_frame_part *part, size_t first
         uint8_t *at = text_begin(text, MAX_CALL_SIZE + name.size + file.size);
         if (at == NULL) return;
         if (row > first) *at++ = ',';
-        at = put_literal_covered(at, "{\"function\":");
-        at = put_bytes_covered(at, name.bytes, name.size);
+        at = put_literal_unchecked(at, "{\"function\":");
+        at = put_bytes_unchecked(at, name.bytes, name.size);
         at = put_place(at, file, part->columns.line[row]);
         *at++ = '}';
         text_end(text, at);
@@ -84,14 +84,14 @@ static void put_function(gsym_text *text, const gsym_frame_part *part, uint64_t 
     piece file = text_of_row(&part->files, row);
     uint8_t *at = text_begin(text, MAX_FRAME_SIZE + name.size + file.size);
     if (at == NULL) return;
-    at = put_literal_covered(at, ",\"function\":");
-    at = put_bytes_covered(at, name.bytes, name.size);
-    at = put_literal_covered(at, ",\"function_offset\":\"0x");
-    at = put_hex_covered(at, part->columns.offset[row]);
+    at = put_literal_unchecked(at, ",\"function\":");
+    at = put_bytes_unchecked(at, name.bytes, name.size);
+    at = put_literal_unchecked(at, ",\"function_offset\":\"0x");
+    at = put_hex_unchecked(at, part->columns.offset[row]);
     *at++ = '"';
     if (size > 0) {
-        at = put_literal_covered(at, ",\"function_size\":\"0x");
-        at = put_hex_covered(at, size);
+        at = put_literal_unchecked(at, ",\"function_size\":\"0x");
+        at = put_hex_unchecked(at, size);
         *at++ = '"';
     }
     at = put_place(at, file, part->columns.line[row]);
@@ -154,12 +154,12 @@ static void put_frame(gsym_text *text, gsym_frame_queue *queue, size_t number,
     uint8_t *at = text_begin(text, MAX_FRAME_SIZE + queue->head_size);
     if (at == NULL) return;
     if (number > 0) *at++ = ',';
-    at = put_literal_covered(at, "{\"frame\":");
-    at = put_decimal_covered(at, number);
+    at = put_literal_unchecked(at, "{\"frame\":");
+    at = put_decimal_unchecked(at, number);
     *at++ = ',';
-    at = put_bytes_covered(at, queue->head, queue->head_size);
-    at = is_unknown ? put_literal_covered(at, "-0x1") : put_literal_covered(at, "0x");
-    if (!is_unknown) at = put_hex_covered(at, queue->offsets[queue->next]);
+    at = put_bytes_unchecked(at, queue->head, queue->head_size);
+    at = is_unknown ? put_literal_unchecked(at, "-0x1") : put_literal_unchecked(at, "0x");
+    if (!is_unknown) at = put_hex_unchecked(at, queue->offsets[queue->next]);
     *at++ = '"';
     text_end(text, at);
     first = queue->next_row;

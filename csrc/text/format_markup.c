@@ -54,7 +54,7 @@ static size_t line_start(const char *lines, size_t used, size_t stop) {
 
 /* Add a line in pieces: each ends with an element, the last one with the line. False if it
  * cannot be handled here. */
-static bool ask_elements(const markup_work *work, const char *line, size_t size,
+static bool add_elements(const markup_work *work, const char *line, size_t size,
                          size_t begin, gsym_error *error, gsym_status *status) {
     answer_queue *queue = &work->text->queue;
     size_t from = 0;
@@ -82,9 +82,8 @@ static bool ask_elements(const markup_work *work, const char *line, size_t size,
 
 /* Add the line at `used`, whose first element is at `begin`. Returns its size, or 0 if it
  * cannot be handled here. */
-static size_t ask_line(const markup_work *work, const char *lines, size_t used,
-                       size_t begin, size_t size, gsym_error *error,
-                       gsym_status *status) {
+static size_t add_line(const markup_work *work, const char *lines, size_t used,
+                       size_t begin, size_t size, gsym_error *error, gsym_status *status) {
     answer_queue *queue = &work->text->queue;
     const queue_mark mark = queue_end(queue);
     const char *newline = memchr(lines + begin, '\n', size - begin);
@@ -95,7 +94,7 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
     if (line_size > work->job->line_limit || line_size > UINT32_MAX - 1 ||
         sets_colours(work, line, line_size))
         return 0;
-    if (ask_elements(work, line, line_size, begin - used, error, status)) return line_size;
+    if (add_elements(work, line, line_size, begin - used, error, status)) return line_size;
     queue_cut(queue, mark);
     return 0;
 }
@@ -103,7 +102,7 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
 /* Look up the lines in the order of their addresses in memory, segment by segment. */
 static gsym_status find(const markup_work *work, gsym_error *error) {
     answer_queue *queue = &work->text->queue;
-    placed_address *order;
+    numbered_address *order;
     order = queue_order(queue, false);
     for (size_t i = 0, end; i < queue->sought; i = end) {
         const gsym_markup_segment *segment =
@@ -118,7 +117,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
             if (end > i && linked < order[end - 1].address) break;
             order[end].address = linked;
         }
-        queue->sweep.gives_back = module->is_map != 0;
+        queue->sweep.releases_pages = module->is_map != 0;
         if (image != NULL)
             GSYM_TRY(address_sweep_find(&queue->sweep, image, order + i, end - i, error));
     }
@@ -137,8 +136,8 @@ static const gsym_image *largest_image(const gsym_markup_job *job) {
     return largest;
 }
 
-static gsym_status ask(const markup_work *work, const char *lines, size_t size,
-                       gsym_error *error) {
+static gsym_status add_lines(const markup_work *work, const char *lines, size_t size,
+                             gsym_error *error) {
     answer_queue *queue = &work->text->queue;
     gsym_status status = GSYM_OK;
     size_t used = 0;
@@ -152,7 +151,7 @@ static gsym_status ask(const markup_work *work, const char *lines, size_t size,
             return gsym_fail_memory(error);
         used = start;
         if (stop < begin || begin == size) break;
-        line_size = ask_line(work, lines, used, begin, size, error, &status);
+        line_size = add_line(work, lines, used, begin, size, error, &status);
         if (line_size == 0) break;
         used += line_size;
     }
@@ -222,7 +221,7 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
             return gsym_fail_memory(error);
         job->lines = lines;
         job->at = job->line_begin = job->wanted = 0;
-        GSYM_TRY(ask(&work, lines, size, error));
+        GSYM_TRY(add_lines(&work, lines, size, error));
     }
     return text_answer_lines(text, NULL, limit, put_answer, &work, used_ret, error);
 }

@@ -63,25 +63,24 @@ static bool wants(const gsym_format_job *job, gsym_format_flags flag) {
  * which are then written without checks. In all these functions `at` is the output
  * position; NULL: out of memory. */
 
-static uint8_t *go_on(answer *of, size_t size) {
-    buffer *out = &of->text->out;
-    size_t room = of->job->style->room;
+static uint8_t *reserve_output(answer *a, size_t size) {
+    buffer *out = &a->text->out;
+    size_t room = a->job->style->room;
     if (!buffer_reserve(out, size + room)) return NULL;
-    of->limit = out->bytes + out->capacity - room;
+    a->limit = out->bytes + out->capacity - room;
     return out->bytes + out->size;
 }
 
 /* Reserve space for `size` bytes and the following texts. */
-static inline uint8_t *make_room(answer *of, uint8_t *at, size_t size) {
-    if (GSYM_LIKELY(at <= of->limit && size <= (size_t)(of->limit - at))) return at;
-    text_end(of->text, at);
-    return go_on(of, size);
+static inline uint8_t *reserve_for(answer *a, uint8_t *at, size_t size) {
+    if (GSYM_LIKELY(at <= a->limit && size <= (size_t)(a->limit - at))) return at;
+    text_end(a->text, at);
+    return reserve_output(a, size);
 }
 
-static inline uint8_t *put_bytes(answer *of, uint8_t *at, const char *bytes,
-                                 size_t size) {
-    at = make_room(of, at, size);
-    return at == NULL ? NULL : put_bytes_covered(at, bytes, size);
+static inline uint8_t *put_bytes(answer *a, uint8_t *at, const char *bytes, size_t size) {
+    at = reserve_for(a, at, size);
+    return at == NULL ? NULL : put_bytes_unchecked(at, bytes, size);
 }
 
 /* ---- strings --------------------------------------------------------------------- */
@@ -92,101 +91,101 @@ static bool is_plain(string_form form, const char *bytes, size_t size) {
 }
 
 /* `mark` is GSYM_PLAIN_STRING, or 0 for a name. */
-static void put_string(answer *of, uint64_t strp, uint64_t mark) {
+static void put_string(answer *a, uint64_t strp, uint64_t mark) {
     size_t size;
-    const char *bytes = gsym_image_string(of->image, strp, &size);
-    if (!image_has_string(of->image, strp)) return;
-    if (of->form <= WITH_ESCAPES || is_plain(of->form, bytes, size))
-        text_put_bytes(of->text, bytes, size);
+    const char *bytes = gsym_image_string(a->image, strp, &size);
+    if (!image_has_string(a->image, strp)) return;
+    if (a->form <= WITH_ESCAPES || is_plain(a->form, bytes, size))
+        text_put_bytes(a->text, bytes, size);
     else
-        text_put_name(of->text, of->job->texts, strp | mark);
+        text_put_name(a->text, a->job->texts, strp | mark);
 }
 
-static uint8_t *put_name(answer *of, uint8_t *at, uint64_t strp) {
+static uint8_t *put_name(answer *a, uint8_t *at, uint64_t strp) {
     size_t size;
     const char *bytes;
-    if (of->names == NULL) {
-        bytes = gsym_image_string(of->image, strp, &size);
-        if (of->form == AS_THEY_ARE || is_plain(of->form, bytes, size))
-            return put_bytes(of, at, bytes, size);
+    if (a->names == NULL) {
+        bytes = gsym_image_string(a->image, strp, &size);
+        if (a->form == AS_THEY_ARE || is_plain(a->form, bytes, size))
+            return put_bytes(a, at, bytes, size);
     }
-    text_end(of->text, at);
-    if (of->names == NULL)
-        put_string(of, strp, 0);
-    else if (image_has_string(of->image, strp))
-        text_put_name(of->text, of->names, strp);
-    return go_on(of, 0);
+    text_end(a->text, at);
+    if (a->names == NULL)
+        put_string(a, strp, 0);
+    else if (image_has_string(a->image, strp))
+        text_put_name(a->text, a->names, strp);
+    return reserve_output(a, 0);
 }
 
-static inline const joined_path *path_of(answer *of) {
-    if (of->has_path) return &of->path;
-    of->has_path = true;
-    if (!text_get_path(of->text, of->image, of->frame->file, &of->path))
-        of->path = (joined_path){.bytes = ""};
-    return &of->path;
+static inline const joined_path *path_of(answer *a) {
+    if (a->has_path) return &a->path;
+    a->has_path = true;
+    if (!text_get_path(a->text, a->image, a->frame->file, &a->path))
+        a->path = (joined_path){.bytes = ""};
+    return &a->path;
 }
 
-static void put_separator(answer *of, uint64_t directory) {
+static void put_separator(answer *a, uint64_t directory) {
     size_t size;
-    const char *bytes = gsym_image_string(of->image, directory, &size);
+    const char *bytes = gsym_image_string(a->image, directory, &size);
     char separator = path_separator(bytes, size);
-    if (separator == '\\' && of->form == IF_QUOTABLE) text_put_char(of->text, separator);
-    text_put_char(of->text, separator);
+    if (separator == '\\' && a->form == IF_QUOTABLE) text_put_char(a->text, separator);
+    text_put_char(a->text, separator);
 }
 
 /* The path, or one of its parts, that needs escapes. */
-static void put_odd_path(answer *of, style_kind part) {
+static void put_odd_path(answer *a, style_kind part) {
     uint64_t directory, basename;
-    if (!image_file(of->image, of->frame->file, &directory, &basename)) return;
-    if (part != STYLE_FILENAME) put_string(of, directory, GSYM_PLAIN_STRING);
-    if (part == STYLE_PATH && image_has_string(of->image, directory))
-        put_separator(of, directory);
-    if (part != STYLE_DIRECTORY) put_string(of, basename, GSYM_PLAIN_STRING);
+    if (!image_file(a->image, a->frame->file, &directory, &basename)) return;
+    if (part != STYLE_FILENAME) put_string(a, directory, GSYM_PLAIN_STRING);
+    if (part == STYLE_PATH && image_has_string(a->image, directory))
+        put_separator(a, directory);
+    if (part != STYLE_DIRECTORY) put_string(a, basename, GSYM_PLAIN_STRING);
 }
 
-static inline uint8_t *put_path(answer *of, uint8_t *at, style_kind part) {
-    const joined_path *path = path_of(of);
+static inline uint8_t *put_path(answer *a, uint8_t *at, style_kind part) {
+    const joined_path *path = path_of(a);
     size_t from = part == STYLE_FILENAME ? path->filename_at : 0;
     size_t end = part == STYLE_DIRECTORY ? path->directory_size : path->size;
-    if (of->form <= WITH_ESCAPES ||
-        (of->form == IF_QUOTABLE ? path->is_quotable : path->is_printable))
-        return put_bytes(of, at, path->bytes + from, end - from);
-    text_end(of->text, at);
-    put_odd_path(of, part);
-    return go_on(of, 0);
+    if (a->form <= WITH_ESCAPES ||
+        (a->form == IF_QUOTABLE ? path->is_quotable : path->is_printable))
+        return put_bytes(a, at, path->bytes + from, end - from);
+    text_end(a->text, at);
+    put_odd_path(a, part);
+    return reserve_output(a, 0);
 }
 
-static void put_source_mark(answer *of) {
-    const joined_path *path = path_of(of);
-    text_put_char(of->text, '\0');
-    buffer_put(&of->text->out, path->bytes, path->size);
-    text_put_char(of->text, '\0');
-    text_put_decimal(of->text, of->frame->line);
-    text_put_char(of->text, '\0');
+static void put_source_mark(answer *a) {
+    const joined_path *path = path_of(a);
+    text_put_char(a->text, '\0');
+    buffer_put(&a->text->out, path->bytes, path->size);
+    text_put_char(a->text, '\0');
+    text_put_decimal(a->text, a->frame->line);
+    text_put_char(a->text, '\0');
 }
 
 /* ---- lookups --------------------------------------------------------------------- */
 
 /* Look up the function at the address, or the `child`-th merged into it. Only lack of
  * memory is a failure. */
-static gsym_status look_up(answer *of, uint32_t child, gsym_error *error) {
-    uint32_t flags = wants(of->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
+static gsym_status look_up(answer *a, uint32_t child, gsym_error *error) {
+    uint32_t flags = wants(a->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
     gsym_answer found = {0};
     gsym_status status = GSYM_OK;
-    if (of->image != NULL)
-        status = text_look_up(of->text, of->image, of->sought, child, flags, &found, error);
+    if (a->image != NULL)
+        status = text_look_up(a->text, a->image, a->sought, child, flags, &found, error);
     if (status == GSYM_E_NO_MEMORY) return status;
-    of->is_damaged = status != GSYM_OK;
-    of->reason = error->what;
-    of->frames = of->text->frames;
-    of->frame_count = of->is_damaged ? 0 : found.frame_count;
-    of->regex_count = of->is_damaged ? 0 : found.regex_count;
-    of->entry = found.entry;
-    of->size = found.function_size;
+    a->is_damaged = status != GSYM_OK;
+    a->reason = error->what;
+    a->frames = a->text->frames;
+    a->frame_count = a->is_damaged ? 0 : found.frame_count;
+    a->regex_count = a->is_damaged ? 0 : found.regex_count;
+    a->entry = found.entry;
+    a->size = found.function_size;
     if (child == 0)
-        of->merged_count = wants(of->job, GSYM_FORMAT_MERGED) && of->frame_count > 0
-                               ? found.merged_count
-                               : 0;
+        a->merged_count = wants(a->job, GSYM_FORMAT_MERGED) && a->frame_count > 0
+                              ? found.merged_count
+                              : 0;
     return GSYM_OK;
 }
 
@@ -195,206 +194,203 @@ static bool keeps(const gsym_format_job *job, uint32_t child) {
 }
 
 /* A damaged function makes the answer damaged: check all before writing. */
-static gsym_status check_merged(answer *of, gsym_error *error) {
+static gsym_status check_merged(answer *a, gsym_error *error) {
     uint32_t count;
-    GSYM_TRY(look_up(of, 0, error));
-    count = of->merged_count;
-    of->shown_count = keeps(of->job, 0);
+    GSYM_TRY(look_up(a, 0, error));
+    count = a->merged_count;
+    a->shown_count = keeps(a->job, 0);
     for (uint32_t child = 1; child <= count; ++child) {
-        GSYM_TRY(look_up(of, child, error));
-        if (of->is_damaged) return GSYM_OK;
-        if (of->frame_count > 0)
-            of->shown_count += keeps(of->job, child);
-        else if (wants(of->job, GSYM_FORMAT_LLVM))
+        GSYM_TRY(look_up(a, child, error));
+        if (a->is_damaged) return GSYM_OK;
+        if (a->frame_count > 0)
+            a->shown_count += keeps(a->job, child);
+        else if (wants(a->job, GSYM_FORMAT_LLVM))
             return GSYM_OK;
     }
-    return count == 0 ? GSYM_OK : look_up(of, 0, error);
+    return count == 0 ? GSYM_OK : look_up(a, 0, error);
 }
 
-static gsym_status find_in_sections(answer *of, gsym_error *error) {
-    const gsym_format_job *job = of->job;
-    of->frame_count = 0;
-    for (size_t i = 0; i < job->section_count && of->frame_count == 0; ++i) {
+static gsym_status find_in_sections(answer *a, gsym_error *error) {
+    const gsym_format_job *job = a->job;
+    a->frame_count = 0;
+    for (size_t i = 0; i < job->section_count && a->frame_count == 0; ++i) {
         gsym_range section = job->sections[i];
-        if (of->address >= section.end - section.start) continue;
-        of->sought = section.start + of->address;
-        GSYM_TRY(look_up(of, 0, error));
+        if (a->address >= section.end - section.start) continue;
+        a->sought = section.start + a->address;
+        GSYM_TRY(look_up(a, 0, error));
     }
     return GSYM_OK;
 }
 
-static gsym_status find(answer *of, gsym_error *error) {
-    const gsym_format_job *job = of->job;
-    const answer_queue *queue = &of->text->queue;
+static gsym_status find(answer *a, gsym_error *error) {
+    const gsym_format_job *job = a->job;
+    const answer_queue *queue = &a->text->queue;
     const found_frames *found = queue_found(queue);
-    of->is_outside = of->address < job->first || of->address > job->last;
-    if (of->is_outside) return GSYM_OK;
-    if (job->section_count > 0) return find_in_sections(of, error);
-    if (wants(job, GSYM_FORMAT_MERGED)) return check_merged(of, error);
-    if (found->count == FRAMES_UNKNOWN) return look_up(of, 0, error);
-    of->frames = queue->sweep.frames.items + found->first;
-    of->frame_count = found->count;
-    of->entry = found->entry;
-    of->size = UNKNOWN_SIZE;
+    a->is_outside = a->address < job->first || a->address > job->last;
+    if (a->is_outside) return GSYM_OK;
+    if (job->section_count > 0) return find_in_sections(a, error);
+    if (wants(job, GSYM_FORMAT_MERGED)) return check_merged(a, error);
+    if (found->count == FRAMES_UNKNOWN) return look_up(a, 0, error);
+    a->frames = queue->sweep.frames.items + found->first;
+    a->frame_count = found->count;
+    a->entry = found->entry;
+    a->size = UNKNOWN_SIZE;
     return GSYM_OK;
 }
 
-static uint64_t function_size(answer *of) {
+static uint64_t function_size(answer *a) {
     gsym_error ignored;
     cursor record;
-    if (of->size != UNKNOWN_SIZE) return of->size;
-    if (image_record(of->image, of->entry, &record, &ignored) != GSYM_OK) return 0;
+    if (a->size != UNKNOWN_SIZE) return a->size;
+    if (image_record(a->image, a->entry, &record, &ignored) != GSYM_OK) return 0;
     return cursor_u32(&record);
 }
 
 /* ---- operations ------------------------------------------------------------------ */
 
-static inline const gsym_frame *outermost(const answer *of) {
-    return &of->frames[of->frame_count - 1];
+static inline const gsym_frame *outermost(const answer *a) {
+    return &a->frames[a->frame_count - 1];
 }
 
-static inline bool has_name(const answer *of) {
-    return image_has_string(of->image, of->named->name);
+static inline bool has_name(const answer *a) {
+    return image_has_string(a->image, a->named->name);
 }
 
-static inline uint64_t frame_start(const answer *of) {
-    return of->sought - of->named->offset;
-}
+static inline uint64_t frame_start(const answer *a) { return a->sought - a->named->offset; }
 
-static void run(answer *of, const style_op *op);
+static void run(answer *a, const style_op *op);
 
-static void run_patterns(answer *of, const style_op *op) {
-    for (uint32_t i = 0; i < of->regex_count; ++i) {
-        of->pattern = of->text->regexes[i];
-        of->is_later = i > 0;
-        run(of, op);
+static void run_patterns(answer *a, const style_op *op) {
+    for (uint32_t i = 0; i < a->regex_count; ++i) {
+        a->pattern = a->text->regexes[i];
+        a->is_later = i > 0;
+        run(a, op);
     }
 }
 
 /* Resets the function. */
-static void run_functions(answer *of, const style_op *op, uint32_t first) {
+static void run_functions(answer *a, const style_op *op, uint32_t first) {
     bool is_later = false;
     gsym_error error;
-    if (of->frame_count == 0) return;
-    for (uint32_t child = first; child <= of->merged_count; ++child) {
-        if (!keeps(of->job, child)) continue;
-        if (child > 0 && look_up(of, child, &error) != GSYM_OK) {
-            of->text->out.failed = true;
+    if (a->frame_count == 0) return;
+    for (uint32_t child = first; child <= a->merged_count; ++child) {
+        if (!keeps(a->job, child)) continue;
+        if (child > 0 && look_up(a, child, &error) != GSYM_OK) {
+            a->text->out.failed = true;
             break;
         }
-        if (of->frame_count == 0) continue;
-        of->is_later = is_later;
-        of->has_more = child < of->merged_count;
-        run(of, op);
+        if (a->frame_count == 0) continue;
+        a->is_later = is_later;
+        a->has_more = child < a->merged_count;
+        run(a, op);
         is_later = true;
     }
-    of->frame_count = of->regex_count = 0;
-    of->is_damaged = false;
+    a->frame_count = a->regex_count = 0;
+    a->is_damaged = false;
 }
 
-static void run_loop(answer *of, const style_op *op) {
-    const style_op *loop = of->loop; /* patterns may be inside the loop over frames */
-    bool was_later = of->is_later;
-    of->loop = NULL;
+static void run_loop(answer *a, const style_op *op) {
+    const style_op *loop = a->loop; /* patterns may be inside the loop over frames */
+    bool was_later = a->is_later;
+    a->loop = NULL;
     if (op->rare == STYLE_PATTERNS)
-        run_patterns(of, op + 1);
+        run_patterns(a, op + 1);
     else
-        run_functions(of, op + 1, op->rare == STYLE_MERGED);
-    of->loop = loop;
-    of->is_later = was_later;
+        run_functions(a, op + 1, op->rare == STYLE_MERGED);
+    a->loop = loop;
+    a->is_later = was_later;
 }
 
 /* The operation before the loop body for the next frame; NULL after the last frame. */
-static const style_op *next_frame(answer *of) {
-    uint32_t number = of->frame_number++;
-    if (number >= (of->loop->kind == STYLE_FRAMES ? of->frame_count : 1)) return NULL;
-    of->frame = of->named = &of->frames[number];
-    if (of->loop->kind == STYLE_COMBINED) of->named = outermost(of);
-    of->has_path = false;
-    of->is_later = number > 0;
-    return of->loop;
+static const style_op *next_frame(answer *a) {
+    uint32_t number = a->frame_number++;
+    if (number >= (a->loop->kind == STYLE_FRAMES ? a->frame_count : 1)) return NULL;
+    a->frame = a->named = &a->frames[number];
+    if (a->loop->kind == STYLE_COMBINED) a->named = outermost(a);
+    a->has_path = false;
+    a->is_later = number > 0;
+    return a->loop;
 }
 
 /* The operation before the next one. */
-static const style_op *begin_frames(answer *of, const uint8_t *at, const style_op *op) {
-    if (of->indent == UNKNOWN_INDENT)
-        of->indent = (size_t)(at - of->text->out.bytes) - of->begin;
-    if (of->frame_count == 0) return op + op->next;
-    of->was_later = of->is_later;
-    of->loop = op;
-    of->frame_number = 0;
-    return next_frame(of);
+static const style_op *begin_frames(answer *a, const uint8_t *at, const style_op *op) {
+    if (a->indent == UNKNOWN_INDENT)
+        a->indent = (size_t)(at - a->text->out.bytes) - a->begin;
+    if (a->frame_count == 0) return op + op->next;
+    a->was_later = a->is_later;
+    a->loop = op;
+    a->frame_number = 0;
+    return next_frame(a);
 }
 
 /* The same at the end of a loop; NULL at the end of the template or of another loop. */
-static const style_op *end_frames(answer *of, const style_op *op) {
+static const style_op *end_frames(answer *a, const style_op *op) {
     const style_op *next;
-    if (of->loop == NULL) return NULL;
-    next = next_frame(of);
+    if (a->loop == NULL) return NULL;
+    next = next_frame(a);
     if (next != NULL) return next;
-    of->loop = NULL;
-    of->is_later = of->was_later;
+    a->loop = NULL;
+    a->is_later = a->was_later;
     return op;
 }
 
-static bool holds(answer *of, style_kind condition) {
+static bool holds(answer *a, style_kind condition) {
     switch (condition) {
-        case STYLE_IF_OUTSIDE: return of->is_outside;
-        case STYLE_IF_DAMAGED: return of->is_damaged;
-        case STYLE_IF_MERGED: return of->shown_count > 1;
-        case STYLE_IF_MORE: return of->has_more;
-        case STYLE_IF_FILENAME: return path_of(of)->size > path_of(of)->filename_at;
+        case STYLE_IF_OUTSIDE: return a->is_outside;
+        case STYLE_IF_DAMAGED: return a->is_damaged;
+        case STYLE_IF_MERGED: return a->shown_count > 1;
+        case STYLE_IF_MORE: return a->has_more;
+        case STYLE_IF_FILENAME: return path_of(a)->size > path_of(a)->filename_at;
         default: return false;
     }
 }
 
-static void put_rare_field(answer *of, style_kind field) {
-    gsym_text *text = of->text;
+static void put_rare_field(answer *a, style_kind field) {
+    gsym_text *text = a->text;
     switch (field) {
-        case STYLE_ADDRESS_8: text_put_hex(text, of->address, 8); break;
-        case STYLE_INDENT: text_put_spaces(text, (unsigned)of->indent); break;
-        case STYLE_PATTERN: put_string(of, of->pattern, GSYM_PLAIN_STRING); break;
-        case STYLE_SOURCE: put_source_mark(of); break;
+        case STYLE_ADDRESS_8: text_put_hex(text, a->address, 8); break;
+        case STYLE_INDENT: text_put_spaces(text, (unsigned)a->indent); break;
+        case STYLE_PATTERN: put_string(a, a->pattern, GSYM_PLAIN_STRING); break;
+        case STYLE_SOURCE: put_source_mark(a); break;
         case STYLE_ERROR:
-            if (of->is_damaged) buffer_put(&text->out, of->reason, strlen(of->reason));
+            if (a->is_damaged) buffer_put(&text->out, a->reason, strlen(a->reason));
             break;
         default: break;
     }
 }
 
 /* One of the kinds after STYLE_RARE. */
-static uint8_t *run_rare(answer *of, uint8_t *at, const style_op **op) {
+static uint8_t *run_rare(answer *a, uint8_t *at, const style_op **op) {
     style_kind kind = (*op)->rare;
     if (kind < STYLE_FUNCTIONS) {
-        if (!holds(of, kind)) *op += (*op)->next;
+        if (!holds(a, kind)) *op += (*op)->next;
         return at;
     }
     if (kind == STYLE_FUNCTION)
-        return of->frame_count > 0 ? put_name(of, at, outermost(of)->name) : at;
-    text_end(of->text, at);
+        return a->frame_count > 0 ? put_name(a, at, outermost(a)->name) : at;
+    text_end(a->text, at);
     if (kind <= STYLE_PATTERNS) {
-        run_loop(of, *op);
+        run_loop(a, *op);
         *op += (*op)->next;
     } else {
-        put_rare_field(of, kind);
+        put_rare_field(a, kind);
     }
-    return go_on(of, 0);
+    return reserve_output(a, 0);
 }
 
 static inline uint8_t *put_hex(uint8_t *at, uint64_t value, unsigned digits) {
-    return put_padded_hex_covered(put_literal_covered(at, "0x"), value, digits);
+    return put_padded_hex_unchecked(put_literal_unchecked(at, "0x"), value, digits);
 }
 
-static uint8_t *put_of_function(answer *of, uint8_t *at, style_kind field) {
-    if (of->frame_count == 0) return at;
-    return put_decimal_covered(at, field == STYLE_SIZE
-                                       ? function_size(of)
-                                       : of->sought - outermost(of)->offset);
+static uint8_t *put_of_function(answer *a, uint8_t *at, style_kind field) {
+    if (a->frame_count == 0) return at;
+    return put_decimal_unchecked(
+        at, field == STYLE_SIZE ? function_size(a) : a->sought - outermost(a)->offset);
 }
 
 /* Execute operations up to the end of the template or loop. */
-static void run(answer *of, const style_op *op) {
-    uint8_t *at = go_on(of, 0);
+static void run(answer *a, const style_op *op) {
+    uint8_t *at = reserve_output(a, 0);
     const style_op *next;
     if (at == NULL) return;
     for (;; ++op) {
@@ -403,56 +399,58 @@ static void run(answer *of, const style_op *op) {
         switch (op->kind) {
             case STYLE_TEXT: continue;
             case STYLE_GOTO: op += op->next; continue;
-            case STYLE_IF_FOUND: op += of->frame_count > 0 ? 0 : op->next; continue;
-            case STYLE_IF_PATTERNS: op += of->regex_count > 0 ? 0 : op->next; continue;
-            case STYLE_IF_SEVERAL: op += of->shown_count != 1 ? 0 : op->next; continue;
-            case STYLE_IF_LATER: op += of->is_later ? 0 : op->next; continue;
-            case STYLE_IF_NAME: op += has_name(of) ? 0 : op->next; continue;
-            case STYLE_IF_PATH: op += path_of(of)->size > 0 ? 0 : op->next; continue;
-            case STYLE_IF_LINE: op += of->frame->line != 0 ? 0 : op->next; continue;
-            case STYLE_IF_OFFSET: op += of->named->offset != 0 ? 0 : op->next; continue;
-            case STYLE_IF_INLINED: op += of->frame->inlined ? 0 : op->next; continue;
+            case STYLE_IF_FOUND: op += a->frame_count > 0 ? 0 : op->next; continue;
+            case STYLE_IF_PATTERNS: op += a->regex_count > 0 ? 0 : op->next; continue;
+            case STYLE_IF_SEVERAL: op += a->shown_count != 1 ? 0 : op->next; continue;
+            case STYLE_IF_LATER: op += a->is_later ? 0 : op->next; continue;
+            case STYLE_IF_NAME: op += has_name(a) ? 0 : op->next; continue;
+            case STYLE_IF_PATH: op += path_of(a)->size > 0 ? 0 : op->next; continue;
+            case STYLE_IF_LINE: op += a->frame->line != 0 ? 0 : op->next; continue;
+            case STYLE_IF_OFFSET: op += a->named->offset != 0 ? 0 : op->next; continue;
+            case STYLE_IF_INLINED: op += a->frame->inlined ? 0 : op->next; continue;
             case STYLE_FRAMES:
             case STYLE_INNERMOST:
-            case STYLE_COMBINED: op = begin_frames(of, at, op); continue;
-            case STYLE_ADDRESS: at = put_hex(at, of->address, 1); continue;
-            case STYLE_ADDRESS_16: at = put_hex(at, of->address, 16); continue;
-            case STYLE_ADDRESS_DECIMAL: at = put_decimal_covered(at, of->address); continue;
-            case STYLE_COUNT: at = put_decimal_covered(at, of->shown_count); continue;
+            case STYLE_COMBINED: op = begin_frames(a, at, op); continue;
+            case STYLE_ADDRESS: at = put_hex(at, a->address, 1); continue;
+            case STYLE_ADDRESS_16: at = put_hex(at, a->address, 16); continue;
+            case STYLE_ADDRESS_DECIMAL:
+                at = put_decimal_unchecked(at, a->address);
+                continue;
+            case STYLE_COUNT: at = put_decimal_unchecked(at, a->shown_count); continue;
             case STYLE_START:
-            case STYLE_SIZE: at = put_of_function(of, at, op->kind); continue;
-            case STYLE_LINE: at = put_decimal_covered(at, of->frame->line); continue;
-            case STYLE_OFFSET: at = put_decimal_covered(at, of->named->offset); continue;
-            case STYLE_FRAME_START: at = put_hex(at, frame_start(of), 1); continue;
+            case STYLE_SIZE: at = put_of_function(a, at, op->kind); continue;
+            case STYLE_LINE: at = put_decimal_unchecked(at, a->frame->line); continue;
+            case STYLE_OFFSET: at = put_decimal_unchecked(at, a->named->offset); continue;
+            case STYLE_FRAME_START: at = put_hex(at, frame_start(a), 1); continue;
             case STYLE_LINE_OR:
-                if (of->frame->line == 0) continue;
-                at = put_decimal_covered(at, of->frame->line);
+                if (a->frame->line == 0) continue;
+                at = put_decimal_unchecked(at, a->frame->line);
                 op += op->next;
                 continue;
             /* Operations that may run out of memory. */
-            case STYLE_NAME: at = put_name(of, at, of->named->name); break;
-            case STYLE_PATH: at = put_path(of, at, STYLE_PATH); break;
+            case STYLE_NAME: at = put_name(a, at, a->named->name); break;
+            case STYLE_PATH: at = put_path(a, at, STYLE_PATH); break;
             case STYLE_NAME_OR:
-                if (!has_name(of)) continue;
-                at = put_name(of, at, of->named->name);
+                if (!has_name(a)) continue;
+                at = put_name(a, at, a->named->name);
                 op += op->next;
                 break;
             case STYLE_PATH_OR:
-                if (path_of(of)->size == 0) continue;
-                at = put_path(of, at, STYLE_PATH);
+                if (path_of(a)->size == 0) continue;
+                at = put_path(a, at, STYLE_PATH);
                 op += op->next;
                 break;
-            case STYLE_DIRECTORY: at = put_path(of, at, STYLE_DIRECTORY); break;
-            case STYLE_FILENAME: at = put_path(of, at, STYLE_FILENAME); break;
-            case STYLE_RARE: at = run_rare(of, at, &op); break;
+            case STYLE_DIRECTORY: at = put_path(a, at, STYLE_DIRECTORY); break;
+            case STYLE_FILENAME: at = put_path(a, at, STYLE_FILENAME); break;
+            case STYLE_RARE: at = run_rare(a, at, &op); break;
             case STYLE_END:
-                next = end_frames(of, op);
+                next = end_frames(a, op);
                 if (next == NULL) {
-                    text_end(of->text, at);
+                    text_end(a->text, at);
                     return;
                 }
                 op = next;
-                at = make_room(of, at, 0);
+                at = reserve_for(a, at, 0);
                 break;
             default: __builtin_unreachable();
         }
@@ -463,21 +461,21 @@ static void run(answer *of, const style_op *op) {
 /* ---- lines ----------------------------------------------------------------------- */
 
 static gsym_status put_answer(const void *place, uint64_t address, gsym_error *error) {
-    answer *of = *(answer *const *)place;
-    of->address = address;
-    of->sought = address + of->job->shift;
-    of->frame_count = of->regex_count = of->merged_count = 0;
-    of->shown_count = 1;
-    of->begin = of->text->out.size;
-    of->indent = UNKNOWN_INDENT;
-    of->is_damaged = of->is_later = of->has_more = false;
-    of->loop = NULL;
-    GSYM_TRY(find(of, error));
-    if (of->frame_count == 0) {
-        of->job->missed++;
-        of->job->damaged += of->is_damaged;
+    answer *a = *(answer *const *)place;
+    a->address = address;
+    a->sought = address + a->job->shift;
+    a->frame_count = a->regex_count = a->merged_count = 0;
+    a->shown_count = 1;
+    a->begin = a->text->out.size;
+    a->indent = UNKNOWN_INDENT;
+    a->is_damaged = a->is_later = a->has_more = false;
+    a->loop = NULL;
+    GSYM_TRY(find(a, error));
+    if (a->frame_count == 0) {
+        a->job->missed++;
+        a->job->damaged += a->is_damaged;
     }
-    run(of, of->job->style->ops.items);
+    run(a, a->job->style->ops.items);
     return GSYM_OK;
 }
 
@@ -665,12 +663,12 @@ static string_form form_of(const gsym_text *text, const gsym_format_job *job) {
 gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *lines,
                              size_t size, size_t limit, size_t *used_ret,
                              gsym_error *error) {
-    answer of = {.job = job,
-                 .text = text,
-                 .image = job->image,
-                 .names = wants(job, GSYM_FORMAT_DEMANGLED) ? job->texts : NULL,
-                 .form = form_of(text, job)};
-    answer *place = &of;
+    answer a = {.job = job,
+                .text = text,
+                .image = job->image,
+                .names = wants(job, GSYM_FORMAT_DEMANGLED) ? job->texts : NULL,
+                .form = form_of(text, job)};
+    answer *place = &a;
     if (lines != NULL) {
         path_form form = wants(job, GSYM_FORMAT_LLVM) ? PATH_LLVM : PATH_WHOLE;
         if (!path_cache_begin(&text->paths, form)) return gsym_fail_memory(error);

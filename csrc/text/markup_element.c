@@ -3,7 +3,7 @@
 #include "text/markup.h"
 #include "base/digits.h"
 
-enum { MOST_NUMBER_DIGITS = 18 };
+enum { MAX_NUMBER_DIGITS = 18 };
 
 #define BEGIN "{{{"
 #define END "}}}"
@@ -33,7 +33,7 @@ static bool read_number(const char *line, size_t size, size_t *at, uint64_t *val
     size_t begin = *at;
     uint64_t value = 0;
     for (; *at < size && line[*at] >= '0' && line[*at] <= '9'; ++*at) {
-        if (*at - begin >= MOST_NUMBER_DIGITS) return false;
+        if (*at - begin >= MAX_NUMBER_DIGITS) return false;
         value = value * 10 + (uint64_t)(line[*at] - '0');
     }
     *value_ret = value;

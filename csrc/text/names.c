@@ -184,7 +184,7 @@ gsym_status gsym_cxx_texts_create(const gsym_image *image, const uint64_t *strps
 
 /* C++ names without their template arguments. */
 
-enum { MOST_OPEN = 256 }; /* brackets that are open at once */
+enum { MAX_OPEN = 256 }; /* brackets that are open at once */
 
 typedef struct reduction {
     const char *at;
@@ -193,7 +193,7 @@ typedef struct reduction {
     size_t out_size;
     size_t templates; /* open brackets of templates */
     size_t open_count;
-    char open[MOST_OPEN];
+    char open[MAX_OPEN];
 } reduction;
 
 static bool is_word(char character) {
@@ -248,7 +248,7 @@ static char top(const reduction *r) {
 }
 
 static bool open_bracket(reduction *r, char bracket) {
-    if (r->open_count == MOST_OPEN) return false;
+    if (r->open_count == MAX_OPEN) return false;
     r->open[r->open_count++] = bracket;
     return true;
 }

@@ -5,7 +5,7 @@
 
 enum {
     SLOTS = 1 << 12,
-    MOST_BYTES = 1 << 20 /* of all paths; then the cache is cleared */
+    MAX_BYTES = 1 << 20 /* of all paths; then the cache is cleared */
 };
 
 typedef struct cached_path {
@@ -84,7 +84,7 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     path_part directory, basename;
     joined_path path = {0};
     size_t at;
-    if (cache->bytes.size >= MOST_BYTES) forget(cache);
+    if (cache->bytes.size >= MAX_BYTES) forget(cache);
     at = cache->bytes.size;
     find_parts(image, file, cache->form, &directory, &basename);
     join(cache, directory, basename, &path);
@@ -183,12 +183,12 @@ void text_put_hex(gsym_text *text, uint64_t value, unsigned digits) {
     uint8_t *at = text_begin(text, 2 + MAX_HEX_SIZE);
     if (at != NULL)
         text_end(text,
-                 put_padded_hex_covered(put_literal_covered(at, "0x"), value, digits));
+                 put_padded_hex_unchecked(put_literal_unchecked(at, "0x"), value, digits));
 }
 
 void text_put_decimal(gsym_text *text, uint64_t value) {
     uint8_t *at = text_begin(text, MAX_DECIMAL_SIZE);
-    if (at != NULL) text_end(text, put_decimal_covered(at, value));
+    if (at != NULL) text_end(text, put_decimal_unchecked(at, value));
 }
 
 void text_put_bytes(gsym_text *text, const char *bytes, size_t size) {

@@ -180,13 +180,13 @@ static inline void text_end(gsym_text *text, const uint8_t *end) {
     text->out.size = (size_t)(end - text->out.bytes);
 }
 
-static inline uint8_t *put_bytes_covered(uint8_t *at, const void *bytes, size_t size) {
+static inline uint8_t *put_bytes_unchecked(uint8_t *at, const void *bytes, size_t size) {
     if (size > 0) memcpy(at, bytes, size);
     return at + size;
 }
 
-#define put_literal_covered(at, literal)                                                 \
-    put_bytes_covered(at, literal, sizeof(literal) - 1)
+#define put_literal_unchecked(at, literal)                                                 \
+    put_bytes_unchecked(at, literal, sizeof(literal) - 1)
 
 static inline gsym_status text_status(const gsym_text *text, gsym_error *error) {
     return text->out.failed ? gsym_fail_memory(error) : GSYM_OK;

@@ -90,7 +90,7 @@ class LlvmText:
 
     def dump(self) -> Iterator[bytes]:
         """A dump of the file as text, in blocks of about a megabyte."""
-        place = ffi.new("gsym_dump_place *")
+        place = ffi.new("gsym_dump_position *")
         while place.part != lib.GSYM_DUMP_DONE:
             self._append(lib.gsym_text_dump, self._decoder(), place, _BLOCK_SIZE)
             yield self._text.take()

@@ -132,7 +132,7 @@ class LineParts:
         if self._style.splits_frames:
             before = b"".join(self._begun) + self._line[self._at : token.start]
             after = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
-            is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MOST_REPEATED
+            is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MAX_REPEATED
             return after + self._ending + before if is_short else self._ending
         # A line may have many elements: do not read the text before each one again.
         is_indented = self._style.indents_frames and token.start <= self._blanks

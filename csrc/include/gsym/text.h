@@ -87,18 +87,18 @@ gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
                            gsym_error *error);
 
 /* Position in a dump; zeroed at the start. */
-typedef struct gsym_dump_place {
+typedef struct gsym_dump_position {
     uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */
     uint32_t reserved;
     uint64_t next; /* entry, file or string offset within the part */
-} gsym_dump_place;
+} gsym_dump_position;
 
 #define GSYM_DUMP_DONE 6
 
 /* Append the next part of the dump of a file, slightly more than `size` bytes. A damaged
  * record gets an error line. */
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
-                           gsym_dump_place *place, size_t size, gsym_error *error);
+                           gsym_dump_position *place, size_t size, gsym_error *error);
 
 /* ---- answers in an output style -------------------------------------------------- */
 
@@ -188,7 +188,7 @@ typedef enum gsym_markup_flags {
 } gsym_markup_flags;
 
 /* Longer texts around a frame are not repeated. */
-#define GSYM_MARKUP_MOST_REPEATED 4096
+#define GSYM_MARKUP_MAX_REPEATED 4096
 
 /* Texts are in the form of the output: with escapes for JSON or HTML. */
 typedef struct gsym_markup_module {
