@@ -1,7 +1,7 @@
 /* buffer.h - growing output bytes and growing arrays.
  *
- * Writers put first and ask once: an allocation that fails sets `failed` and
- * turns later puts into nothing. */
+ * Writers append without checks and test `failed` once at the end: an allocation that
+ * fails sets it, and later puts do nothing. */
 #ifndef GSYM_BASE_BUFFER_H
 #define GSYM_BASE_BUFFER_H
 
@@ -55,7 +55,7 @@ static inline void buffer_put_u64(buffer *out, uint64_t value) {
     buffer_put(out, &value, sizeof value);
 }
 
-/* An integer of 1, 2, 4 or 8 bytes, such as a string or address offset. */
+/* Append an integer of 1, 2, 4 or 8 bytes, such as a string or address offset. */
 static inline void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
     switch (size) {
         case 1: buffer_put_u8(out, (uint8_t)value); break;
@@ -67,8 +67,8 @@ static inline void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
 
 enum { MAX_LEB_SIZE = 10 };
 
-/* Write at `at`, after a buffer_reserve() that covers it, and give back the place
- * after: for loops that write many numbers. */
+/* Write a number at `at` without a check and return the position after it. The caller has
+ * reserved MAX_LEB_SIZE bytes. For loops that write many numbers. */
 static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
@@ -100,7 +100,7 @@ static inline void buffer_put_sleb(buffer *out, int64_t value) {
     out->size = (size_t)(put_sleb_unchecked(out->bytes + out->size, value) - out->bytes);
 }
 
-/* Zeros up to a multiple of `alignment` (a power of two). */
+/* Append zeros up to a multiple of `alignment` (a power of two). */
 void buffer_align(buffer *out, size_t alignment);
 
 static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
@@ -109,12 +109,13 @@ static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
     memcpy(out->bytes + at, &value, sizeof value);
 }
 
-/* Grow the array *items to `count` items of `item_size`; doubles. */
+/* Grow the array *items to room for `count` items of `item_size`; the capacity doubles.
+ * False where memory ran out. */
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
 
-/* `count` items of zeros whose pages are all in memory. A page that is first read and
- * then written, as those of a hash table are, is mapped twice, and the second time costs
- * all threads their cached translations. */
+/* Allocate `count` zeroed items and write to each page. Pages of a hash table are read
+ * before they are written; such a page would be mapped twice, and the second mapping
+ * invalidates cached address translations of all threads. */
 void *zeroed_table(size_t count, size_t item_size);
 
 /* A growing array, empty when zeroed; its items are freed with free(). */
@@ -124,7 +125,7 @@ void *zeroed_table(size_t count, size_t item_size);
         size_t count, capacity; \
     }
 
-/* False where memory ran out. */
+/* Make room for `more` items; false where memory ran out. */
 #define ARRAY_RESERVE(list, more)                                                        \
     (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
      array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
@@ -134,14 +135,16 @@ void *zeroed_table(size_t count, size_t item_size);
 #define LIST_ADD(list, ...)                                                              \
     (ARRAY_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
 
-/* The items from an index on, which may be the end; NULL + 0 is undefined in C. */
+/* Pointer to item `at` or to the end; NULL for an empty list, as C leaves NULL + 0
+ * undefined. */
 #define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
 
-/* For qsort: by the uint64_t that items begin with. */
+/* Compare for qsort() items that begin with a uint64_t, by this number. */
 int compare_first_u64(const void *left, const void *right);
 
-/* Binary search: move `low` to the first of [low, count) for which `is_before`, an
- * expression of `middle`, does not hold; it holds for all before and for none after it. */
+/* Binary search in [low, count): set `low` to the first index for which `is_before`, an
+ * expression of `middle`, is false. It must be true for all lower indexes and false for all
+ * higher ones. */
 #define SEARCH_SORTED(low, count, is_before)                                             \
     do {                                                                                 \
         size_t search_end = (count);                                                     \

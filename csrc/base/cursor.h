@@ -1,6 +1,6 @@
 /* cursor.h - bounds-checked reading of bytes in either byte order.
  *
- * The only place of the engine that reads bytes of an input. A read past the
+ * The engine reads all bytes of inputs through this file. A read past the
  * end gives 0 and sets `failed`, which stays set; the caller may read a whole
  * record first and test once. The `_covered` reads and the loads check nothing: the
  * caller must have checked the size. */
@@ -23,7 +23,7 @@ typedef struct cursor {
 #define CURSOR_HOST_BIG_ENDIAN false
 #endif
 
-/* Read data[offset .. size). An offset past the end starts failed. */
+/* Return a cursor over data[offset .. size); it has failed if `offset` is past the end. */
 static inline cursor cursor_at(const uint8_t *data, size_t size, uint64_t offset,
                                bool big_endian) {
     static const uint8_t nothing[1] = {0};
@@ -90,7 +90,7 @@ static inline uint64_t cursor_u64_unchecked(cursor *c) {
     return value;
 }
 
-/* An integer of 1 to 8 bytes, as DW_FORM_strx3 and odd address sizes need it. */
+/* Load an integer of 1 to 8 bytes: DW_FORM_strx3 has three, and so may an address. */
 static inline uint64_t cursor_load(const uint8_t *at, unsigned size, bool swap) {
     uint64_t value = 0;
     bool big_endian = swap != CURSOR_HOST_BIG_ENDIAN;
@@ -132,12 +132,12 @@ static inline uint64_t cursor_uint(cursor *c, unsigned size) {
     }
 }
 
-/* A string offset of 4 or 8 bytes. */
+/* Read a string offset of 4 or 8 bytes. */
 static inline uint64_t cursor_strp(cursor *c, unsigned size) {
     return size == 4 ? cursor_u32(c) : cursor_u64(c);
 }
 
-/* Bits past the 64th are dropped; the bytes are consumed all the same. */
+/* Read a ULEB128. Bits past the 64th are dropped; their bytes are consumed. */
 static inline uint64_t cursor_uleb(cursor *c) {
     uint64_t value = 0;
     unsigned shift = 0;
@@ -167,8 +167,8 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* cursor_uleb() for mostly one-byte numbers. No function gets the address of the cursor, so
- * a local one stays in registers. */
+/* cursor_uleb() for mostly one-byte numbers. The address of the cursor is not passed on, so
+ * that a local one stays in registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_uleb_1(cursor *c) {
     cursor rest;
     uint64_t value;
@@ -218,7 +218,7 @@ static inline void cursor_skip_leb(cursor *c) {
     c->failed = true;
 }
 
-/* A NUL-terminated string; its size without the NUL. */
+/* Read a NUL-terminated string; *size_ret is its size without the NUL. */
 static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     const uint8_t *start = c->at;
     const uint8_t *nul = c->at < c->end ? memchr(start, 0, cursor_left(c)) : NULL;
@@ -233,10 +233,10 @@ static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     return (const char *)start;
 }
 
-#define NAME_SIZE 65536u /* the longest of which there may be any number */
+#define NAME_SIZE 65536u /* names up to this size are not limited in number */
 
-/* Take a name from what names longer than NAME_SIZE may have in all. False where it is
- * longer than that; nothing is left then. */
+/* Subtract a name longer than NAME_SIZE from *left, the bytes that all such names may have
+ * together. False if it exceeds them; then *left becomes 0. NULL allows no such name. */
 static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
     bool is_enough = left != NULL && size <= *left;
     if (GSYM_LIKELY(size <= NAME_SIZE)) return true;
@@ -244,8 +244,9 @@ static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
     return is_enough;
 }
 
-/* As cursor_cstring(), for a name among others, of which many may share their end: their
- * cost is bounded by `*left`, as above; `left` may be NULL. NULL: the name is too long. */
+/* Read a string as cursor_cstring() does, NULL if it is too long. Many names of a hostile
+ * file may share the end of one long string; *left, which cursor_spend_name() explains,
+ * bounds the bytes that are read for them. */
 static inline const char *cursor_name(cursor *c, uint64_t *left, size_t *size_ret) {
     uint64_t most = left == NULL || *left < NAME_SIZE ? NAME_SIZE : *left;
     const uint8_t *start = c->at;

@@ -1,7 +1,7 @@
 /* digits.h - numbers as digits, for loops that write many.
  *
- * All write at `at`, after a buffer_reserve() that covers the size given here, of which
- * they may use more than the digits, and give back the place after the digits. */
+ * A function writes at `at` and returns the position after the digits. The caller has
+ * reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there, all of which may be written. */
 #ifndef GSYM_BASE_DIGITS_H
 #define GSYM_BASE_DIGITS_H
 
@@ -9,7 +9,7 @@
 
 enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
 
-/* The digits of a number, the first in the highest byte. */
+/* Return the 8 hexadecimal digits of a number, the first in the highest byte. */
 static inline uint64_t hex_digits(uint32_t value) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t digits = value, letters;
@@ -37,7 +37,7 @@ static inline unsigned decimal_size(uint64_t value) {
     return digits;
 }
 
-/* Lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
+/* Write lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
 static inline uint8_t *put_padded_hex_unchecked(uint8_t *at, uint64_t value,
                                                 unsigned least) {
     unsigned digits = hex_size(value);

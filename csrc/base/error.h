@@ -1,4 +1,4 @@
-/* error.h - errors, and what else every file of the engine includes. */
+/* error.h - how functions report errors, and headers that nearly every file needs. */
 #ifndef GSYM_BASE_ERROR_H
 #define GSYM_BASE_ERROR_H
 
@@ -11,7 +11,8 @@
 gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Tells compilers and analyzers, who see one file at a time, that no failure is GSYM_OK. */
+/* Tell compilers and analyzers, which see one file at a time, that gsym_fail() never
+ * returns GSYM_OK. */
 static inline gsym_status gsym_failed(gsym_status status) {
     if (status == GSYM_OK) __builtin_unreachable();
     return status;
@@ -22,7 +23,7 @@ static inline gsym_status gsym_fail_memory(gsym_error *error) {
     return gsym_fail(error, GSYM_E_NO_MEMORY, 0, "out of memory");
 }
 
-/* Stop at the first failure. */
+/* Return from the caller with the status of a call that fails. */
 #define GSYM_TRY(call)                                                                   \
     do {                                                                                 \
         gsym_status try_status = (call);                                                 \

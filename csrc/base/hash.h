@@ -9,14 +9,15 @@
 
 uint64_t xxh64(const uint8_t *bytes, size_t size);
 
-/* First 64 fractional bits of the square roots of 2, 3 and 5: odd, no pattern. */
+/* The first 64 fractional bits of the square roots of 2, 3 and 5, which have no pattern;
+ * the lowest bit is set. */
 #define HASH_KEY_A UINT64_C(0x6a09e667f3bcc909)
 #define HASH_KEY_B UINT64_C(0xbb67ae8584caa73b)
 #define HASH_KEY_C UINT64_C(0x3c6ef372fe94f82b)
 
-/* Both halves of the product, folded: every bit of the result depends on all. The
- * factors themselves come in once more, or a factor that is 0 would make all values
- * of the other equal: names can be written so that it is. */
+/* Fold both halves of the product, so that every bit of the result depends on all bits. The
+ * factors are added once more: a name can be written so that one factor is 0, which would
+ * give the same hash for all values of the other. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
     uint64_t factors = (a ^ (b << 32 | b >> 32)) * HASH_KEY_A;
 #ifdef __SIZEOF_INT128__
@@ -30,7 +31,7 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* Not seeded, and not in any file: it may change. */
+/* Hash a string without a seed. No file contains the result, so the function may change. */
 uint64_t string_hash(const char *bytes, size_t size);
 
 #endif

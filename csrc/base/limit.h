@@ -1,6 +1,6 @@
 /* limit.h - limits against hostile input, where input may share bytes or nest.
  *
- * A limit is a floor, which input of any size may take, and a factor of the input's size.
+ * A limit is a floor, allowed for input of any size, plus a factor times the input's size.
  * The comment over each limit names its row in docs/reliability.md; a test compares them.
  * What a limit cuts is counted as a warning, or the input is refused. */
 #ifndef GSYM_BASE_LIMIT_H

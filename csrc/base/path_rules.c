@@ -1,4 +1,4 @@
-/* path_rules.c - what path_rules.h declares. */
+/* path_rules.c - rules that replace prefixes of source paths. */
 #include "base/path_rules.h"
 
 static char *copy_bytes(const char *bytes, size_t size) {

@@ -1,4 +1,4 @@
-/* path_rules.h - source paths that start with one prefix get another. */
+/* path_rules.h - rules that replace prefixes of source paths. */
 #ifndef GSYM_BASE_PATH_RULES_H
 #define GSYM_BASE_PATH_RULES_H
 

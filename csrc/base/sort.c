@@ -16,8 +16,8 @@ static void insert(numbered_address *items, uint32_t count) {
     }
 }
 
-/* Bits of a digit: the fewest passes with no more digit values than items, and the smallest
- * digits for these passes. */
+/* Choose the bits of a digit: with at most as many digit values as items, the fewest
+ * passes; with this number of passes, the smallest digit. */
 static unsigned digit_size(uint64_t difference, uint32_t count) {
     unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
     unsigned most = 31 - (unsigned)__builtin_clz(count), passes;

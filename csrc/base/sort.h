@@ -1,4 +1,4 @@
-/* sort.h - addresses in ascending order. */
+/* sort.h - sort addresses and remember where each one was. */
 #ifndef GSYM_BASE_SORT_H
 #define GSYM_BASE_SORT_H
 
@@ -6,11 +6,11 @@
 
 typedef struct numbered_address {
     uint64_t address;
-    uint32_t number; /* among those asked */
+    uint32_t number; /* its index in the order of the caller */
 } numbered_address;
 
-/* Sort by address, equal ones as they stand. The result is in either half of `room`, which
- * holds `count` addresses and as much free space after them. */
+/* Sort `count` items by address; equal ones keep their order. After the items, `room` has
+ * free space for as many; the result is in either half of it. */
 numbered_address *address_order(numbered_address *room, uint32_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* system.c - memory that is given back. */
+/* system.c - return memory to the system. */
 #define _DEFAULT_SOURCE /* madvise */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* system.h - threads' locks, and memory that is given back. */
+/* system.h - locks of threads, and returning memory to the system. */
 #ifndef GSYM_BASE_SYSTEM_H
 #define GSYM_BASE_SYSTEM_H
 
@@ -34,11 +34,11 @@ static inline void sync_announce(sync_gate *gate) {
     pthread_cond_broadcast(&gate->changed);
 }
 
-/* Have the system take the whole pages of these bytes, a part of a file that is mapped, out
- * of the memory of the process; they come back when they are read. */
+/* Let the system drop the whole pages of these bytes, which are part of a mapped file; it
+ * reads them again when they are used. */
 void pages_release(const void *bytes, size_t size);
-#define PAGES_DROP_SIZE (4u << 20) /* what is read in order is given back in such steps */
-/* Have the system take the freed memory that the C library keeps for later. */
+#define PAGES_DROP_SIZE (4u << 20) /* bytes that a sequential reader drops at once */
+/* Return freed memory that the C library keeps for later to the system. */
 void memory_give_back(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* tables.c - maps of numbers. */
+/* tables.c - hash tables by linear probing. */
 #include "base/tables.h"
 #include "base/buffer.h"
 #include "base/cursor.h"
@@ -27,8 +27,8 @@ void slot_table_clear(slot_table *table) {
 
 /* ---- number_map ------------------------------------------------------------------ */
 
-/* Folded and multiplied again: with one product, numbers at equal distances pile up for
- * some keys. */
+/* The slot in which a search begins. The product is folded and multiplied again: with one
+ * product, numbers at equal distances would collide for some keys. */
 static inline size_t place_of(const number_map *map, uint64_t number) {
     uint64_t hash = (number + 1) * map->key;
     return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
@@ -45,7 +45,7 @@ static number_slot *find_slot(const number_map *map, uint64_t number) {
 static bool allocate(number_map *map, unsigned bits) {
     map->slots = zeroed_table((size_t)1 << bits, sizeof *map->slots);
     map->bits = map->allocated_bits = map->slots == NULL ? 0 : bits;
-    /* Where the heap lies differs from run to run. No output depends on it. */
+    /* The address of the heap differs from run to run. No output depends on the key. */
     map->key = ((uintptr_t)map->slots >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     return map->slots != NULL;
 }
@@ -101,5 +101,3 @@ bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
     *slot = (number_slot){value + 1, number};
     return true;
 }
-
-/* ---- gsym_distinct --------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 /* ---- hash -> number ---------------------------------------------------------- *
  * The owner knows the meaning of a number and whether equal hashes mean equal content. */
 
-/* 0 marks a free slot: tables keep their number 0 out of it. The whole hash is kept, so
- * that growing reads no content. */
+/* A number of 0 marks a free slot, so that tables do not store the number 0. The whole hash
+ * is kept, so that growing reads no content. */
 typedef struct hash_slot {
     uint64_t hash;
     uint64_t number;
@@ -41,7 +41,8 @@ static inline void slot_table_insert(slot_table *table, uint64_t hash, uint64_t 
     table->count++;
 }
 
-/* The next number with a hash, or 0; *at is the hash before the first one. */
+/* Return the next number with a hash, 0 at the end. *at is the state of the search; it is
+ * `hash` for the first call. */
 static inline uint64_t slot_table_next(const slot_table *table, uint64_t hash,
                                        uint64_t *at) {
     if (table->slots == NULL) return 0;
@@ -54,7 +55,7 @@ static inline uint64_t slot_table_next(const slot_table *table, uint64_t hash,
 /* ---- numbers of an input -> values ---------------------------------------------- */
 
 typedef struct number_slot {
-    uint64_t value; /* plus 1; 0: a free slot */
+    uint64_t value; /* the value plus 1; 0: a free slot */
     uint64_t number;
 } number_slot;
 
@@ -68,10 +69,10 @@ typedef struct number_map {
 } number_map;
 
 void number_map_deinit(number_map *map);
-/* Empty the map and prepare it for about `count` numbers, in time that depends on these and
- * not on those that it had. False where memory ran out. */
+/* Empty the map and prepare it for about `count` numbers. The time depends on `count`, not
+ * on the numbers that the map had. False where memory ran out. */
 bool number_map_reset(number_map *map, size_t count);
-/* Have the memory fetched that a search for `number` begins in. */
+/* Prefetch the memory in which a search for `number` begins. */
 void number_map_fetch(const number_map *map, uint64_t number);
 size_t number_map_size(const number_map *map); /* in bytes */
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret);

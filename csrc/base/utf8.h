@@ -1,12 +1,12 @@
-/* utf8.h - is it UTF-8? */
+/* utf8.h - find bytes that are not UTF-8. */
 #ifndef GSYM_BASE_UTF8_H
 #define GSYM_BASE_UTF8_H
 
 #include "base/error.h"
 
-/* Bytes of the well-formed sequence at `at`, 0 where it is none. */
+/* Return the size of the well-formed sequence at `at`, 0 if there is none; `left` > 0. */
 size_t utf8_size(const uint8_t *at, size_t left);
-/* Bytes up to the first that are not well formed. */
+/* Return the number of bytes before the first sequence that is not well formed. */
 size_t utf8_valid_size(const uint8_t *bytes, size_t size);
 
 #endif

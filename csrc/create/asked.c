@@ -1,9 +1,9 @@
 /* asked.c - leave out the records that affect no requested address.
  *
- * An address is affected by the records that contain it, those with the greatest start at
- * or below it, since an entry without a size ends at the next one, and those with the least
- * start after it. Functions of the debug information are kept anyway, so a symbol may
- * affect an address only where it touches what is between those beside the address. */
+ * An address is affected by the records that contain it, by those with the greatest start
+ * at or below it, and by those with the least start after it, where an entry without a size
+ * ends. Functions of the debug information are kept anyway, so a symbol can affect an
+ * address only if it lies between the starts of such functions on both sides of it. */
 #include "create/state.h"
 
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
@@ -21,7 +21,7 @@ gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, s
     return GSYM_OK;
 }
 
-/* The first address at or after `start`. */
+/* Index of the first requested address at or after `start`. */
 static size_t first_at(const address_list *asked, uint64_t start) {
     size_t low = 0;
     SEARCH_SORTED(low, asked->count, asked->items[middle] < start);
@@ -42,7 +42,7 @@ static bool is_certain(const creator_record *record) {
            (record->flags & RECORD_NAMELESS) == 0;
 }
 
-/* Find the starts around each address: at or below it, and above it. */
+/* Find the nearest function starts at or below each address and above it. */
 static void find_neighbours(gsym_creator *creator, bool has_symbols) {
     gsym_range *around = creator->around.items;
     size_t count = creator->around.count = creator->asked.count;
@@ -64,7 +64,8 @@ static void find_neighbours(gsym_creator *creator, bool has_symbols) {
     }
 }
 
-/* Functions that contain an address may have the name of a symbol. */
+/* Lower around[].start to the start of each function that contains the address: the
+ * function may get the name of a symbol there. */
 static void reach_starts(gsym_creator *creator) {
     for (size_t i = 0; i < creator->records.count; ++i) {
         const creator_record *record = &creator->records.items[i];

@@ -1,8 +1,8 @@
 /* call_sites.c - call sites given by the name of their function.
  *
- * They are matched to functions as these come from their sources, but written when it
- * is known which functions stay: one with call sites is not richer for that, and those
- * of a function that is pruned go to the one that answers for its addresses. */
+ * gsym_creator_add_call_sites() finds the functions before pruning. The call sites are
+ * written after it, so that they do not count as information for which pruning prefers a
+ * function; those of a pruned function go to the record that answers for its addresses. */
 #include <inttypes.h>
 
 #include "create/state.h"
@@ -48,7 +48,8 @@ static void note_wanted_name(const wanted_names *names, uint64_t name,
     *wanted = (wanted_name){name, record->address, record->size, index, true};
 }
 
-/* 0 for a name that nothing else has: it is none of those looked for. */
+/* The name of a record; 0 for a pending name that is not interned, which cannot be one of
+ * those looked for. */
 static uint64_t name_of(const gsym_creator *creator, const creator_record *record) {
     const char *pending = record->pending_name;
     if (!(record->flags & RECORD_NAME_PENDING)) return record->name;
@@ -60,7 +61,7 @@ static bool may_have_children(const creator_record *record) {
     return record->blob != NULL && !(record->flags & RECORD_NAME_PENDING);
 }
 
-/* The next of the records merged into one, as a record of its own. */
+/* Read the next of the records merged into one, as a record of its own. */
 static bool next_child(const gsym_creator *creator, cursor *children,
                        creator_record *child_ret) {
     gsym_error ignored;
@@ -75,7 +76,7 @@ static bool next_child(const gsym_creator *creator, cursor *children,
                                      &ignored) == GSYM_OK;
 }
 
-/* The records merged into one; their count is skipped. */
+/* Return a cursor over the records merged into one, after their count. */
 static cursor children_of(const gsym_creator *creator, const creator_record *record) {
     record_parts parts = record_order_cut(creator, record, GSYM_INFO_MERGED_FUNCTIONS);
     cursor none = {0};
@@ -97,7 +98,7 @@ static void find_wanted_functions(const gsym_creator *creator, const wanted_name
     }
 }
 
-/* A copy that lives as long as the creator. */
+/* Copy an array to memory that lives as long as the creator. */
 static gsym_status keep_array(gsym_creator *creator, const void *items, size_t size,
                               void **kept_ret, gsym_error *error) {
     gsym_status status;
@@ -164,15 +165,15 @@ typedef struct site_run {
     size_t count;
 } site_run;
 
-/* The first of the call sites for functions called `name`. */
+/* Index of the first call sites for functions called `name`. */
 static size_t find_run(const site_run *run, uint64_t name) {
     size_t low = 0;
     SEARCH_SORTED(low, run->count, run->items[middle].name < name);
     return low;
 }
 
-/* Append a record with more call sites: those of `run` that are not placed, and of
- * these the ones for `name` alone, unless it is 0. */
+/* Append a record with the call sites of `run` that are not placed yet: only those for
+ * `name`, or all if it is 0. */
 static void put_with_sites(const gsym_creator *creator, buffer *out,
                            const creator_record *record, const site_run *run,
                            uint64_t name) {
@@ -221,7 +222,7 @@ static void put_children(const gsym_creator *creator, buffer *out, cursor childr
     }
 }
 
-/* The record anew with what is for the functions merged into it. */
+/* Append a record in which the functions merged into it have their call sites. */
 static void put_with_children(const gsym_creator *creator, buffer *out,
                               const creator_record *record, const site_run *run) {
     record_parts parts = record_order_cut(creator, record, GSYM_INFO_MERGED_FUNCTIONS);
@@ -283,7 +284,7 @@ static gsym_status insert_sites(gsym_creator *creator, creator_record *record,
     return status;
 }
 
-/* The record of this range, or else the one that answers for its start. */
+/* Find the record of this range, or else the one that answers for its start. */
 static size_t find_record(const record_list *records, uint64_t address, uint64_t size) {
     const creator_record *items = records->items;
     size_t low = 0;
@@ -294,7 +295,7 @@ static size_t find_record(const record_list *records, uint64_t address, uint64_t
     return low == 0 ? 0 : low - 1;
 }
 
-/* Know the record, and count from its start. */
+/* Find the record of call sites, and make their offsets relative to its start. */
 static void find_record_of(const record_list *records, named_call_sites *named) {
     named->record = find_record(records, named->address, named->size);
     for (uint32_t i = 0; i < named->site_count; ++i)

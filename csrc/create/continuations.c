@@ -1,8 +1,8 @@
-/* continuations.c - entries for the rest of a function after a function nested in it.
+/* continuations.c - add entries for the rest of a function after one nested in it.
  *
  * A lookup takes the last entry that starts at or below the address, so an inner
  * function hides the rest of its outer one. Each hidden part becomes an entry of its
- * own, up to the next one, with the name of the outer function and the rows, inlined
+ * own, up to the next entry, with the name of the outer function and the rows, inlined
  * calls and call sites of its addresses. Existing entries are not changed.
  *
  * If several functions enclose a part, it belongs to the one that starts last; of
@@ -61,7 +61,8 @@ static bool fill_gap(search *s, uint64_t start, uint64_t last) {
     }
 }
 
-/* The records of one start, and the gap after them. */
+/* Open the functions of one start, and assign the addresses between them and the next
+ * start. */
 static bool visit_start(search *s, size_t from, size_t end) {
     const creator_record *records = s->records->items;
     uint64_t answered = records[from].address;
@@ -103,7 +104,7 @@ typedef struct part_maker {
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
 
-/* How many of the rows start below `address`; the rows ascend. */
+/* Number of rows below `address`. */
 static size_t rows_below(const gsym_function *function, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, function->row_count, function->rows[middle].address < address);
@@ -126,7 +127,8 @@ bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t st
     return true;
 }
 
-/* The parent of a node has the addresses of the node, so it is kept with it. */
+/* Append the ranges of a node in the part, and the node if it has any. Its parents have
+ * these addresses, too, so they are kept with it. */
 static bool cut_node(function_parts *parts, const gsym_function *function,
                      const gsym_inline_node *node, size_t first_range,
                      const continuation *part) {
@@ -147,7 +149,8 @@ static bool cut_node(function_parts *parts, const gsym_function *function,
     return true;
 }
 
-/* A root without calls adds nothing to the function. */
+/* Append the nodes in the part, unless only the root is there: it adds nothing to the
+ * function. */
 static bool cut_nodes(function_parts *parts, const gsym_function *function,
                       const continuation *part) {
     size_t first = parts->nodes.count, first_range = parts->ranges.count;
@@ -175,8 +178,9 @@ static bool cut_sites(function_parts *parts, const gsym_function *function,
     return true;
 }
 
-/* The contents of a function in the part, to be linked once all are there. Information of
- * unknown kinds cannot be cut and stays with the outer function. */
+/* Append what a function has in the part; function_set_link() sets the pointers when the
+ * set is complete. Information of unknown InfoTypes cannot be cut and stays with the outer
+ * function. */
 static bool cut_function(part_maker *maker, const gsym_function *function,
                          const continuation *part) {
     function_parts *parts = &maker->set.parts;
@@ -201,7 +205,7 @@ static bool cut_function(part_maker *maker, const gsym_function *function,
     return true;
 }
 
-/* The outer function and those merged into it, which may be shorter. */
+/* Cut the outer function and those merged into it, which may be shorter than the part. */
 static bool cut_all(part_maker *maker, const gsym_function *outer,
                     const continuation *part) {
     function_set_clear(&maker->set);
@@ -244,7 +248,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     return creator_store_blob(creator, out, record, error);
 }
 
-/* All parts of one outer function. */
+/* Make the records of all parts of one outer function. */
 static gsym_status make_parts(part_maker *maker, continuation *parts, size_t count,
                               gsym_error *error) {
     const creator_record *outer = &maker->creator->records.items[parts->outer];

@@ -1,22 +1,19 @@
-/* copy.c - functions of another GSYM file, in this file's numbers, and its
- * sections of unknown type.
+/* copy.c - copy functions of another GSYM file, and its sections of unknown type.
  *
- * Strings and files are interned anew, in the order in which LLVM's converter
- * meets them, or in that of the other file's tables.
+ * Strings and files get the numbers of this creator: in the order in which LLVM's converter
+ * meets them or, with gsym_creator_add_tables(), in that of the other file's tables.
  *
- * A hostile file may let all its entries share one record, and all its names open
- * somewhere in one long string. So each string is read once, and what is read may not
- * add up to much more than the file. */
+ * In a hostile file all entries may share one record, and all names may start in one long
+ * string. So each string is read once, and the sum of what is read is limited by the size
+ * of the file. */
 #include <inttypes.h>
 
 #include "base/tables.h"
 #include "create/state.h"
 #include "gsym/image.h"
 
-/* Functions of another GSYM file on their way into this one.
- *
- * What is known of one image lives for one call of the API only: nothing tells
- * when an image makes room for another at the same address. */
+/* The state of copying from one image. It lives for one call of the API: afterwards,
+ * another image may be opened at the same address. */
 
 typedef struct entry_copy {
     gsym_creator *creator;
@@ -31,13 +28,14 @@ typedef struct entry_copy {
     struct { gsym_function *items; size_t capacity; } functions;
     size_t row_count, node_count, regex_count; /* in use for the present entry */
     uint64_t last_offset;  /* of the entry before, from base_address */
-    uint64_t next_offset;  /* of the first entry that starts after it; known if above */
-    bool is_bounded;       /* no function copied last waits for its end to be known */
+    uint64_t next_offset;  /* start of the next entry; valid if greater than last_offset */
+    bool is_bounded;       /* false: functions copied last may need a size; see
+                              bound_sizeless() */
     uint64_t records_size; /* of the records read so far */
     uint64_t strings_size; /* of the strings read so far */
 } entry_copy;
 
-/* To be ended in any case. */
+/* Begin a copy; call entry_copy_end() even if this fails. */
 static gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
                                     const gsym_image *image, gsym_error *error) {
     *copy = (entry_copy){.creator = creator, .image = image, .is_bounded = true};
@@ -92,7 +90,7 @@ static gsym_status copy_file(entry_copy *copy, uint32_t index, uint32_t *file_re
     return GSYM_OK;
 }
 
-/* All strings and files in their order, also those that no function uses. */
+/* Copy all strings and files in their order, also those that no function uses. */
 static gsym_status copy_tables(entry_copy *copy, gsym_error *error) {
     const gsym_header *header = &copy->image->header;
     uint64_t own_size = header->shared_size == 0
@@ -118,7 +116,7 @@ static gsym_status copy_tables(entry_copy *copy, gsym_error *error) {
     ((count) < (array).capacity ||                                                       \
      array_reserve(&(array).items, &(array).capacity, (count), sizeof *(array).items))
 
-/* Room for all at once: no array may move while a function points into it. */
+/* Reserve for all functions at once: no array may move while a function points into it. */
 static bool reserve_all(entry_copy *copy, const gsym_function *functions, size_t count) {
     size_t rows = 0, nodes = 0, regexes = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -183,8 +181,8 @@ static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
     return low < selection->name_count && selection->names[low] == name;
 }
 
-/* The last address for which entry `index` may answer. Entries of one start ask for
- * the same next one. */
+/* The last address for which entry `index` may answer. The start of the next entry is kept
+ * for other entries of the same start. */
 static uint64_t last_address(entry_copy *copy, uint32_t index, uint64_t size) {
     const gsym_image *image = copy->image;
     uint64_t base = image->header.base_address, start = copy->last_offset;
@@ -211,8 +209,8 @@ static bool has_wanted_address(entry_copy *copy, uint32_t index,
     return false;
 }
 
-/* A function without a size answers for all addresses up to the next one. That one
- * is left out, at `address`: the answer shall not reach farther than before. */
+/* Give functions without a size, which answer up to the next entry, an end at `address`.
+ * The entry there is left out, and they must not answer for its addresses. */
 static void bound_sizeless(entry_copy *copy, uint64_t address) {
     const record_list *records = &copy->creator->records;
     if (copy->is_bounded || records->items[records->count - 1].address == address) return;
@@ -225,8 +223,7 @@ static void bound_sizeless(entry_copy *copy, uint64_t address) {
     }
 }
 
-/* Copy what is wanted of an entry: the first of its functions that is becomes the
- * one that the others are merged into. */
+/* Copy the selected functions of an entry; the others are merged into the first of them. */
 static gsym_status add_wanted(entry_copy *copy, uint32_t index,
                               const gsym_function *decoded, gsym_error *error) {
     gsym_function *functions = copy->functions.items;
@@ -262,7 +259,7 @@ static gsym_status check_order(entry_copy *copy, uint32_t index, gsym_error *err
     return GSYM_OK;
 }
 
-/* The values came out of a file, so where they contradict each other it is damaged. */
+/* Report arguments that do not fit together as damage of the file that they come from. */
 static gsym_status blame_entry(const gsym_image *image, uint32_t index,
                                gsym_status status, gsym_error *error) {
     char reason[GSYM_ERROR_TEXT_SIZE];
@@ -356,14 +353,13 @@ gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *i
     return status;
 }
 
-/* A run of another file's functions that fits a given size.
+/* Segments: as many entries of another file as fit a given size.
  *
- * What counts as the size so far is LLVM's estimate, so that segments break where
- * its own break: it leaves out the count before the version-1 file table and
- * the padding between tables. Merged functions and call sites, which LLVM drops
- * from segments, are kept and counted. */
+ * The size is estimated as LLVM does, so that segments end at the same entries: without the
+ * count before the version-1 file table and the padding between tables. Merged functions
+ * and call sites, which LLVM drops from segments, are kept and counted. */
 
-/* The last address offset so far. */
+/* The greatest address offset so far. */
 static uint64_t greatest_offset(const gsym_creator *creator) {
     const record_list *records = &creator->records;
     uint64_t base;
@@ -373,7 +369,7 @@ static uint64_t greatest_offset(const gsym_creator *creator) {
     return records->items[records->count - 1].address - base;
 }
 
-/* All before the records. */
+/* Estimated size of all that comes before the records. */
 static uint64_t tables_size(const gsym_creator *creator) {
     uint64_t count = creator->records.count, offset_size = creator->strp_size;
     uint64_t tables =
@@ -385,7 +381,8 @@ static uint64_t tables_size(const gsym_creator *creator) {
            creator->uuid_size + 4 + tables;
 }
 
-/* Entries of one start stay together: a segment is found by the start of its first. */
+/* Whether an entry has the start of the one before it. Such entries stay in one segment,
+ * because a segment is found by the start of its first entry. */
 static bool starts_with_last(const gsym_image *image, uint32_t first, uint32_t index) {
     return index != first &&
            image_addr_offset(image, index) == image_addr_offset(image, index - 1);

@@ -1,4 +1,4 @@
-/* creator.c - functions, strings and files on their way into a GSYM file.
+/* creator.c - take in functions, strings and files for a GSYM file.
  *
  * Functions are kept as encoded records that are never copied again until the
  * file is read out; their strings and files are interned when they come. */

@@ -1,4 +1,4 @@
-/* finish.c - the steps from the functions that a creator has to its file. */
+/* finish.c - call the steps that turn the functions of a creator into its file. */
 #include "create/state.h"
 
 static gsym_status check_filled(const gsym_creator *creator, gsym_error *error) {

@@ -1,10 +1,11 @@
-/* inline_builder.c - the inlined calls of a function, each with its level, as a tree.
+/* inline_builder.c - make a tree of inlined calls that come with their level and ranges.
  *
- * A record names its level and its ranges; whose call it is follows from where they
- * lie. Level by level, from the outermost: of pieces that overlap, the one that starts
- * first keeps all of its bytes; each piece is cut where the pieces of the level above
- * begin and end, and belongs to the node that covers it there. So at any address the
- * chain of calls is one record of each level, up to the first level that has none. */
+ * Here a record is an inlined call of the input, and a piece is one of its ranges. A record
+ * does not name its caller, which follows from the ranges. Levels are done from the
+ * outermost one. Of pieces that overlap, the one that starts first keeps all of its bytes.
+ * A piece is cut where pieces of the level above begin and end, and each part belongs to
+ * the node that covers it there. So at any address the chain of calls has one record of
+ * each level, up to the first level that has none. */
 #include "create/inline_builder.h"
 
 #include "base/limit.h"
@@ -41,8 +42,8 @@ static inline uint32_t piece_start(const inline_piece *piece) {
     return (uint32_t)piece->key;
 }
 
-/* Runs of RUN pieces by insertion, then runs merged in pairs. Pieces of equal key keep
- * their order. The spare pieces are as many. */
+/* Sort runs of RUN pieces by insertion, then merge runs in pairs. Pieces of equal key keep
+ * their order. `spare` has room for `count` pieces. */
 static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare) {
     for (size_t i = 1; i < count; ++i) {
         inline_piece piece = pieces[i];
@@ -72,7 +73,8 @@ static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare)
 
 /* ---- one level ------------------------------------------------------------------- */
 
-/* The node of a record below `parent`; NONE where memory ran out. */
+/* Return the node of a record below `parent`, a new one if there is none; NONE where memory
+ * ran out. */
 static uint32_t node_of(inline_builder *builder, uint32_t record, uint32_t parent) {
     uint32_t newest = builder->newest.items[record];
     if (newest != NONE && builder->drafts.items[newest].parent == parent) return newest;
@@ -94,7 +96,8 @@ static bool add_span(inline_builder *builder, size_t level_first, uint32_t start
     return LIST_ADD(builder->spans, (inline_span){start, end, node});
 }
 
-/* Cut start .. end at the spans of the level above, from `*above` on. */
+/* Cut start .. end at the spans of the level above, from `*above` on, and add a span for
+ * each part. */
 static bool place_piece(inline_builder *builder, uint32_t record, uint32_t start,
                         uint32_t end, size_t *above, size_t level_first) {
     bool is_covered = true;
@@ -160,7 +163,7 @@ static bool place_pieces(inline_builder *builder, const inline_piece *pieces,
 
 /* ---- the result ------------------------------------------------------------------ */
 
-/* Give each node its spans as ranges; spans ascend within a level, so they ascend. */
+/* Give each node its spans as ranges, which ascend because spans do within a level. */
 static bool gather_ranges(inline_builder *builder, uint64_t address) {
     inline_draft *drafts = builder->drafts.items;
     uint32_t sum = 0;

@@ -1,19 +1,19 @@
-/* inline_builder.h - inlined calls that name their level and ranges, as a tree. */
+/* inline_builder.h - make a tree of inlined calls that come with their level and ranges. */
 #ifndef GSYM_CREATE_INLINE_BUILDER_H
 #define GSYM_CREATE_INLINE_BUILDER_H
 
 #include "gsym/function_info.h"
 
-/* One range of a record: an inlined call as the input describes it. */
+/* One range of a record, which is an inlined call as the input describes it. */
 typedef struct inline_piece {
-    uint64_t key; /* level << 32 | start: in this order the pieces are put together */
+    uint64_t key; /* level << 32 | start: the order in which pieces become spans */
     uint32_t end;
-    uint32_t record; /* among the function's */
+    uint32_t record; /* its number in the function */
 } inline_piece;
 
 typedef LIST(inline_piece) inline_piece_list;
 
-/* A node in the making, and the part of it that lies in one piece. */
+/* A node that is being made. */
 typedef struct inline_draft {
     uint32_t record;
     uint32_t parent;
@@ -21,6 +21,7 @@ typedef struct inline_draft {
     uint32_t range_first, range_count;
 } inline_draft;
 
+/* A range of a node: the part of a piece that lies in one span of the parent. */
 typedef struct inline_span {
     uint32_t start, end;
     uint32_t node;
@@ -30,17 +31,18 @@ typedef struct inline_span {
 typedef struct inline_builder {
     LIST(inline_draft) drafts;
     LIST(inline_span) spans;
-    LIST(uint32_t) newest; /* draft by record */
+    LIST(uint32_t) newest; /* the draft made last for each record */
     inline_piece_list spare;
     node_list nodes;
     LIST(uint32_t) node_records; /* the record of each node; none of the root */
     range_list ranges;
-    /* what went wrong, in pieces */
+    /* pieces that were cut or dropped: because they overlap on one level, because no call
+     * of the level above covers them, or because a limit was reached */
     uint64_t overlapping, uncovered, beyond_limit;
 } inline_builder;
 
 void inline_builder_deinit(inline_builder *builder);
-/* Sorts the pieces. False where memory ran out. */
+/* Make the tree of a function; sorts the pieces. False where memory ran out. */
 bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
                           inline_piece *pieces, size_t piece_count, size_t record_count);
 

@@ -1,14 +1,14 @@
-/* intern.c - strings and files to numbers, equal content to equal numbers.
+/* intern.c - give strings and files numbers, equal ones for equal content.
  *
- * A conversion looks up ten times as many strings as it keeps, so a hit is what
- * counts: one slot, then one comparison with the string itself. The hash is not
- * seeded, and numbers follow the order of first use, never the hash. */
+ * A conversion looks up ten times as many strings as it keeps, so finding a string must be
+ * fast: it takes one slot and one comparison with the string. Numbers follow the order of
+ * first use, not the hash. */
 #include "create/intern.h"
 
 #include "base/limit.h"
 #include "create/creator.h"
 
-/* Names that are put together from those of scopes repeat these.
+/* Names composed from those of scopes repeat the names of the scopes.
  * Limit: Names that share bytes, names composed from scopes, paths of source files */
 LIMIT(SUPPLY, 16 << 20, 32);
 
@@ -167,9 +167,9 @@ typedef struct path_parts {
     size_t basename_start;
 } path_parts;
 
-/* Split at the last slash, where joining restores the path. Readers join with a
- * backslash if the directory has one and no slash; they drop an empty directory,
- * and print no entry whose base name is empty. */
+/* Split a path at the last slash, if readers that join the parts get the same path. Readers
+ * join with a backslash if the directory has one and no slash; they omit an empty
+ * directory, and print no entry whose base name is empty. */
 static path_parts split_path(const char *path, size_t size) {
     path_parts whole = {0, 0};
     size_t slash = size;

@@ -13,7 +13,7 @@ typedef struct string_table {
     size_t size;
     size_t capacity;
     uint64_t size_limit; /* what the file's string offsets can address */
-    uint64_t supply;     /* what the input can fill; UINT64_MAX: it is not known */
+    uint64_t supply;     /* limit by the size of the input; UINT64_MAX: it is not known */
     slot_table slots;
     /* A table of the binary that will hold the file: its first byte has the number
      * shared_strp, and no string can be added any more. NULL: none. */
@@ -38,24 +38,25 @@ typedef struct file_table {
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
                               gsym_error *error);
 void string_table_deinit(string_table *table);
-/* Strings come from input of so many bytes more; where many of its names share their ends,
- * they could be any number of times as long. */
+/* Raise the limit on the size of the table for `size` more bytes of input. Names of a
+ * hostile input can share their ends, and so be any number of times as long as it. */
 void string_table_supply(string_table *table, uint64_t size);
-/* `hash` is string_hash() of the bytes, which must not contain a NUL. */
+/* Give a string its number; `hash` is string_hash() of the bytes, which must not contain a
+ * NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Its strp, or 0 if it is not in the table. */
+/* Return the strp of a string, or 0 if it is not in the table. */
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash);
-/* Put zeros after the strings until their size is a multiple of `alignment`. */
+/* Append zeros until the size is a multiple of `alignment`. */
 gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error);
-/* Let the bytes of another table follow, `distance` bytes after this one. */
+/* Let the table continue with that of a binary, `distance` bytes after its own end. */
 gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
                                uint64_t distance, gsym_error *error);
-/* Make the string at shared + `offset`, which ends with a NUL, known. */
+/* Let lookups find the string at shared + `offset`, which ends with a NUL. */
 gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
                                     gsym_error *error);
-/* What string offsets reach: the table's own bytes and those that are shared. */
+/* End of the string offsets: of the table's own bytes, or of those that are shared. */
 static inline uint64_t string_table_span(const string_table *table) {
     return table->shared == NULL ? table->size : table->shared_strp + table->shared_size;
 }
@@ -70,7 +71,7 @@ gsym_status file_table_init(file_table *table, gsym_error *error);
 void file_table_deinit(file_table *table);
 gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
                               uint32_t *file_ret, gsym_error *error);
-/* `hash` is string_hash() of the complete path. */
+/* Give a path its number; `hash` is string_hash() of the complete path. */
 gsym_status file_table_intern_path(file_table *table, string_table *strings,
                                    const char *path, size_t size, uint64_t hash,
                                    uint32_t *file_ret, gsym_error *error);

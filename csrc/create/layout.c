@@ -1,25 +1,24 @@
-/* layout.c - the layout of the file, and its bytes in that order.
+/* layout.c - lay out the finished file, and hand out its bytes in order.
  *
  *     version 1: header, address offsets, info offsets, file table, string table,
  *                records, index
  *     version 2: header, directory of sections, UUID, address offsets, info
  *                offsets, file table, string table, records, foreign sections, index
  *
- * A string table that continues in the binary after the file comes last instead, with
- * the record of what is shared before it.
+ * A string table that continues in the binary around the file comes last instead, after a
+ * record that says what is shared.
  *
  * Records are in the order of the address table, each at a multiple of 4.
- * Foreign sections are those of a type that has no meaning here, copied from
- * another file. They come last, in the directory just before EndOfList and
- * in the file after the records, on multiples of 8: a reader that knows all
- * others then finds each of those where it would be without them.
+ * Foreign sections have a type that has no meaning here and are copied from another file.
+ * They are last in the directory and come after the records in the file, at multiples of 8:
+ * so a reader finds all other sections at the same offsets as without them.
  *
- * The index of the file is laid out as the last of these sections, in version 1 too,
- * which has no directory to name it.
+ * The index is laid out as the last of these sections, also in version 1, where no
+ * directory names it.
  *
- * What stands up to the file table is made at once; strings, records and
- * sections are handed out from where they lie, so that the file never stands in
- * memory as a whole. */
+ * The bytes up to the file table are made at once. Strings, records and sections are handed
+ * out in pieces from the memory where they are, so that the complete file is never in
+ * memory. */
 #include <inttypes.h>
 
 #include "base/hash.h"
@@ -29,7 +28,7 @@
 
 enum { FOREIGN_ALIGNMENT = INDEX_ALIGNMENT, SHARING_ALIGNMENT = 8 };
 
-/* ---- places ----------------------------------------------------------------- */
+/* ---- where the parts of the file are ----------------------------------------- */
 
 typedef struct extent {
     uint64_t offset;
@@ -49,7 +48,8 @@ typedef struct file_layout {
     uint64_t file_size;
 } file_layout;
 
-/* The next `size` bytes on a multiple of `alignment`. */
+/* Place a part of `size` bytes at the next multiple of `alignment`, and move *end after
+ * it. */
 static extent append_extent(uint64_t *end, uint64_t size, uint64_t alignment) {
     extent p = {align_up(*end, alignment), size};
     *end = p.offset + size;
@@ -216,7 +216,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
     foreign_section section = {.type = GSYM_SECTION_INDEX};
-    /* Version 1 ends with the index, or with strings that are shared. */
+    /* A version-1 file must end with its index, so one that ends with shared strings has
+     * none. */
     if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1) {
         creator->options.has_index = 0;
         return GSYM_OK;
@@ -239,7 +240,7 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* `output.head` starts with the header and the directory. */
+/* Store the checksum of header and directory, with which `output.head` starts. */
 static void identify_index(gsym_creator *creator) {
     size_t size = creator->options.version == GSYM_VERSION_1
                       ? GSYM_V1_HEADER_SIZE
@@ -280,8 +281,8 @@ static void start_padded(creator_output *output, unsigned alignment) {
         buffer_put_u8(&output->small, 0);
 }
 
-/* Padding and what the record list knows better than the blob: a function may
- * have been given another name or size since it was encoded. */
+/* Hand out padding, size and name of a record. Name and size may have changed since the
+ * blob was encoded, so they are taken from the record. */
 static void begin_record(gsym_creator *creator, const creator_record *record) {
     buffer *small = &creator->output.small;
     start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);

@@ -1,6 +1,6 @@
-/* merged_functions.c - equal ranges folded into one record (InfoType 3).
+/* merged_functions.c - fold functions of one range into one record (InfoType 3).
  *
- * Identical functions that the linker put at one address keep all their names:
+ * So identical functions that the linker put at one address keep all their names:
  * the first in LLVM's order becomes the parent, the others its children. */
 #include <inttypes.h>
 
@@ -48,7 +48,7 @@ static uint32_t put_child(const gsym_creator *creator, buffer *out,
     return 1 + put_own_children(out, &parts);
 }
 
-/* The first of a run, with the others as its children. */
+/* Encode the first of a run with the others as its children. */
 static gsym_status fold(gsym_creator *creator, const record_key *run, size_t count,
                         creator_record *parent_ret, gsym_error *error) {
     const creator_record *records = creator->records.items;

@@ -1,20 +1,22 @@
-/* prune.c - one function for each range: choose between duplicates, drop symbols that only
- * repeat a better source.
+/* prune.c - leave one function for each range: choose between duplicates, and drop symbols
+ * that only repeat a better source.
  *
- * In order of address, all functions of one start at a time:
- *   - of one range the record that says most stays, under the name of a symbol if DWARF has
- *     no linkage name for it (symbol_names.c);
- *   - an empty range yields to any other range with its start;
+ * Functions are visited in order of address, all of one start at a time:
+ *   - of one range, the record with the most information stays, under the name of a symbol
+ *     if DWARF has no linkage name for it (symbol_names.c);
+ *   - an empty range is dropped if another range has its start;
  *   - a symbol inside a function of the debug information is dropped: it would
  *     hide the tail of that function from lookups (LLVM keeps it);
- *   - a label yields to every function that covers its address.
- * Other ranges that overlap are all kept and counted. */
+ *   - a label is dropped if a function covers its address.
+ * Other ranges that overlap are all kept and counted.
+ *
+ * A bare record has only a range and a name, a rich one has more. */
 #include "create/state.h"
 
 /* Limit: Functions and symbols of one start, of which one names the other */
 LIMIT(NAME_STEPS, 1 << 26, 256);
 
-enum { AHEAD = 8 /* records to fetch in advance: they lie in no order */ };
+enum { AHEAD = 8 /* records to prefetch, as they are visited in another order */ };
 
 typedef struct pruning {
     gsym_creator *creator;
@@ -26,7 +28,7 @@ typedef struct pruning {
     uint64_t name_steps; /* left to look at symbols for names of functions */
 } pruning;
 
-/* Which of two symbols of one range names it. */
+/* Return the symbol of one range that names it. */
 static const creator_record *better_symbol(const creator_record *symbol,
                                            const creator_record *later) {
     return symbol == NULL || creator_record_binding(later) <= creator_record_binding(symbol)
@@ -34,9 +36,9 @@ static const creator_record *better_symbol(const creator_record *symbol,
                : symbol;
 }
 
-/* Whether `record` is to be kept rather than `kept`, of the same range and before it.
- * Copies of a function, such as of a template, are of one size at times though their code
- * differs: the linker keeps the first and lets the descriptions of all refer to it. */
+/* Whether `record` is better than `kept`, an earlier record of the same range. The linker
+ * keeps the first of several copies of a function, for example of a template, and lets the
+ * descriptions of all copies refer to it, although their code may differ. */
 static bool is_better(const gsym_creator *creator, const creator_record *record,
                       const creator_record *kept) {
     record_parts a, b;
@@ -55,7 +57,7 @@ static bool is_nameless(const creator_record *record) {
     return (record->flags & RECORD_NAMELESS) != 0;
 }
 
-/* `nameless` under the name of another record of its range. */
+/* Keep `nameless` under the name of another record of its range. */
 static gsym_status name_nameless(const pruning *p, const creator_record *nameless,
                                  const creator_record *other, creator_record *winner_ret,
                                  gsym_error *error) {
@@ -64,7 +66,7 @@ static gsym_status name_nameless(const pruning *p, const creator_record *nameles
     return creator_intern_name(p->creator, other, &winner_ret->name, error);
 }
 
-/* The record to keep of a run of equal ranges; none where all are labels or nameless. */
+/* Choose the record to keep of equal ranges; none if all are labels or nameless. */
 static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                           creator_record *winner_ret, bool *is_found_ret,
                           gsym_error *error) {
@@ -143,7 +145,7 @@ static void drop_symbols_from(pruning *p, size_t first) {
     p->kept.count = count;
 }
 
-/* Of the labels of one start the longest ones are last. */
+/* Keep the best of the longest labels of one start. */
 static void keep_label(pruning *p, const record_key *keys, size_t count) {
     const creator_record *label = NULL;
     uint32_t size = 0;
@@ -157,7 +159,7 @@ static void keep_label(pruning *p, const record_key *keys, size_t count) {
     if (label != NULL) keep(p, label);
 }
 
-/* Keys of one start address, by ascending size. */
+/* Prune the records of one start address, whose keys ascend by size. */
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
     size_t first = p->kept.count;
@@ -207,8 +209,8 @@ static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
     return GSYM_OK;
 }
 
-/* A function without a size would answer for all addresses up to the next one: give it one
- * where it would leave its section or extend over a place where others end. */
+/* Give a function without a size, which answers up to the next one, a size if it would
+ * extend beyond its text range or an address of symbol_ends. */
 static void bound(const gsym_creator *creator, creator_record *record, uint64_t next) {
     const range_list *ranges = &creator->text_ranges;
     const address_list *ends = &creator->symbol_ends;
@@ -262,7 +264,7 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Functions that are all kept stay in the order in which they came. */
+/* Check the order of functions that are not sorted because all of them are kept. */
 static gsym_status check_order(const record_list *records, gsym_error *error) {
     for (size_t i = 1; i < records->count; ++i)
         if (records->items[i].address < records->items[i - 1].address)

@@ -1,7 +1,7 @@
-/* record_order.c - the order of functions, and which of two is more complete.
+/* record_order.c - sort functions, and find out which of two is more complete.
  *
  * Records are ordered by address, size and the order in which they were kept. Among
- * functions of one range the richer is chosen as LLVM orders them: first by the number of
+ * functions of one range the richer is found as LLVM orders them: first by the number of
  * inlined calls, and if that is equal by line rows (none, fewer, more, then row by row by
  * address alone). */
 #include "create/state.h"

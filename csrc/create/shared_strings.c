@@ -1,12 +1,12 @@
-/* shared_strings.c - strings that a file can omit, since the binary that will contain
- * the file has them in its own string table.
+/* shared_strings.c - omit strings that the binary around the file has in its own string
+ * table.
  *
- * Any tail of a string there will do, as `main` is one of `_main`. So the binary's
+ * A tail of a string there is enough, as `main` is a tail of `_main`. So the binary's
  * table is read once, backwards, with a hash that grows from the end of a string to
- * its front: each tail costs one step and one look-up among the wanted strings. */
+ * its front: each tail costs one step and one search among the wanted strings. */
 #include "create/state.h"
 
-enum { OWN_STRINGS_ALIGNMENT = 8 }; /* of their end: the file's size is a multiple */
+enum { OWN_STRINGS_ALIGNMENT = 8 }; /* of their end, which is the end of the file */
 
 #define NOT_FOUND SIZE_MAX
 
@@ -14,7 +14,7 @@ typedef struct wanted_string {
     uint64_t hash;
     const char *bytes;
     size_t size;
-    size_t offset; /* in the binary's table */
+    size_t offset; /* offset in the binary's table, or NOT_FOUND */
 } wanted_string;
 
 typedef struct wanted_list {
@@ -79,7 +79,7 @@ static void find_tail(wanted_list *list, uint64_t hash, const char *bytes, size_
     }
 }
 
-/* Visit all tails in bytes[0 .. size). There is no string after the last NUL. */
+/* Visit all tails in bytes[0 .. size); bytes after the last NUL are no string. */
 static void find_tails(wanted_list *list, const char *bytes, size_t size) {
     uint64_t hash = EMPTY_TAIL;
     size_t end = size;

@@ -1,12 +1,12 @@
 /* state.h - the state of a creator, shared by the files of this folder.
  *
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
- * leaves out strings that the binary around the file has, merged_functions.c folds those of
- * one range. finish.c calls the rest in order: prune.c leaves one function for each range
- * (record_order.c compares them, symbol_names.c names them) and asked.c those that were
- * asked for, symbol_lines.c gives lines to symbols, call_sites.c adds call sites to the
- * remaining functions, continuations.c adds entries for the rest of functions after those
- * nested in them, layout.c produces the bytes. */
+ * omits strings that the binary around the file has, merged_functions.c folds functions of
+ * one range. finish.c calls the rest in this order: prune.c leaves one function for each
+ * range (record_order.c compares them, symbol_names.c names them) and asked.c those that
+ * affect requested addresses; symbol_lines.c gives lines to symbols; call_sites.c adds call
+ * sites to the remaining functions; continuations.c adds entries for the rest of a function
+ * after one nested in it; layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
 #define GSYM_CREATE_STATE_H
 
@@ -31,16 +31,18 @@ typedef struct foreign_section {
 typedef LIST(foreign_section) foreign_section_list;
 typedef LIST(void *) owned_list;
 
-/* Call sites that came by the name of their function. */
+/* Call sites that were given with the name of their function. All members but is_placed are
+ * set when they come; creator_place_call_sites() then sets `record`, unless all functions
+ * are kept, and makes return offsets relative to it. */
 typedef struct named_call_sites {
     uint64_t name;
-    uint64_t address; /* of the function when they came, which may yet be pruned */
+    uint64_t address; /* of the function that was found, which may be pruned later */
     uint64_t size;
-    size_t record; /* the function, if none is pruned */
-    size_t order;  /* in which they came */
+    size_t record; /* index in creator->records */
+    size_t order;  /* number of call sites that came before */
     gsym_call_site *sites;
     uint32_t site_count;
-    bool is_placed;
+    bool is_placed; /* they are written into a record */
     const uint64_t *regexes;
 } named_call_sites;
 
@@ -71,15 +73,15 @@ struct gsym_creator {
     gsym_creator_options options;
     unsigned strp_size;
     bool is_finished;
-    bool may_lower_base; /* to the first function, if that lies below */
-    bool is_segment;    /* of a file; other segments may contain the rest */
+    bool may_lower_base; /* the base address may be lowered to the first function */
+    bool is_segment;    /* the file is one of the segments of a larger one */
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;
     file_table files;
     record_list records;
-    record_list lines; /* for symbols: see RECORD_LINES */
-    address_list asked; /* ascending; none: all addresses */
+    record_list lines; /* line tables for symbols; see RECORD_LINES */
+    address_list asked; /* ascending; empty: all addresses */
     range_list around;  /* the nearest function starts on both sides of asked[i] */
     range_list text_ranges;
     bool bounds_symbols;
@@ -92,18 +94,18 @@ struct gsym_creator {
     buffer encoded; /* the record that is being made */
     buffer index;   /* of the finished file */
     gsym_creator_report report;
-    uint64_t cut_functions; /* without lines or a name, as a limit was reached */
+    uint64_t cut_functions; /* number that lack lines or a name because of a limit */
     creator_output output;
 };
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
-/* Bytes of a record with only size and name. */
+/* Size of a bare record, which has only size and name. */
 static inline uint32_t creator_minimum_record_size(const gsym_creator *creator) {
     return 4 + creator->strp_size + 8;
 }
 
-/* A record's size in the file. */
+/* Size of a record in the file. */
 static inline uint32_t creator_record_size(const gsym_creator *creator,
                                            const creator_record *record) {
     return record->blob == NULL ? creator_minimum_record_size(creator) : record->blob_size;
@@ -125,7 +127,7 @@ static inline bool record_is_label(const creator_record *record) {
     return (creator_record_binding(record) & SYMBOL_LABEL) != 0;
 }
 
-/* Whether it says more than a range and a name. */
+/* Whether a record has more than a range and a name. */
 static inline bool record_is_rich(const gsym_creator *creator,
                                   const creator_record *record) {
     return !(record->flags & RECORD_NAME_PENDING) &&
@@ -141,7 +143,7 @@ typedef struct record_key {
     uint32_t index; /* in creator->records */
 } record_key;
 
-/* The keys of at least one record, to be freed. */
+/* Sort the keys of at least one record; the caller frees them. */
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error);
 
@@ -155,9 +157,9 @@ static inline size_t record_order_run_end(const record_key *keys, size_t count,
     return end;
 }
 
-/* A record's bytes, cut at the information of one type. */
+/* The bytes of a record, cut at the information of one type. */
 typedef struct record_parts {
-    bool is_found; /* else there is only a place for it */
+    bool is_found; /* false: before == after, where the information would be */
     cursor payload;
     size_t before; /* size of the bytes before it */
     size_t after;  /* offset of the bytes after it */
@@ -172,11 +174,11 @@ bool record_order_is_poorer(const gsym_creator *creator, const creator_record *l
 
 /* ---- symbol_names.c -------------------------------------------------------------- */
 
-/* The interned name of a record, which may be pending. */
+/* Intern the name of a record, if it is pending. */
 gsym_status creator_intern_name(gsym_creator *creator, const creator_record *record,
                                 uint64_t *strp_ret, gsym_error *error);
-/* Give a function without a linkage name that of the symbol of its range. `keys` are those
- * of its start. */
+/* Give a function without a linkage name the name of a symbol of its range. `keys` are
+ * those of all records with its start. */
 gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *keys,
                                      size_t count, creator_record *winner,
                                      gsym_error *error);
@@ -187,14 +189,14 @@ gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *ke
 void creator_keep_asked(gsym_creator *creator);
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
-/* Give the lines that no function has to symbols. */
+/* Give symbols without lines the rows at their addresses. */
 gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error);
-/* Put the call sites that came by name into the records. */
+/* Write the call sites that were given by name into the records. */
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
-/* Append the rows of the addresses from `start` to `last`; a row before them is repeated at
- * `start`, unless its line is unknown. False: out of memory. */
+/* Append the rows of the addresses from `start` to `last`. The last row before `start` is
+ * repeated there, unless file and line are unknown. False: out of memory. */
 bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
                       uint64_t last);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);

@@ -1,8 +1,8 @@
-/* symbol_lines.c - lines for symbols that the debug information does not describe.
+/* symbol_lines.c - give lines to symbols that no DIE describes.
  *
  * Line tables also cover code without a DIE: of assemblers, of -gline-tables-only, thunks,
- * folded functions. Each symbol without lines gets the rows of its addresses. Of several
- * tables for an address, the rows of the one that starts first count. */
+ * folded functions. Each symbol without lines gets the rows of its addresses. If several
+ * tables have an address, the one that starts first is used. */
 #include "create/state.h"
 
 /* Limit: Rows of symbols that share them: bytes of the records */
@@ -13,8 +13,8 @@ LIMIT(LINE_STEPS, 1 << 28, 256);
 typedef struct line_assigner {
     gsym_creator *creator;
     const record_key *keys; /* of the lines */
-    size_t first;           /* of those that may cover a later symbol */
-    gsym_record *record;    /* of the lines decoded last */
+    size_t first;           /* key of the first lines that may cover a later symbol */
+    gsym_record *record;    /* the lines decoded last */
     const gsym_function *decoded;
     uint32_t decoded_index;
     row_list rows; /* of the symbol */
@@ -37,13 +37,13 @@ static gsym_status decode(line_assigner *assigner, uint32_t index, gsym_error *e
         assigner->creator->strp_size, lines->address, &assigner->decoded, error);
 }
 
-/* From `address` on, file and line are unknown. */
+/* Append a row that says: from `address` on, file and line are unknown. */
 static bool put_gap(row_list *rows, uint64_t address) {
     return LIST_ADD(*rows, (gsym_line_row){address, 0, 0});
 }
 
-/* Add the decoded rows of the addresses from `start` to `last`; before `next` all have
- * been looked for. */
+/* Append the decoded rows of the addresses from `start` to `last`. Addresses from `next` to
+ * `start` have no rows, so a gap goes there. */
 static bool add_rows(line_assigner *assigner, uint64_t next, uint64_t start,
                      uint64_t last) {
     if (assigner->rows.count > 0 && start > next && !put_gap(&assigner->rows, next))
@@ -70,7 +70,7 @@ static gsym_status gather(line_assigner *assigner, uint64_t start, uint64_t last
         if (to < from) continue;
         GSYM_TRY(decode(assigner, index, error));
         if (!add_rows(assigner, next, from, to)) return gsym_fail_memory(error);
-        lines->row_count = 0; /* none is unused */
+        lines->row_count = 0; /* now these lines are used */
         if (to == last) return GSYM_OK;
         next = to + 1;
     }
@@ -103,7 +103,7 @@ static gsym_status assign_lines(line_assigner *assigner, creator_record *record,
     return creator_store_blob(creator, out, record, error);
 }
 
-/* Records without a size extend to the next one. */
+/* Give lines to all records without any; those without a size extend to the next one. */
 static gsym_status assign_all_lines(line_assigner *assigner, gsym_error *error) {
     record_list *records = &assigner->creator->records;
     for (size_t i = 0; i < records->count; ++i) {

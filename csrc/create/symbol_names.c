@@ -1,15 +1,15 @@
-/* symbol_names.c - the linkage name of a function, from a symbol of its start.
+/* symbol_names.c - name functions without a linkage name after a symbol of their start.
  *
- * If DWARF has no linkage name for a function, it takes that of the symbol of its range: of
- * several the one that contains its own name, else a global before a weak before a local
- * one, of equals the last. */
+ * If DWARF has no linkage name for a function, it takes the name of a symbol of its range.
+ * Of several symbols, those that contain its own name come first, then global before weak
+ * before local ones; of equal ones the last is taken. */
 #include <stdio.h>
 
 #include "create/state.h"
 
 enum {
-    /* Longer names are not searched: all names of a range may be made to agree up to
-     * their last bytes. Those of templates, the long ones, match no mangled name. */
+    /* Longer names are not compared: a hostile file can have many that differ only in their
+     * last bytes. Long names are mostly those of templates, which match no mangled name. */
     SPELLED_SIZE_LIMIT = 256,
     MANGLED_SIZE_LIMIT = 8192,
     UNSPELLED = 16, /* ranks, greater than any binding */
@@ -29,7 +29,7 @@ static text record_name(const gsym_creator *creator, const creator_record *recor
     return (text){bytes, strlen(bytes)};
 }
 
-/* Of C++, Rust, D or Swift. */
+/* Whether a name is mangled as C++, Rust, D or Swift do. */
 static bool is_mangled(text name) {
     static const char prefixes[][3] = {"_Z", "_R", "_D", "$s", "$S"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
@@ -41,7 +41,7 @@ static bool is_same(text left, text right) {
     return left.size == right.size && memcmp(left.bytes, right.bytes, left.size) == 0;
 }
 
-/* Of `a::f<int>` the `f`. */
+/* The identifier in a name: `f` in `a::f<int>`. */
 static text identifier(text name) {
     const char *end = memchr(name.bytes, '<', name.size);
     const char *start = end == NULL ? name.bytes + name.size : end;
@@ -73,7 +73,8 @@ static bool is_of_identifier(char c) {
            c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* Whether mangling spells a name out, as it does not `~box`, `operator<` and `+`. */
+/* Whether a mangled name contains this name; it does not contain `~box`, `operator<` or
+ * `+`. */
 static bool is_spelled_out(text name) {
     static const char operator[] = "operator";
     size_t size = sizeof operator - 1;
@@ -94,7 +95,7 @@ gsym_status creator_intern_name(gsym_creator *creator, const creator_record *rec
                           string_hash(name.bytes, name.size), strp_ret, error);
 }
 
-/* Whether a record of its start is a symbol that may name `winner`. */
+/* Whether the record of a key is a symbol that may name `winner`. */
 static bool may_name(const gsym_creator *creator, const record_key *key,
                      const creator_record *winner) {
     const creator_record *other = &creator->records.items[key->index];
@@ -106,7 +107,7 @@ static bool may_name(const gsym_creator *creator, const record_key *key,
 static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
     bool is_spelled = spells(symbol_name, name);
     if (!is_spelled && !is_spelled_out(name)) {
-        /* An encoded name, such as Dart's, says less. */
+        /* Another encoding of the name, such as Dart's, says less than the name. */
         if (!is_mangled(symbol_name)) return NO_RANK;
         is_spelled = true;
     }

@@ -8,8 +8,8 @@
 #include "gsym/sweep.h"
 
 enum {
-    /* Addresses sorted together: the working set should fit the caches, but each function
-     * should have several addresses. */
+    /* Addresses that are sorted together: the working set should fit the caches, but each
+     * function should have several addresses. ASCENDING_BLOCK is for sorted input. */
     ASCENDING_BLOCK = 1 << 13,
     MIN_BLOCK = 1 << 17,
     MAX_BLOCK = 1 << 20,
@@ -41,7 +41,7 @@ static bool reserve(gsym_batch *batch, size_t more) {
 
 /* ---- the columns --------------------------------------------------------------------- */
 
-/* A number outside a table means 0. */
+/* Append the frames of an answer. Names and files outside their tables become 0. */
 static void append(gsym_batch *batch, const gsym_image *image, uint32_t address_index,
                    const found_frames *answer, const gsym_frame *frames) {
     for (uint32_t i = 0; i < answer->count; ++i) {

@@ -1,9 +1,9 @@
-/* call_boundaries.c - the addresses of a function at which the calls around change. */
+/* call_boundaries.c - the offsets of a function at which the innermost call changes. */
 #include "base/sort.h"
 #include "gsym/function_info.h"
 #include "gsym/index.h"
 
-/* The boundaries, and which of them each edge is. */
+/* List the offsets of all edges once, as boundaries, and the boundary of each edge. */
 static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     size_t count = 2 * tree->ranges.count;
     const numbered_address *sorted;
@@ -29,8 +29,9 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     return true;
 }
 
-/* Assign to each call, in the order of the tree, the part that is still its caller's: a
- * lookup uses the first call of a list that covers its address. */
+/* Find the innermost call from each boundary on. In the order of the tree, a call takes the
+ * boundaries in its ranges that still belong to its caller: a lookup uses the first call of
+ * a list that covers its address. */
 static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
                          call_boundary *boundaries) {
     uint64_t steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;

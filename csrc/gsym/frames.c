@@ -1,4 +1,4 @@
-/* frames.c - the calls of a function that are frames, and their data. */
+/* frames.c - turn the inlined calls at an address into frames. */
 #include "gsym/lookup.h"
 
 static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
@@ -39,7 +39,7 @@ static inline void put_call(frame_list *list, const inline_match *call) {
     list->line = call->call_line;
 }
 
-/* From the root on, or below the call that the index begins with. */
+/* Begin at the root, or below the call that the checkpoint of the index names. */
 static inline_walk begin_walk(const frame_list *list, const function_calls *calls) {
     const calls_checkpoint *from = &calls->from;
     size_t size = cursor_left(&calls->payload);

@@ -58,7 +58,8 @@ static bool is_short(const call_group *group) {
     return group->last - group->at < INDEX_CALLS_SPACING;
 }
 
-/* Fewer nodes are stored if the walk begins further out. */
+/* Append a group, whose walk begins as far out as it stays short: then fewer nodes have to
+ * be stored. */
 static bool put_group(index_encoder *encoder, call_group group) {
     size_t count = encoder->groups.count;
     const call_group *last = count == 0 ? NULL : &encoder->groups.items[count - 1];
@@ -120,8 +121,8 @@ static bool find_groups(index_encoder *encoder) {
 
 /* ---- encode: the numbers ------------------------------------------------------------- */
 
-/* A pass over all numbers: the first finds what is set in those of each kind, the second
- * appends them. */
+/* A pass over all numbers: the first one collects the bits that are set in each kind, which
+ * give its width; the second one appends the numbers. */
 typedef struct number_sink {
     uint32_t bits[INDEX_NUMBERS];
     unsigned widths[INDEX_NUMBERS];
@@ -242,7 +243,7 @@ static inline uint32_t checkpoint_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + 1 + 2 * width_of(widths, INDEX_LINE);
 }
 
-/* Of a boundary and of a node. */
+/* The size of a boundary, which is also that of a node. */
 static inline uint32_t call_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + width_of(widths, INDEX_NODE) +
            width_of(widths, INDEX_LOCATION);

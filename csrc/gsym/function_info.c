@@ -5,7 +5,7 @@
  *     u32 0, u32 0
  *
  * Merged functions (InfoType 3) are records inside a record, one level deep;
- * call sites (InfoType 4) are plain enough to stand here as well. */
+ * call sites (InfoType 4), which are short, are coded here as well. */
 #include "gsym/function_info.h"
 
 #include <inttypes.h>
@@ -91,7 +91,8 @@ static gsym_status encode_extras(buffer *out, const gsym_function *function,
     return GSYM_OK;
 }
 
-/* Rows ascend, which their encoder checks. */
+/* Check that the last row is inside of the function, and so all are: line_table_encode()
+ * checks that rows ascend. */
 static gsym_status check_last_row(const gsym_function *function, gsym_error *error) {
     uint64_t last = function->rows[function->row_count - 1].address;
     if (function->size == 0 || last - function->address < function->size) return GSYM_OK;
@@ -233,7 +234,7 @@ bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
     }
 }
 
-/* Fields of one call site, without its patterns. */
+/* Decode one call site without its patterns. */
 static gsym_status decode_call_site(cursor *c, gsym_call_site *site, gsym_error *error) {
     const uint8_t *at = c->at;
     site->return_offset = cursor_u64(c);
@@ -339,7 +340,7 @@ static gsym_status keep_extra(const record_info *info, extra_list *extras,
     return GSYM_OK;
 }
 
-/* A repeated InfoType replaces the first one. */
+/* A repeated known InfoType replaces the earlier one. */
 gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
                                  function_parts *parts, gsym_function *function_ret,
                                  record_info *merged_ret, gsym_error *error) {

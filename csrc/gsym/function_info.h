@@ -74,7 +74,7 @@ gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, index_source *source,
                                  gsym_error *error);
 
-/* Append call sites as in a record, after their count. */
+/* Append call sites as they stand in a record; the caller has written their count. */
 void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
                     size_t count, const uint64_t *regexes);
 
@@ -87,7 +87,8 @@ typedef LIST(gsym_call_site) call_site_list;
 typedef LIST(uint64_t) regex_list;
 typedef LIST(gsym_extra) extra_list;
 
-/* The parts of decoded functions; each function owns a run of each list. */
+/* The parts of decoded functions; each function owns a run, which is a number of adjacent
+ * items, of each list. */
 typedef struct function_parts {
     row_list rows;
     node_list nodes;
@@ -114,14 +115,14 @@ void function_set_link(function_set *set);
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
 /* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table, after the first row
- * that ends there or later; the caller has reserved these. False if the table is damaged or
- * not as encoders write it, or a row is too far from the function. */
+ * whose opcodes end there or later; the caller has reserved memory for them. False if the
+ * table is damaged or not as encoders write it, or if an offset needs more than 32 bits. */
 bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
-/* The last row at or below `address`; all 0 if the first is above. */
+/* Find the last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* line_table_find() for a valid table, from a checkpoint in the payload on. A damaged table
- * gives any row. */
+/* Find the row as line_table_find() does, beginning at a checkpoint. A damaged table gives
+ * any row. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
@@ -131,7 +132,7 @@ typedef struct line_program {
     const uint8_t *op; /* the opcode being run */
     uint64_t min_delta;
     uint32_t range;
-    uint32_t reciprocal; /* a / range == a * reciprocal >> 16 for a special opcode */
+    uint32_t reciprocal; /* a / range == a * reciprocal >> 16 for a = opcode - 4 */
     gsym_line_row row;
 } line_program;
 
@@ -160,10 +161,10 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
 /* The nodes that cover one address, from the root inwards. */
 typedef struct inline_walk {
     cursor payload; /* failed: the bytes ended early */
-    size_t least_left; /* calls that begin with fewer bytes left are not looked at */
+    size_t least_left; /* the walk stops before a node with fewer bytes left */
     uint64_t address;
-    uint64_t until; /* the result is the same for all addresses below */
-    uint64_t base;
+    uint64_t until; /* the result is the same for all addresses from `address` to it */
+    uint64_t base;  /* to which the starts of the next ranges are relative */
     unsigned strp_size;
     bool is_root;
     bool is_done;
@@ -187,14 +188,14 @@ typedef struct inline_nodes {
     bool is_done;
 } inline_nodes;
 
-/* The next node, without its start. */
+/* Read the next node; match_ret->start is not set. False at the end. */
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
 
-/* Append all nodes. False if the tree is damaged, is too far from the function, or
- * `failed`. */
+/* Append all nodes. False if the tree is damaged, if offsets need more than 32 bits, or if
+ * memory ran out, which sets tree->failed. */
 bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
 void call_tree_deinit(call_tree *tree);
-/* The node as found by the walk; `start` is that of the function. */
+/* Return a node as inline_walk_next() finds it; `start` is that of the function. */
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
                               const call_node *node);
 
@@ -205,34 +206,33 @@ typedef struct record_info {
     uint64_t offset; /* of the payload, from the start of the file */
 } record_info;
 
-/* The fixed start of a record; leaves `record` after it. */
+/* Decode size and name, with which a record begins; leaves `record` after them. */
 gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
                                       uint64_t *size_ret, uint64_t *name_ret,
                                       gsym_error *error);
-/* The next InfoType, GSYM_INFO_END_OF_LIST at the end. */
+/* Read the next InfoType; the last one is GSYM_INFO_END_OF_LIST. */
 gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error *error);
 
-/* The payloads of the known InfoTypes of a record; empty without a type. */
+/* The payloads of the known InfoTypes; empty for those that the record does not have. */
 typedef struct record_payloads {
     cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
 } record_payloads;
 
-/* All InfoTypes up to the end; `record` is after the fixed start. False if the record is
- * damaged, or known types are empty, or not unique and ascending, as every encoder writes
- * them. */
+/* Find all payloads; `record` is after size and name. False if the record is damaged, or if
+ * a known type is empty, repeated or out of order, which no encoder writes. */
 bool function_info_payloads(cursor *record, record_payloads *payloads_ret);
 
-/* A record without its merged functions, whose payload is returned (type
- * GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST without any). The counts in
- * *function_ret are the numbers of appended items; its pointers are not set. */
+/* Decode a record without its merged functions; *merged_ret is their payload, with the type
+ * GSYM_INFO_END_OF_LIST if there are none. The counts in *function_ret are the numbers of
+ * items appended to `parts`; its pointers are not set. */
 gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
                                  function_parts *parts, gsym_function *function_ret,
                                  record_info *merged_ret, gsym_error *error);
 
-/* The number of records that a MergedFunctionsInfo declares. */
+/* Read the number of records that a MergedFunctionsInfo declares. */
 gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
                                    gsym_error *error);
-/* The next of them, number `index`. */
+/* Read the next of these records; errors name its number `index`. */
 gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
                                   gsym_error *error);
 
@@ -240,8 +240,8 @@ gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *recor
 gsym_status call_sites_decode(cursor *payload, unsigned strp_size,
                               call_site_list *call_sites, regex_list *regexes,
                               gsym_error *error);
-/* Patterns of the first call site that returns to function start + return_offset: returns
- * their number, writes those that fit. */
+/* Find the first call site that returns to function start + return_offset. *count_ret is
+ * the number of its patterns, 0 without such a call site; those that fit are written. */
 gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);
@@ -251,7 +251,7 @@ gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
                           uint64_t start, const gsym_function **function_ret,
                           gsym_error *error);
-/* Size in the file of the last decoded function. */
+/* Size in the file of the record that was decoded last. */
 uint64_t record_size(const gsym_record *record);
 
 #endif

@@ -1,11 +1,11 @@
 /* image.c - open a GSYM file of either version and either byte order.
  *
  * Opening checks the header and that every table lies inside the file, in constant
- * time. Version 2 lists its tables in a directory; the places of version 1 follow
- * from its header.
+ * time. Version 2 lists its tables in a directory; in version 1 their offsets follow
+ * from the header.
  *
  * The string table of a file inside a binary may end in that of the binary, after
- * the section. Others rewrite that table, so its checksum is compared. */
+ * the section. Other tools may change that table, so its checksum is compared. */
 #include "gsym/image.h"
 
 #include <inttypes.h>
@@ -174,8 +174,8 @@ static gsym_status read_v2(gsym_image *image, cursor *c, extent *sections,
 
 /* ---- strings shared with a binary ------------------------------------------------ */
 
-/* The last part of a string table that extends beyond the file is that of the binary, as
- * the record before it declares: shared strings are at `strp` and after it. */
+/* Check a string table that extends beyond the file: it ends with the string table of the
+ * binary. The record before it gives the offset from which on strings are shared. */
 static gsym_status open_shared_strings(gsym_image *image, const extent *strings,
                                        gsym_error *error) {
     gsym_header *header = &image->header;
@@ -228,7 +228,8 @@ static gsym_status check_extents(const gsym_image *image, const extent *sections
     return GSYM_OK;
 }
 
-/* In version 1 the location of records is not stored, but shared strings come last. */
+/* Return the extent of the records in version 1, which does not store it; shared strings
+ * come after them. */
 static extent records_before_strings(const extent *sections) {
     const extent *files = &sections[GSYM_SECTION_FILE_TABLE];
     const extent *strings = &sections[GSYM_SECTION_STRING_TABLE];
@@ -257,9 +258,9 @@ size_t image_head_size(const gsym_image *image) {
            ((size_t)image->header.section_count + 1) * GSYM_V2_SECTION_ENTRY_SIZE;
 }
 
-/* Where version 1 ends without the part that names the module, which only the package
- * reads: text, then its magic and its size in 16 bytes at the end. The file then has a
- * multiple of 512 bytes, as one with an index. */
+/* Return the end of a version-1 file without the part that names the module. Only the
+ * package reads this part: a text, then 16 bytes with a magic number and the size of the
+ * text. A file with it is padded to 512 bytes, as one with an index is. */
 static uint64_t end_before_module(const gsym_image *image) {
     enum { FOOTER_SIZE = 16 };
     static const char magic[8] = "GSYMIDEN";
@@ -327,7 +328,7 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* All indexes of a C++ file take about an eighth of it. */
+/* Limit of the indexes in memory. All indexes of a C++ file take about an eighth of it. */
 static uint64_t index_limit(uint64_t file_size) {
     uint64_t limit = file_size / 2;
     return limit < MIN_INDEX_LIMIT   ? MIN_INDEX_LIMIT
@@ -335,7 +336,7 @@ static uint64_t index_limit(uint64_t file_size) {
                                      : limit;
 }
 
-/* What is allocated for an image, aligned for both. */
+/* An image and its cache are one allocation. */
 typedef struct image_memory {
     gsym_image image;
     index_cache indexes;
@@ -467,7 +468,8 @@ gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
 
 /* ---- search ----------------------------------------------------------------------- */
 
-/* An entry of a table whose width and byte order the compiler knows. */
+/* Load an entry of a table. Callers pass constants as width and byte order, where speed
+ * matters. */
 static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned width,
                                   bool swap) {
     const uint8_t *at = table + index * width;
@@ -501,9 +503,9 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
     return true;
 }
 
-/* The last entry that starts at or below `offset` from base_address, or the first one with
- * the same start. False if there is none. An unsorted table gives any matching entry, or
- * none. */
+/* Find the last entry that starts at or below `offset` from base_address; of several with
+ * the same start, the first. False if there is none. An unsorted table gives any entry that
+ * starts at or below, or none. */
 static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;

@@ -35,13 +35,13 @@ uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record_ret,
                          gsym_error *error);
 
-/* Of the entries with one start, the first that covers the address. Functions with a lower
- * start are ignored, even if they cover it. */
+/* Find the greatest start at or below the address, and the first entry with this start that
+ * covers the address. Functions with a lower start are ignored, even if they cover it. */
 gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
                        cursor *record_ret, bool *found_ret, gsym_error *error);
 
-/* The index of entry `entry`, whose record is at the cursor: the file's, or if that has
- * none at all one in memory. False: the record has to be decoded. */
+/* Find the index of entry `entry`, whose record is at the cursor: in the file or, if that
+ * has no index of any entry, in memory. False if the entry has none. */
 static inline bool image_index(const gsym_image *image, uint32_t entry,
                                const cursor *record, function_index *index_ret) {
     if (image->index.size != 0) return index_section_find(&image->index, entry, index_ret);

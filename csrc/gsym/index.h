@@ -6,6 +6,7 @@
 
 #include "gsym/function_info.h"
 
+/* An offset at which the innermost inlined call changes. */
 typedef struct call_boundary {
     uint32_t offset;    /* from the start of the function */
     uint32_t innermost; /* number of the call from there on, 0: none */
@@ -15,31 +16,33 @@ typedef struct call_boundary {
 typedef struct call_boundaries {
     call_boundary *items; /* ascending */
     size_t count, capacity;
-    /* of ranges: the start of range n at 2 * n, its end after; then as much free space */
+    /* the start of range n at 2 * n, its end at 2 * n + 1; then as much free space */
     LIST(struct numbered_address) edges;
-    LIST(uint32_t) ranks; /* of each edge among the boundaries */
+    LIST(uint32_t) ranks; /* index of the boundary at each edge */
     bool failed;          /* memory ran out */
 } call_boundaries;
 
-/* The boundaries of a tree. False if the tree needs too much work, or `failed`. */
+/* List the boundaries of a tree. False if the tree needs too much work, or if memory ran
+ * out, which sets boundaries->failed. */
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 
 enum {
-    INDEX_MIN_PAYLOAD = 128,  /* bytes of lines or of calls: decoding fewer is as fast */
-    INDEX_CALLS_SPACING = 72,   /* bytes in which the calls of a walk begin */
+    INDEX_MIN_PAYLOAD = 128,  /* bytes of lines or of calls that make a function large */
+    INDEX_CALLS_SPACING = 72,   /* a walk with an index reads calls that begin in so many
+                                   bytes */
     INDEX_STEPS_PER_RANGE = 256 /* limit of work for a tree of calls */
 };
 
-/* The index of one function.
+/* The index of one function has checkpoints, at which a lookup can begin instead of at the
+ * start of the payload. With an index a lookup finds what it would find without one.
  *
- * The line program has checkpoints to go on from. So has the tree of calls: from each of
- * its boundaries on, a call that contains all addresses, and the first one below it that
- * may cover one of them. What is found by either is what decoding the record from its
- * start finds.
+ * A checkpoint of the line table is the state of the line program after a row. A checkpoint
+ * of the calls is for the addresses from one offset to the next: it names a call that
+ * contains all of them, and the first call below that one which may contain some.
  *
- * An index may come from a file: its numbers are no more trusted than those of a record,
- * and one that does not fit the record is passed over. */
+ * An index may come from a file. Its numbers are checked as those of a record are, and an
+ * index that does not fit the record is ignored. */
 
 /* What a number of an index counts; the numbers of a kind have one width. */
 typedef enum index_number {
@@ -57,7 +60,7 @@ typedef struct function_index {
     const uint8_t *boundaries;
     const uint8_t *nodes;
     uint32_t checkpoint_count, boundary_count, node_count;
-    unsigned widths; /* of the numbers, as in its bytes */
+    unsigned widths; /* of the numbers, 2 bits for each kind */
     bool swap;
 } function_index;
 
@@ -69,9 +72,9 @@ static inline bool function_index_is_worth(uint64_t lines_size, uint64_t calls_s
 /* Adjacent boundaries whose calls are found by one walk. */
 typedef struct call_group {
     uint32_t offset;
-    uint32_t node; /* contains all */
-    uint32_t at;   /* of the first call below it that a walk needs; 0: none */
-    uint32_t last; /* of the last such call */
+    uint32_t node; /* the call that contains all of them; 0: the root */
+    uint32_t at;   /* location of the first call below it that a walk needs; 0: none */
+    uint32_t last; /* location of the last such call */
 } call_group;
 
 /* Empty when zeroed; its memory is kept from one function to the next. */
@@ -79,32 +82,34 @@ typedef struct index_encoder {
     index_source source;
     call_boundaries boundaries;
     LIST(call_group) groups;
-    LIST(uint32_t) numbers; /* of stored nodes, by number in the tree; 0: not stored */
+    LIST(uint32_t) numbers; /* number in the index of each node; 0: it is not stored */
     uint32_t node_count;
     uint64_t steps; /* remaining */
     bool failed;    /* memory ran out; stays set */
 } index_encoder;
 
 void index_encoder_deinit(index_encoder *encoder);
-/* Append the index that encoder->source is for. False, and nothing is appended, if the
- * function is not large or has too many calls, or if `out` has failed. */
+/* Append the index of the function that encoder->source describes. False, and nothing is
+ * appended, if the function is not large or has too many calls, or if memory ran out, which
+ * sets out->failed. */
 bool function_index_put(index_encoder *encoder, buffer *out);
-/* The same for the record at the cursor, which may go on after it; its name need not be
- * known yet. Also false if the record is damaged. */
+/* Do the same for the record at the cursor; bytes may follow the record, and its name may
+ * be 0. Also false if the record is damaged. */
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
                            unsigned strp_size);
-/* The index at the cursor; false: it is damaged. */
+/* Open the index at the cursor; false if it is damaged. */
 bool function_index_open(const cursor *at, function_index *index_ret);
 
-/* The last checkpoint at or below `offset` from the start of the function, whose line table
- * is `payload`. False: there is none, or no index, which is NULL, or not of this table. */
+/* Find the last checkpoint at or below `offset` from the start of the function; `payload`
+ * is its line table. False if there is none, if the index is NULL or if it was made for
+ * another table. */
 bool function_index_line(const function_index *index, const cursor *payload,
                          uint64_t offset, line_checkpoint *checkpoint_ret);
 
 /* Where a walk over the tree of calls begins. */
 typedef struct calls_checkpoint {
     uint32_t node; /* number of the call that it begins below; 0: at the root */
-    uint32_t at;   /* of the first call to look at; 0: there is none below a node */
+    uint32_t at;   /* location of the first call to look at; 0: none, unless at the root */
     uint64_t end;  /* offset of the next checkpoint */
 } calls_checkpoint;
 
@@ -114,15 +119,16 @@ typedef struct function_calls {
     calls_checkpoint from;
 } function_calls;
 
-/* The calls at `offset` of a function, whose index may be NULL or of another tree. */
+/* Find where the walk to the calls at `offset` of a function begins. The index may be NULL,
+ * and one that was made for another tree is ignored. */
 function_calls function_index_calls(const function_index *index, const cursor *payload,
                                     uint64_t offset);
-/* Call `number`, from 1 on; those around it have lower ones. */
+/* Read call `number` of the index, from 1 on; calls that contain it have lower numbers. */
 bool function_index_node(const function_index *index, uint32_t number, call_node *node_ret);
 
 /* The indexes of all functions as one part of a file. */
 
-/* A part that belongs to the file it was found in; a size of 0: there is none. */
+/* The part of a file that holds the indexes; a size of 0: there is none. */
 typedef struct index_section {
     const uint8_t *bytes;
     size_t size;
@@ -135,30 +141,32 @@ typedef struct index_section {
  * for most files the size alone shows that there is none. */
 enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
 
-/* Find the part that ends at `end` of the file, whose header (in version 2 with the
- * directory) takes its first `head_size` bytes. False where there is none, one of another
- * version or one that was made for another header. */
+/* Find the part that ends at `end` of the file; the header (in version 2 with the
+ * directory) takes the first `head_size` bytes. False if there is none, or if it has
+ * another version or was made for another header. */
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
                         bool big_endian, index_section *section_ret);
 /* The index of entry `entry`, if it has one. */
 bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 
-/* Make the part in `out`, which is empty: begin, append the index of each entry that has
- * one in its order; if that was worth it, in version 1 fill up, and end. What is made is
- * the same for the same records, so two of them can be compared. */
+/* To make the part in an empty buffer, call index_section_begin(); append the index of each
+ * entry in order and call index_section_add(); then, if the result is worth it, call
+ * index_section_fill_up() in version 1, index_section_end() and index_section_identify().
+ * Equal records give equal bytes, so that two parts can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
-/* What was appended from `offset` on is the index of an entry. */
+/* Make what was appended from `offset` on the index of an entry. */
 void index_section_add(buffer *out, uint32_t entry, size_t offset);
-/* Whether a function has an index. */
+/* Whether any function has an index. */
 bool index_section_is_worth(const buffer *out, uint32_t num_addresses);
-/* The part will begin at `start` of the file. */
+/* Append zeros so that the file, in which the part begins at `start`, will have a multiple
+ * of INDEX_FILE_MULTIPLE bytes. */
 void index_section_fill_up(buffer *out, uint64_t start);
 void index_section_end(buffer *out, uint32_t num_addresses);
-/* Say which header it was made for. */
+/* Store the checksum of the header that the part was made for. */
 void index_section_identify(buffer *out, const uint8_t *head, size_t head_size);
 
-/* The indexes that a file lacks, made as lookups come. */
+/* Indexes in memory, made by lookups in a file that has none. */
 
 typedef struct index_cache {
     /* One for each entry of the address table: an index is published whole and stays until
@@ -167,14 +175,14 @@ typedef struct index_cache {
     size_t count;
     _Atomic size_t made; /* slots that hold an index */
     _Atomic uint64_t used; /* bytes of all indexes */
-    _Atomic uint64_t limit; /* no index is begun where they take as much */
+    _Atomic uint64_t limit; /* no index is made once they take this many bytes */
 } index_cache;
 
 bool index_cache_init(index_cache *cache, size_t count, uint64_t limit);
 void index_cache_deinit(index_cache *cache);
 
-/* The index of entry `entry`, whose record is at the cursor: made the first time. False:
- * the record has to be decoded. Safe from many threads. */
+/* Find the index of entry `entry`, whose record is at the cursor; the first call makes it.
+ * False if the entry has none. Safe from many threads. */
 bool index_cache_find(index_cache *cache, size_t entry, const cursor *record,
                       unsigned strp_size, function_index *index_ret);
 

@@ -2,7 +2,8 @@
 #include "base/buffer.h"
 #include "gsym/index.h"
 
-/* What a slot holds without an index. */
+/* A slot holds SLOT_NEW until its function is looked up, then a pointer to its index, or
+ * SLOT_WITHOUT if it has none. */
 enum { SLOT_NEW = 0, SLOT_WITHOUT = 1, SLOT_INDEX };
 
 /* An index as a file would hold it. */
@@ -47,7 +48,8 @@ static made_index *make(const cursor *record, unsigned strp_size) {
     return made;
 }
 
-/* Another thread may be faster. */
+/* Store an index in its slot and return what the slot holds: another thread may have been
+ * faster. */
 static uintptr_t publish(index_cache *cache, size_t entry, made_index *made) {
     uintptr_t found = SLOT_NEW, slot = made == NULL ? SLOT_WITHOUT : (uintptr_t)made;
     if (!atomic_compare_exchange_strong_explicit(&cache->slots[entry], &found, slot,

@@ -1,4 +1,4 @@
-/* index_create.c - the index that a finished file should have. */
+/* index_create.c - make the part with the indexes for a finished file. */
 #include "gsym/image.h"
 #include "gsym/index.h"
 
@@ -14,7 +14,8 @@ static uint64_t part_start(const gsym_image *image) {
 
 static void add_entries(buffer *made, const gsym_image *image) {
     index_encoder encoder = {.node_count = 0};
-    /* Records that overlap may stand for more than a file holds. */
+    /* Stop when the indexes exceed the file: records may overlap, so that many entries have
+     * the same large record. */
     for (uint32_t i = 0; i < image->header.num_addresses && made->size <= image->size;
          ++i) {
         size_t offset = made->size;

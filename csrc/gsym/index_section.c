@@ -10,8 +10,8 @@
  *     u32 version
  *     u32 magic
  *
- * The trailer comes last, because only the end of a version-1 file can be found that has
- * more than its records. */
+ * The numbers come last, because a version-1 file has no directory: only what stands at its
+ * end can be found. */
 #include "base/hash.h"
 #include "gsym/index.h"
 

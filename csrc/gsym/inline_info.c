@@ -67,7 +67,8 @@ typedef struct tree_encoder {
     node_path path;
 } tree_encoder;
 
-/* Note a node that begins at `at` of the output, which ends before its name. */
+/* Add to the source of the index a node that begins at `at` of the output; its name is
+ * written next. */
 static bool note_node(tree_encoder *encoder, size_t at, const gsym_inline_node *node) {
     index_source *source = encoder->source;
     call_tree *tree = &source->tree;
@@ -318,8 +319,8 @@ static inline __attribute__((always_inline)) void skip_ranges(cursor *c, uint64_
     }
 }
 
-/* Whether one of the ranges covers the address. The end of the result comes down to the
- * next edge. */
+/* Whether one of the ranges covers the address. Lowers `until` to the next edge of a
+ * range. */
 static inline __attribute__((always_inline)) bool
 ranges_cover(cursor *c, inline_walk *walk, uint64_t count, uint64_t *start_ret) {
     uint64_t address = walk->address;

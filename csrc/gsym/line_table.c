@@ -64,7 +64,7 @@ static inline uint32_t bucket_of(int64_t delta) {
 
 static inline bool is_near(int64_t delta) { return delta >= -NEAR && delta < NEAR; }
 
-/* The whole window of a start below this edge is near. */
+/* Whether every window that contains the delta is entirely near. */
 static inline bool is_inside(int64_t delta) {
     return delta >= -NEAR + WINDOW && delta < NEAR - WINDOW;
 }
@@ -110,7 +110,8 @@ static delta_window best_near_window(const delta_counts *counts) {
     return best;
 }
 
-/* Whether a window that is not entirely near can hold `count` deltas and this one. */
+/* Whether a window that contains this delta and is not entirely near may hold `count`
+ * deltas. */
 static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t count) {
     uint32_t at = bucket_of(delta);
     uint32_t here = counts->bucket[at];
@@ -240,7 +241,8 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     return put_uleb_unchecked(at, address);
 }
 
-/* Where checkpoints go. A row takes less than their spacing, so none is at two of them. */
+/* Where checkpoints go. A row takes fewer bytes than their spacing, so it has one at
+ * most. */
 typedef struct checkpoint_sink {
     index_source *source; /* NULL: nowhere */
     size_t payload; /* offset of the table in the output */
@@ -254,7 +256,7 @@ static bool put_checkpoint(index_source *source, size_t at, uint64_t offset,
     return LIST_ADD(source->checkpoints, checkpoint);
 }
 
-/* One reservation is enough for these rows with the longest numbers. */
+/* Encode up to ROWS_PER_RESERVE rows, after one reservation for the longest numbers. */
 static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t start,
                                const gsym_line_row *rows, size_t count,
                                gsym_line_row *previous, checkpoint_sink *sink,
@@ -358,7 +360,7 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
     for (;;) {
         uint32_t op;
         if (GSYM_UNLIKELY(p->c.at == p->c.end)) {
-            if (!p->c.failed) p->op = p->c.end; /* else the truncated one */
+            if (!p->c.failed) p->op = p->c.end; /* else `op` is the truncated opcode */
             p->c.failed = true;
             return false;
         }

@@ -28,7 +28,7 @@ typedef struct lookup_query {
     const gsym_lookup_room *room;
 } lookup_query;
 
-/* LLVM reports the offset in the data it was decoding, in the text. */
+/* By LLVM's rules, begin the text of an error with the offset in the decoded data. */
 static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
                                 uint64_t base, gsym_error *error) {
     char what[GSYM_ERROR_TEXT_SIZE];
@@ -94,8 +94,8 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
     }
 }
 
-/* The payload of an InfoType at the cursor, which has `size` bytes and another type after
- * it; no payload if it has none. False: there is something else. */
+/* Enter the InfoType at the cursor, which must be `type` with `size` bytes, followed by
+ * another one. With a size of 0 nothing is entered. False if something else is there. */
 static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
                               record_info *info_ret) {
     info_ret->type = GSYM_INFO_END_OF_LIST;
@@ -111,8 +111,8 @@ static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
     return true;
 }
 
-/* Whether the record has the lines and calls that its index is made for, and no more.
- * Nearly all have, and are read at once. */
+/* Enter lines and calls at once if the record has what its index was made for, and nothing
+ * else, as nearly all have. */
 static bool enter_indexed(const lookup_query *query, cursor c, found_function *function,
                           record_info *lines_ret, record_info *calls_ret) {
     const function_index *index = function->index;
@@ -180,7 +180,7 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
     return GSYM_OK;
 }
 
-/* LLVM's offsets have 32 bits. */
+/* Reduce offsets to 32 bits, which LLVM's have. */
 static void cut_offsets(const gsym_lookup_room *room, size_t count) {
     for (size_t i = 0; i < count && i < room->frame_capacity; ++i)
         room->frames[i].offset = (uint32_t)room->frames[i].offset;

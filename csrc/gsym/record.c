@@ -1,4 +1,4 @@
-/* record.c - decoded records, their ranges only, and checks of them. */
+/* record.c - decode records, list the functions in them, and check them. */
 #include "gsym/function_info.h"
 #include "gsym/image.h"
 
@@ -116,7 +116,7 @@ gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
     return record_decode(record, c, image->strp_size, start, function_ret, error);
 }
 
-/* Functions by name and extent, no more. */
+/* Read names and extents of functions without decoding the rest. */
 
 static gsym_status read_range(const gsym_image *image, cursor *record, uint64_t address,
                               gsym_function_range *range_ret, gsym_error *error) {
@@ -125,7 +125,8 @@ static gsym_status read_range(const gsym_image *image, cursor *record, uint64_t 
                                      &range_ret->name, error);
 }
 
-/* The payload of the record's merged functions; none: *info_ret ends the list. */
+/* Find the payload of merged functions; without any, *info_ret has the type
+ * GSYM_INFO_END_OF_LIST. */
 static gsym_status find_merged(cursor *record, record_info *info_ret, gsym_error *error) {
     record_info merged = {.type = GSYM_INFO_END_OF_LIST};
     do {
@@ -136,7 +137,7 @@ static gsym_status find_merged(cursor *record, record_info *info_ret, gsym_error
     return GSYM_OK;
 }
 
-/* *size_ret is the size of the complete record. */
+/* List the functions of a record; *size_ret is the size of the complete record. */
 static gsym_status read_entry(const gsym_image *image, uint32_t index,
                               gsym_function_range *ranges, size_t capacity,
                               size_t *count_ret, uint64_t *size_ret, gsym_error *error) {

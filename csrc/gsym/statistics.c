@@ -1,7 +1,7 @@
 /* statistics.c - the sizes of the parts of records.
  *
- * Reads the structure only: of a line table just the opcodes before the first row, which
- * give the directory of the function. */
+ * Payloads are not decoded, except the opcodes of a line table before its first row, which
+ * give the source file of the function. */
 #include "gsym/function_info.h"
 #include "gsym/image.h"
 

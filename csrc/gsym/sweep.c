@@ -4,10 +4,10 @@
 #include "base/system.h"
 #include "gsym/lookup.h"
 
-/* State is kept between addresses: rows continue, and frames are the same up to the next
- * edge of a call. */
+/* A sweep keeps its state between addresses: the line program goes on from the last row,
+ * and frames stay the same up to the next edge of a call. */
 
-/* Find the index of a large function, or make one where no memory may be kept for it. */
+/* Find the index of a large function, or make one for this sweep. */
 static bool find_index(function_sweep *sweep, const cursor *record) {
     cursor made;
     sweep->index = &sweep->opened;
@@ -25,7 +25,8 @@ static bool find_index(function_sweep *sweep, const cursor *record) {
     return function_index_open(&made, &sweep->opened);
 }
 
-/* *more_ret: whether the function has more than lines and calls. */
+/* Begin with a function; false if it cannot be swept. *more_ret says whether the function
+ * has more than lines and calls. */
 static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
                                  bool llvm, uint32_t entry, const cursor *record,
                                  bool *more_ret) {
@@ -67,7 +68,8 @@ static void find_row(function_sweep *sweep, uint64_t address) {
     line_sweep_advance(lines, address);
 }
 
-/* LLVM gives no answer without a line; none is given after damage. */
+/* Whether the address has an answer: none after damage and, by LLVM's rules, none without a
+ * line. */
 static bool has_row(const function_sweep *sweep) {
     uint32_t file = sweep->lines.row.file;
     if (!sweep->has_lines) return true;
@@ -196,8 +198,8 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
 }
 
 /* Enter the function at the first of `count` ascending addresses, if enough of them are in
- * it. *end_ret is the first address after it. That a function cannot be swept is found out
- * once, not for each address. */
+ * it. *end_ret is the first address after it. If the function cannot be swept, single_below
+ * saves its other addresses the attempt. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
                            const numbered_address *addresses, size_t count,
                            uint64_t *end_ret) {
@@ -219,7 +221,7 @@ static bool begin_function(address_sweep *sweep, const gsym_image *image,
     return false;
 }
 
-/* The current frames as the result of one address. */
+/* Append the current frames as the result of one address. */
 static bool keep_frames(address_sweep *sweep, found_frames *ret) {
     const function_sweep *function = &sweep->function;
     size_t count = function->frame_count;

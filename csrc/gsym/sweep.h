@@ -16,14 +16,14 @@ typedef struct function_sweep {
     uint64_t start;
     uint64_t name;
     const function_index *index; /* NULL: the function is small */
-    function_index opened;       /* that index */
+    function_index opened;       /* what `index` points to */
     index_encoder encoder;
     buffer made;                 /* its bytes if it was made for this sweep alone */
     bool has_lines;
     line_sweep lines;
     cursor calls;        /* the payload; all zero: there is none */
-    uint64_t address;    /* that the frames are for */
-    uint64_t until;      /* they are the same up to here, but for the row */
+    uint64_t address;    /* of the frames */
+    uint64_t until;      /* up to which they stay the same, except for the row */
     gsym_frame *frames;  /* innermost first; kept from function to function */
     size_t frame_count, frame_capacity;
 } function_sweep;
@@ -35,31 +35,31 @@ typedef struct found_frames {
     uint32_t entry;
 } found_frames;
 
-/* In place of a count: the record is damaged, the answer needs more than frames or, by
- * LLVM's rules, is a failure. */
+/* The count of frames that were not found: the record is damaged, the answer needs more
+ * than frames or, by LLVM's rules, is a failure. */
 #define FRAMES_UNKNOWN UINT32_MAX
 
 typedef struct address_sweep {
     bool llvm; /* by LLVM's rules */
     /* Skip functions with call sites; frames cannot represent them. */
     bool frames_only;
-    size_t frame_limit; /* no address is begun where there are as many; 0: none */
+    size_t frame_limit; /* the sweep stops when it has so many frames; 0: it does not */
     size_t capacity;    /* addresses that there is room for */
-    numbered_address *order; /* room for two of each */
-    found_frames *found;   /* in the order that was asked */
+    numbered_address *order; /* 2 * capacity items, as address_order() needs */
+    found_frames *found;   /* by place of the address */
     LIST(gsym_frame) frames;
     function_sweep function;
-    uint64_t single_below; /* addresses that are looked up by themselves */
-    /* The image is a map of a file: pages of records that are passed are given back to the
-     * system, which still has them. */
+    uint64_t single_below; /* addresses below it are looked up one by one */
+    /* The image is a mapped file: the system may drop pages of passed records, as it can
+     * read them again. */
     bool releases_pages;
-    uint64_t released; /* offset of the record up to which they are */
+    uint64_t released; /* offset of the record at which pages were last dropped */
 } address_sweep;
 
 /* Make room for `count` addresses. */
 bool address_sweep_reserve(address_sweep *sweep, size_t count);
-/* Forget all frames, so that nothing is known of the addresses at places [0, count); put
- * the first `sought` items of `order` in ascending order. */
+/* Forget all frames, set the results at places [0, count) to FRAMES_UNKNOWN, and return the
+ * first `sought` items of `order` in ascending order. */
 numbered_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
                                       uint32_t sought);
 /* Find the frames at ascending addresses of one image. */
