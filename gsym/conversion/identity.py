@@ -195,7 +195,7 @@ def compare_binary(
 ) -> Comparison:
     """Whether a GSYM file was made from an open binary.
 
-    The code is read only where the file has a hash of it and no id differs.
+    The code is read only where the file has a hash of it and it can change the result.
 
     Args:
         binary: The binary.
@@ -204,9 +204,9 @@ def compare_binary(
     """
     own = key_of_binary(binary)
     module = said(own)
-    result = compare(own, module)
-    if result.is_refused or not module.code_hash:
-        return result
+    best = compare(own._replace(code_hash=module.code_hash), module)
+    if best.is_refused or not module.code_hash:
+        return best
     code_hash = hash_of_code(binary.code()) if hash_code is None else hash_code()
     return compare(own._replace(code_hash=code_hash), module)
 

@@ -178,13 +178,13 @@ def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
     if not uuid:
         return True
     if is_windows(key.os):
-        guid = normal_id(key.debug_id)[:_GUID_DIGITS]
-        return not guid or guid == print_guid(uuid[:_GUID_SIZE], is_little=True)
+        guid = key.debug_id[:_GUID_DIGITS].upper()
+        return is_absent(guid) or guid == print_guid(uuid[:_GUID_SIZE], is_little=True)
     digits = uuid.hex().upper()
     if key.code_id:
         return key.code_id.upper().startswith(digits)
-    debug_id = normal_id(key.debug_id)
-    return not debug_id or debug_id in debug_ids_of_build_id(digits)
+    debug_id = key.debug_id.upper()
+    return is_absent(debug_id) or debug_id in debug_ids_of_build_id(digits)
 
 
 def debug_ids_of_build_id(build_id: str) -> tuple[str, ...]:
@@ -247,16 +247,14 @@ def read_go_id(text: str) -> str:
 def is_absent(identifier: str) -> bool:
     """Whether an id says nothing: it is empty, or all of its digits are zeros.
 
-    The code id of a PE file without a time stamp is one of many files.
+    `code_id_of` knows more cases of code ids.
     """
-    if len(identifier) <= _STAMP_DIGITS + _MAX_AGE_DIGITS:
-        identifier = identifier if identifier[:_STAMP_DIGITS].strip("0") else ""
     return not identifier.strip("0-")
 
 
 def has_id(key: ModuleKey) -> bool:
     """Whether a module is known by any id, and not by names alone."""
-    ids = key.debug_id[:_GUID_DIGITS], normal_id(key.code_id), key.go_id
+    ids = key.debug_id[:_GUID_DIGITS], code_id_of(key), key.go_id
     return not all(map(is_absent, ids))
 
 
@@ -265,7 +263,7 @@ def search_terms(key: ModuleKey) -> set[str]:
 
     Two keys that `compare` finds to be the same, or perhaps, have a term in common.
     """
-    code_id = normal_id(key.code_id)
+    code_id = code_id_of(key)
     terms = {each[:_GUID_DIGITS] for each in _debug_ids(key, is_pe=is_windows(key.os))}
     terms |= {code_id, code_id[:_CUT_DIGITS], key.go_id, key.code_hash}
     return {each for each in terms if not is_absent(each)}
@@ -307,9 +305,11 @@ def keys_of_text(text: str) -> list[ModuleKey]:
     """Possible keys of a module, the most likely first.
 
     Args:
-        text: A debug id, a build id, or NAME/ID, where the id may be a code id. Any
-            other text has no key.
+        text: A debug id, a build id, a build id of Go, or NAME/ID, where the id may be
+            a code id. Any other text has no key.
     """
+    if go_id := read_go_id(text):
+        return [ModuleKey(go_id=go_id)]
     name, _, identifier = text.rpartition("/")
     keys = []
     if build_id_digits(identifier):
@@ -341,10 +341,13 @@ class Comparison(NamedTuple):
         outcome: `SAME`, `PART`, `UNKNOWN` or `OTHER`.
         reason: Why it is not `SAME`, in words about the second key: "its build id is
             2c, not 2d".
+        is_by_code: Whether only equal code says that it is `SAME`: the lines may be
+            those of another build.
     """
 
     outcome: str
     reason: str = ""
+    is_by_code: bool = False
 
     @property
     def is_refused(self) -> bool:
@@ -356,35 +359,43 @@ def compare(wanted: ModuleKey, found: ModuleKey) -> Comparison:
     """Whether *found* is the build that *wanted* describes.
 
     All ids must fit that both have. An id that is whole decides over a part of it; an
-    id that is absent is equal to nothing. Names decide nothing.
+    id that is absent is equal to nothing. Names decide nothing. If the code is equal,
+    ids that other programs have, or that tools change, are not compared.
     """
+    code = _compare_text("code", wanted.code_hash, found.code_hash)
+    if code is not None and code.outcome == SAME:
+        wanted, found = _without_weak_ids(wanted, found)
     results = [
         each
         for each in (
-            _compare_text("code", wanted.code_hash, found.code_hash),
             _compare_text("Go build id", wanted.go_id, found.go_id),
             _compare_code_ids(wanted, found),
             _compare_debug_ids(wanted, found),
+            code,
         )
         if each is not None
     ]
     for outcome in (OTHER, SAME, PART):
         for result in results:
             if result.outcome == outcome:
-                return _weighed(result, wanted, found)
+                return result
     return Comparison(UNKNOWN, "there is no id to compare")
 
 
-def _weighed(result: Comparison, wanted: ModuleKey, found: ModuleKey) -> Comparison:
-    """A result, less sure where the image of a PDB was changed after it was linked."""
-    if result.outcome != SAME or not _are_images(wanted, found):
-        return result
-    if wanted.code_hash and wanted.code_hash == found.code_hash:
-        return result
-    if normal_id(wanted.code_id) == normal_id(found.code_id):
-        return result
-    reason = f"its debug id fits, but its code id is {found.code_id}"
-    return Comparison(PART, f"{reason}, not {wanted.code_id}")
+def _without_weak_ids(*keys: ModuleKey) -> tuple[ModuleKey, ...]:
+    """The keys of two modules of one code, without ids that say less than the code.
+
+    These are the time stamp and size of a PE file, which `strip` changes, and the debug
+    id of an ELF file: of the build id, it has no more than the code id does; without
+    one, it is made of the code.
+    """
+    systems = {each.os for each in keys} - {""}
+    if any(map(is_windows, systems)):
+        is_equal = len({each.code_id.upper() for each in keys}) == 1
+        return keys if is_equal else tuple(each._replace(code_id="") for each in keys)
+    if not systems or any(map(is_apple, systems)):
+        return keys
+    return tuple(each._replace(debug_id="") for each in keys)
 
 
 def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
@@ -392,25 +403,30 @@ def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
     if is_absent(wanted) or is_absent(found):
         return None
     if wanted == found:
-        is_shared = name != "code" and not read_go_id(found)
-        return None if is_shared else Comparison(SAME)
+        if name == "code":
+            return Comparison(SAME, is_by_code=True)
+        return Comparison(SAME) if read_go_id(found) else None  # others are shared
     if name == "code":
         return Comparison(OTHER, "its code differs")
     return Comparison(OTHER, f"its {name} is {found}, not {wanted}")
 
 
 def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    first, second = normal_id(wanted.code_id), normal_id(found.code_id)
+    """The result for code ids; None where one is absent, or the debug ids decide."""
+    first, second = code_id_of(wanted), code_id_of(found)
     if not first or not second:
         return None
     if first == second:
         return Comparison(SAME)
     short, long = sorted((first, second), key=len)
-    if len(short) == _CUT_DIGITS and long.startswith(short):
+    is_cut = len(short) == _CUT_DIGITS and long.startswith(short)
+    if is_cut and build_id_digits(long):
         reason = f"only {_CUT_DIGITS // 2} of {len(long) // 2} bytes of its build id"
         return Comparison(PART, f"{reason} are known")
-    if _are_images(wanted, found) and wanted.debug_id and found.debug_id:
-        return None  # the debug ids decide; `_weighed` lowers an equal one to PART
+    if _are_images(wanted, found):
+        keys = wanted, found
+        if all(_debug_ids(each, is_pe=True) for each in keys):
+            return None  # `_of_equal_debug_ids` tells that the code ids differ
     name = "code id" if is_windows(found.os) else "build id"
     return Comparison(
         OTHER, f"its {name} is {found.code_id.lower()}, not {wanted.code_id.lower()}"
@@ -418,12 +434,13 @@ def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
 
 
 def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
+    """The result for debug ids; None where one is absent, or the build ids decide."""
     is_pe = is_windows(wanted.os) or is_windows(found.os)
     first, second = _debug_ids(wanted, is_pe=is_pe), _debug_ids(found, is_pe=is_pe)
     if not first or not second:
         return None
-    has_whole = normal_id(wanted.code_id) and normal_id(found.code_id)
-    if has_whole and not _are_images(wanted, found):
+    has_whole = code_id_of(wanted) and code_id_of(found)
+    if has_whole and not is_pe:
         return None  # the debug id is a part of what was compared
     common = set(first) & set(second)
     if common:
@@ -443,30 +460,36 @@ def _of_equal_debug_ids(
 ) -> Comparison:
     if len(debug_id) == _GUID_DIGITS:
         return Comparison(PART, "the age of its debug id is not known")
+    if _are_images(wanted, found) and code_id_of(wanted) != code_id_of(found):
+        # The image of a PDB was changed after it was linked, or is another one.
+        reason = f"its debug id fits, but its code id is {found.code_id}"
+        return Comparison(PART, f"{reason}, not {wanted.code_id}")
     systems = {wanted.os, found.os}
-    if any(map(is_windows, systems)) or any(map(is_apple, systems)):
+    is_whole = any(is_windows(each) or is_apple(each) for each in systems)
+    # Only Windows has ages, also where no one says that it is Windows.
+    is_whole = is_whole or debug_id[_GUID_DIGITS:] != _NO_AGE
+    sizes = [len(code_id_of(each)) // 2 for each in (found, wanted)]
+    size = sizes[0] or sizes[1]
+    if is_whole or 0 < size <= _GUID_SIZE:
         return Comparison(SAME)
-    if debug_id[_GUID_DIGITS:] != _NO_AGE:
-        return Comparison(SAME)  # of Windows, although no one says so
-    for key in (found, wanted):
-        size = len(normal_id(key.code_id)) // 2
-        if size > _GUID_SIZE:
-            reason = f"only {_GUID_SIZE} of {size} bytes of its build id are known"
-            return Comparison(PART, reason)
-        if size:
-            return Comparison(SAME)
-    return Comparison(PART, "its debug id may be a part of a build id")
+    reason = f"only {_GUID_SIZE} of {size} bytes of its build id are known"
+    return Comparison(
+        PART, reason if size else "its debug id may be a part of a build id"
+    )
 
 
 def _debug_ids(key: ModuleKey, *, is_pe: bool) -> tuple[str, ...]:
-    """The debug ids of a module: its own, or those that its build id may have."""
+    """The debug ids of a module: its own, or those that its build id may have.
+
+    A debug id of zeros is none, and none is made of the build id then.
+    """
     digits = key.debug_id.upper().replace("-", "")
     guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:]
     if not is_absent(guid):
         return (guid + (age and (age.lstrip("0") or _NO_AGE)),)
     if digits:
         return ()
-    build_id = build_id_digits(normal_id(key.code_id))
+    build_id = build_id_digits(code_id_of(key))
     if not build_id or is_pe:
         return ()
     return debug_ids_of_build_id(build_id)
@@ -474,17 +497,27 @@ def _debug_ids(key: ModuleKey, *, is_pe: bool) -> tuple[str, ...]:
 
 def _are_images(*keys: ModuleKey) -> bool:
     """Whether both are of Windows, with a code id each."""
-    return any(is_windows(key.os) for key in keys) and all(
-        normal_id(key.code_id) for key in keys
-    )
+    return any(is_windows(key.os) for key in keys) and all(map(code_id_of, keys))
 
 
-def normal_id(identifier: str) -> str:
-    """A code id or build id in upper case; "" where it says nothing."""
-    return "" if is_absent(identifier) else identifier.upper()
+_MAX_ID_DIGITS = 128  # of a build id of 64 bytes
 
 
-_MAX_ID_DIGITS = 128
+def code_id_of(key: ModuleKey) -> str:
+    """The code id of a module in upper case; "" where it is absent.
+
+    It is absent as well where it is longer than any build id, or is that of a PE file
+    without a time stamp. If the system is not known, it may be of a PE file if it has
+    less than 16 digits: with more, it would be of an image of 256 MB or more.
+    """
+    code_id = key.code_id
+    if is_absent(code_id) or len(code_id) > _MAX_ID_DIGITS:
+        return ""
+    most = _STAMP_DIGITS + _MAX_AGE_DIGITS
+    may_be_pe = is_windows(key.os) or (not key.os and len(code_id) < most)
+    if may_be_pe and len(code_id) <= most and is_absent(code_id[:_STAMP_DIGITS]):
+        return ""
+    return code_id.upper()
 
 
 def is_hex(digits: str) -> bool:

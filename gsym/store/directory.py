@@ -14,9 +14,9 @@ from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.modules.key import (
     build_id_digits,
+    code_id_of,
     debug_ids_of_build_id,
     is_absent,
-    normal_id,
     read_go_id,
 )
 from gsym.store.aliases import parse_target
@@ -363,7 +363,7 @@ class Store:
         """
         if not is_absent(key.debug_id[:GUID_DIGITS]):
             yield normal_debug_id(key.debug_id)
-        build_id = build_id_digits(normal_id(key.code_id))
+        build_id = build_id_digits(code_id_of(key))
         if build_id:
             for slot in self._targets(links_of_build_id(build_id, "gsym")[0]):
                 yield debug_id_of_slot(slot)
@@ -372,7 +372,7 @@ class Store:
 
     def _slots_by_code_id(self, key: ModuleKey) -> Iterator[tuple[str, str]]:
         """Slots of the modules of Windows with a name and code id, and the code id."""
-        code_id = normal_id(key.code_id)
+        code_id = code_id_of(key)
         if not key.code_file or not code_id or name_problem(key.code_file):
             return
         for slot in self._slots_of(link_of_code_id(key.code_file, code_id)):

@@ -30,10 +30,10 @@ from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import (
     ModuleKey,
     build_id_digits,
+    code_id_of,
     compare,
     is_hex,
     is_windows,
-    normal_id,
     read_debug_id,
     read_go_id,
 )
@@ -291,7 +291,8 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
         for code_file, code_id in product(sorted(files), entry.all_code_ids):
             link = link_of_code_id(code_file, code_id)
             is_name = not any(map(name_problem, (code_file, link.split("/")[1])))
-            if code_file and is_name and normal_id(code_id):
+            known = code_id_of(identity._replace(code_id=code_id))
+            if code_file and is_name and known:
                 found[link] = GSYM_FILE
         return found
     if go_id := read_go_id(identity.go_id):

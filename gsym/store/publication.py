@@ -19,7 +19,7 @@ from contextlib import suppress
 import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError
-from gsym.modules.key import SAME, ModuleKey, completed, is_windows, normal_id
+from gsym.modules.key import SAME, ModuleKey, code_id_of, completed, is_windows
 from gsym.modules.part import module_part_start
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
@@ -313,7 +313,9 @@ def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
     if is_pe:
         ids = dict.fromkeys((*best.code_ids, *other.all_code_ids))
         code_ids = tuple(
-            each for each in ids if normal_id(each) and each != identity.code_id
+            each
+            for each in ids
+            if code_id_of(known._replace(code_id=each)) and each != identity.code_id
         )
     originals = best.originals
     if _EXECUTABLE in other.originals:

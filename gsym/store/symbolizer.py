@@ -94,7 +94,6 @@ class OpenModule:
         unsure: str = "",
     ) -> None:
         self.entry = entry
-        self.unsure = unsure
         self.reader = reader
         self.attempts = attempts
         self.is_cached = is_cached

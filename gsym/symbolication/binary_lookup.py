@@ -395,19 +395,33 @@ def _ready(
     unsure = None
     for reader, origin in _offered(binary, search, hash_code, embedded, notes):
         fit = compare_binary(binary, reader.module_like, hash_code)
-        if fit.outcome == SAME:
+        reason = fit.reason
+        if fit.is_by_code and _is_older(reader, before):
+            reason = "only its code is known to be equal, and it is older"
+        elif fit.outcome == SAME:
             return FoundGsym(reader, origin=origin)
         if not fit.is_refused and unsure is None:
-            reason = f"{origin} may be of another build: {fit.reason}"
+            reason = f"{origin} may be of another build: {reason}"
             unsure = FoundGsym(reader, origin=origin, unsure=reason)
             continue
         if fit.is_refused:
-            notes.append(f"{origin} is not used: {fit.reason}")
+            notes.append(f"{origin} is not used: {reason}")
         reader.close()
     if unsure is None or not _has_dwarf(binary):
         return unsure
     notes.append(f"{unsure.unsure}, so the debug information of the binary is used")
     return None
+
+
+def _is_older(reader: Reader, binary: os.stat_result) -> bool:
+    """Whether a GSYM file was made before its binary was changed.
+
+    A binary of the same code may have been built again since, with other lines.
+    """
+    try:
+        return os.stat(reader.path or "").st_mtime_ns < binary.st_mtime_ns
+    except OSError:
+        return True
 
 
 def _has_dwarf(binary: ObjectFile) -> bool:

@@ -340,7 +340,7 @@ def match_file(
         comparison, key, architecture = Comparison(UNKNOWN), ModuleKey(), None
     if compare_code is not None and not comparison.is_refused:
         comparison = _with_code(comparison, compare_code(path))
-    outcome, reason = comparison
+    outcome, reason = comparison.outcome, comparison.reason
     needs_id = has_id(wanted) and not is_named_by_id
     if outcome == OTHER or (outcome == UNKNOWN and needs_id):
         return FileMatch(reason, key=key)

@@ -122,6 +122,7 @@ def _lookup(cell: Cell, folder: Path, search: BinarySearch) -> str:
     binary = home / f"app{cell.kind.suffix}"
     if not binary.exists():
         binary.write_bytes(cell.binary)
+        os.utime(binary, (0, 0))  # the GSYM file was made after it
     found = find_gsym(str(binary), search)
     return outcome(found.reader, getattr(found, "unsure", ""))
 

@@ -11,6 +11,7 @@ from gsym.modules.key import (
     SAME,
     UNKNOWN,
     ModuleKey,
+    code_id_of,
     compare,
     completed,
     elf_debug_id,
@@ -19,6 +20,7 @@ from gsym.modules.key import (
     is_absent,
     key_of_uuid,
     key_text,
+    keys_of_text,
     read_key,
 )
 from gsym.modules.part import FOOTER_SIZE, module_part, read_module_part
@@ -62,6 +64,8 @@ def mac(uuid: str) -> ModuleKey:
         (ModuleKey(code_id=FLIPPED), ModuleKey(debug_id=DEBUG_ID, os="Linux"), PART),
         (ModuleKey(code_id=BUILD_ID), elf(LONG), PART),
         (ModuleKey(code_id=BUILD_ID[:-2]), elf(LONG), OTHER),
+        # half a byte more is no longer build id
+        (ModuleKey(code_id=BUILD_ID), ModuleKey(code_id=BUILD_ID + "0"), OTHER),
         (ModuleKey(code_id="ab"), elf("ab"), SAME),
         (ModuleKey(code_id="ab"), elf("ac"), OTHER),
         # a big-endian file whose debug id was printed as that of a little-endian one
@@ -94,6 +98,38 @@ def mac(uuid: str) -> ModuleKey:
         (elf(code_hash="ab"), elf(code_hash="ab"), SAME),
         (elf(BUILD_ID, code_hash="ab"), elf(BUILD_ID, code_hash="cd"), OTHER),
         (elf(BUILD_ID, code_hash="ab"), elf(BUILD_ID), SAME),
+        (
+            elf(debug_id=GUID + "0", code_hash="ab"),
+            elf(debug_id=DEBUG_ID, code_hash="ab"),
+            SAME,
+        ),
+        (elf(debug_id=GUID + "0", code_hash="ab"), elf(BUILD_ID, code_hash="ab"), SAME),
+        (elf(BUILD_ID, code_hash="ab"), elf(FLIPPED, code_hash="ab"), OTHER),
+        (
+            elf(go_id=GO_IDS[0], code_hash="ab"),
+            elf(go_id=GO_IDS[1], code_hash="ab"),
+            OTHER,
+        ),
+        (
+            pe("", "5F3759DF1000")._replace(code_hash="ab"),
+            pe("", "5F3759DF2000")._replace(code_hash="ab"),
+            SAME,
+        ),
+        (
+            pe(GUID + "1", "5F3759DF1000")._replace(code_hash="ab"),
+            pe(GUID + "1", "5F3759DF2000")._replace(code_hash="ab"),
+            SAME,
+        ),
+        (
+            pe(GUID + "1")._replace(code_hash="ab"),
+            pe(GUID + "2")._replace(code_hash="ab"),
+            OTHER,
+        ),
+        (
+            mac(BUILD_ID[:32])._replace(code_hash="ab"),
+            mac(BUILD_ID[8:40])._replace(code_hash="ab"),
+            OTHER,
+        ),
         # Windows
         (pe(GUID + "1"), pe(GUID + "1"), SAME),
         (pe(GUID + "1"), pe(GUID + "7"), OTHER),
@@ -105,6 +141,7 @@ def mac(uuid: str) -> ModuleKey:
         (pe("", "5F3759DF1000"), pe(GUID + "1", "5F3759E01000"), OTHER),
         (pe("", "000000001000"), pe("", "000000001000"), UNKNOWN),
         (pe("0" * 32 + "1"), pe("0" * 32 + "1"), UNKNOWN),
+        (pe("0" * 33, "5F3759DF1000"), pe("0" * 33, "5F3759DF2000"), OTHER),
         # Apple
         (mac(BUILD_ID[:32]), mac(BUILD_ID[:32]), SAME),
         (mac(BUILD_ID[:32]), mac(BUILD_ID[8:40]), OTHER),
@@ -192,7 +229,32 @@ def test_a_part_that_does_not_fit_is_none(size: int) -> None:
 def test_zeros_say_nothing() -> None:
     assert all(map(is_absent, ("", "0", "0" * 33, "00000000-0000")))
     assert not is_absent("01")
+    assert not is_absent("00000000DEADBEEF")
     assert not has_id(ModuleKey("a", "0" * 33, "b", "0" * 40))
+
+
+def test_a_build_id_may_begin_with_zeros_and_a_time_stamp_may_not() -> None:
+    short, whole = "0000000012345", "00000000DEADBEEF"
+    assert code_id_of(elf("00000000dead")) == "00000000DEAD"
+    assert code_id_of(ModuleKey(code_id=whole)) == whole
+    assert code_id_of(ModuleKey(code_id=short)) == ""
+    assert not any(code_id_of(pe(code_id=each)) for each in (short, whole))
+
+
+def test_an_id_that_is_longer_than_a_build_id_is_none() -> None:
+    longest = "ab" * 64
+    assert code_id_of(ModuleKey(code_id=longest)) == longest.upper()
+    too_long = ModuleKey(code_id=longest + "ab")
+    assert code_id_of(too_long) == ""
+    assert compare(too_long, too_long).outcome == UNKNOWN
+    assert not has_id(too_long)
+    assert keys_of_text(longest)
+    assert not keys_of_text(longest + "ab")
+
+
+@pytest.mark.parametrize("text", [GO_IDS[0], GO_IDS[0].encode().hex()])
+def test_a_text_may_be_a_build_id_of_go(text: str) -> None:
+    assert keys_of_text(text) == [ModuleKey(go_id=GO_IDS[0])]
 
 
 def test_a_uuid_alone_is_what_is_asked_for() -> None:

@@ -12,7 +12,15 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.errors import AmbiguousModuleError, FormatError, UuidMismatchError
-from gsym.modules.key import OTHER, PART, SAME, ModuleKey, compare, key_of_build_id
+from gsym.modules.key import (
+    OTHER,
+    PART,
+    SAME,
+    Comparison,
+    ModuleKey,
+    compare,
+    key_of_build_id,
+)
 from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 COMMIT = bytes.fromhex("00112233445566778899aabbccddeeff00112233")
+FLIPPED = COMMIT[:-1] + bytes([COMMIT[-1] ^ 1])  # the last bit
 COMMIT_DEBUG_ID = "33221100554477668899AABBCCDDEEFF0"
 
 
@@ -142,7 +151,7 @@ def _of_go(build: Build) -> Iterator[Path]:
 def _of_a_flipped_bit(build: Build) -> Iterator[Path]:
     """What llvm-bolt does to a build id of 20 bytes."""
     yield build("alpha", 1)
-    yield build("bravo", 2, COMMIT[:-1] + bytes([COMMIT[-1] ^ 1]))
+    yield build("bravo", 2, FLIPPED)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +161,10 @@ def _of_a_flipped_bit(build: Build) -> Iterator[Path]:
         (_of_other_names_alone, "its functions have other names"),
         (_of_an_equal_first_page, "its code differs"),
         (_of_go, "its Go build id is one/alpha, not two/bravo"),
-        (_of_a_flipped_bit, "its code differs"),
+        (
+            _of_a_flipped_bit,
+            f"its build id is {COMMIT.hex()}, not {FLIPPED.hex()}",
+        ),
     ],
 )
 def test_two_builds_of_one_debug_id_are_two_modules(
@@ -388,9 +400,8 @@ def test_a_part_of_a_build_id_does_not_become_the_whole_one(
     entry = store.get(key_of_build_id(COMMIT))
     assert functions_of(entry) == ["perhaps"]
     assert entry is not None
-    assert entry.compare(key_of_build_id(COMMIT)) == (
-        PART,
-        "only 16 of 20 bytes of its build id are known",
+    assert entry.compare(key_of_build_id(COMMIT)) == Comparison(
+        PART, "only 16 of 20 bytes of its build id are known"
     )
     # With lines of its own, the program takes its place.
     assert add_file(store, build("alpha", 1)).outcome in {"kept", "replaced"}
@@ -414,7 +425,8 @@ def test_an_age_that_a_file_does_not_say_stays_unknown(
         key = ModuleKey(debug_id=guid + age)
         (only,) = store.entries()
         assert store.get(key) == only
-        assert only.compare(key) == (PART, "the age of its debug id is not known")
+        reason = "the age of its debug id is not known"
+        assert only.compare(key) == Comparison(PART, reason)
     assert problems(store) == []
     assert add_file(store, dll).outcome == "added"
     known = store.get(ModuleKey(debug_id=whole.debug_id))

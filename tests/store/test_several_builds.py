@@ -202,7 +202,7 @@ def test_several_files_of_a_part_of_an_id_in_a_tree(tmp_path: Path) -> None:
     [
         ModuleKey("app.pdb", "0" * 33, "app.dll"),
         ModuleKey(code_file="app.dll", code_id="000000002000"),
-        ModuleKey(code_file="app.dll", code_id="0000000012345678"),
+        ModuleKey(code_file="app.dll", code_id="0000000012345678", os="windows"),
         ModuleKey(debug_file="app", code_id="0" * 40),
     ],
 )
@@ -213,6 +213,13 @@ def test_zeros_find_nothing(key: ModuleKey, tmp_path: Path) -> None:
         (tmp_path / each / each.split("/")[0]).write_bytes(image(1, bytes(16), 0))
     assert LooseFiles(str(tmp_path)).find_all(key) == []
     assert [*SYMSTORE.paths(key)] == []
+
+
+def test_a_build_id_may_begin_with_zeros(tmp_path: Path) -> None:
+    key = ModuleKey(code_file="app", code_id="0000000012345678")
+    (tmp_path / "app").write_bytes(image(1, bytes(16), 0))
+    assert LooseFiles(str(tmp_path)).find_all(key) == []  # a PE file without time stamp
+    assert "_.debug/elf-buildid-sym-0000000012345678/_.debug" in SYMSTORE.paths(key)
     with pytest.raises(NotFoundError):
         LocalTree(str(tmp_path)).find(key, "")
 

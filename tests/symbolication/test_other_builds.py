@@ -23,6 +23,7 @@ from tests.inputs.pe import (
     CODEVIEW,
     Pe,
     Section as PeSection,
+    Symbol as PeSymbol,
     codeview,
 )
 from tests.inputs.program import debug_sections, function
@@ -339,6 +340,62 @@ def test_a_build_id_of_zeros_is_equal_to_nothing(door: Door, tmp_path: Path) -> 
     file = file_of(str(tmp_path / "made"), uuid=bytes(20))
     found = find_gsym(door.program(file, "alpha", bytes(20)), door.search)
     assert names(found) == ["alpha"]
+
+
+def library(stamp: int) -> bytes:
+    """A PE file without CodeView record, with a time stamp."""
+    data = Pe(
+        [PeSection(".text", CODE_BYTES, START, PE_CODE)],
+        symbols=[PeSymbol("alpha", 0)],
+    ).to_bytes()
+    return data.replace(b"\xdf\x59\x37\x5f", stamp.to_bytes(4, "little"), 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "uuid", "kept"),
+    [
+        (program("alpha", None), ID, program("alpha", None, has_lines=False)),
+        (program("alpha", None), ID[:16], program("alpha", None, has_lines=False)),
+        (library(1), None, library(2)),
+    ],
+    ids=["a UUID of 20 bytes", "a UUID of 16 bytes", "a time stamp"],
+)
+def test_equal_code_outweighs_ids_that_are_made_of_less(
+    program: bytes, uuid: bytes | None, kept: bytes, tmp_path: Path
+) -> None:
+    path = place(tmp_path / "app", program)
+    gsym.convert(path, f"{path}.gsym", uuid=uuid)
+    place(tmp_path / "app", kept)
+    os.utime(path, (0, 0))
+    found = find_gsym(path, SEARCH)
+    assert (found.origin, found.notes, found.unsure) == (f"{path}.gsym", (), "")
+
+
+def test_equal_code_does_not_outweigh_a_build_id(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", program("alpha"))
+    gsym.convert(path, f"{path}.gsym")
+    place(tmp_path / "app", program("bravo", OTHER_ID))
+    os.utime(path, (0, 0))
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["bravo"]
+    assert found.notes[0].endswith(f"its build id is {ID.hex()}, not {OTHER_ID.hex()}")
+
+
+def test_code_alone_does_not_tell_that_an_older_file_has_the_same_lines(
+    tmp_path: Path,
+) -> None:
+    path = place(tmp_path / "app", program("alpha", None))
+    gsym.convert(path, f"{path}.gsym")
+    os.utime(f"{path}.gsym", (1, 1))
+    for has_lines, answered in ((True, "bravo"), (False, "alpha")):
+        place(tmp_path / "app", program("bravo", None, has_lines=has_lines))
+        os.utime(path, (2, 2))
+        found = find_gsym(path, SEARCH)
+        assert names(found) == [answered]
+        (said,) = filter(None, (*found.notes, found.unsure))
+        doubt = "only its code is known to be equal, and it is older"
+        assert said.startswith(f"{path}.gsym may be of another build: {doubt}")
+        assert (found.unsure == "") == has_lines
 
 
 def test_a_sure_file_is_used_before_one_that_is_not(tmp_path: Path) -> None:

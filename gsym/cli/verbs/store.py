@@ -71,7 +71,8 @@ def module_keys(text: str) -> list[ModuleKey]:
     """
     keys = keys_of_text(text)
     if not keys:
-        raise UsageError(f"MODULE: '{text}' is not NAME/ID, a debug id or build id")
+        reason = f"'{text}' is not NAME/ID, a debug id or a build id of 1 to 64 bytes"
+        raise UsageError(f"MODULE: {reason}")
     return keys
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gsym.conversion.companions.symstore import symstore_paths
-from gsym.modules.key import build_id_digits, debug_ids_of_build_id, is_absent
+from gsym.modules.key import (
+    build_id_digits,
+    code_id_of,
+    debug_ids_of_build_id,
+    is_absent,
+)
 from gsym.records import NamedTuple
 from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
 
@@ -101,8 +106,8 @@ def _debug_ids(key: ModuleKey) -> list[str]:
 
 def _code_ids(key: ModuleKey) -> list[str]:
     """The code id as in stores, with the image size of a PE file in lower case."""
-    code_id = key.code_id.upper()
-    if not _is_id(code_id) or is_absent(code_id):
+    code_id = code_id_of(key)
+    if not _is_id(code_id):
         return []
     if len(code_id) > _MAX_PE_DIGITS:
         return [code_id]
@@ -119,8 +124,8 @@ def _build_ids(key: ModuleKey) -> list[str]:
     A debug id contains the first 16 bytes, in an order that depends on the byte order
     of the binary.
     """
-    code_id = key.code_id.lower()
-    if not is_absent(code_id):
+    code_id = code_id_of(key).lower()
+    if code_id:
         is_usable = _is_id(code_id) and len(code_id) >= _MIN_BUILD_ID_DIGITS
         return [code_id] if is_usable else []
     guid = _guid(key)

@@ -43,7 +43,7 @@ _ANY_SIZE = 1 << 40  # of a symbol, which the next one limits
 
 def _may_be(build_id: str, found: str) -> bool:
     """Whether a file of a build id may be what is loaded; "" is not known."""
-    outcome, _ = compare(ModuleKey(code_id=build_id), ModuleKey(code_id=found))
+    outcome = compare(ModuleKey(code_id=build_id), ModuleKey(code_id=found)).outcome
     return outcome != OTHER and (outcome != UNKNOWN or is_absent(build_id))
 
 

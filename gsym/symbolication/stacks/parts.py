@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.model import UINT64_END
-from gsym.modules.key import ModuleKey, has_id, is_absent, read_debug_id
+from gsym.modules.key import ModuleKey, code_id_of, has_id, is_absent, read_debug_id
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def module_of_ids(
     """
     code_file = base_name(path)
     found = module_of_debug_id(debug_file or code_file, debug_id)
-    known = "" if is_absent(code_id) else code_id.replace("-", "").upper()
+    known = code_id_of(ModuleKey(code_id=code_id.replace("-", "")))
     key = found.key._replace(code_file=code_file, code_id=known)
     return found._replace(key=key, path=path, problem="" if known else found.problem)
 
@@ -82,7 +82,7 @@ def module_of_ids(
 def module_of_build_id(path: str, build_id: str) -> StackModule:
     """A module of an ELF system; *build_id* with or without dashes, or ""."""
     name = base_name(path)
-    known = "" if is_absent(build_id) else build_id.replace("-", "").upper()
+    known = code_id_of(ModuleKey(code_id=build_id.replace("-", "")))
     return StackModule(name, ModuleKey(name, "", name, known), path=path)
 
 
