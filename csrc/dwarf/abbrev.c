@@ -1,8 +1,8 @@
-/* abbrev.c - abbreviations, compiled to programs that skip or read attributes.
+/* abbrev.c - compile abbreviations to programs that skip or read attributes.
  *
- * An abbreviation becomes a list of operations in which neighbouring attributes
- * nobody asks for are one jump; where every attribute has a fixed size, one
- * check covers the whole DIE. */
+ * An abbreviation becomes a list of operations. Adjacent attributes that are not needed are
+ * skipped by one operation; if every attribute has a fixed size, one check covers the whole
+ * DIE. */
 #include "dwarf/dwarf.h"
 
 enum op_kind {
@@ -21,7 +21,7 @@ enum op_kind {
     OP_READ_CONSTANT,
     OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
     OP_SKIP_ADDRX_OFFSET,
-    OP_READ_EXPRESSION, /* of an address */
+    OP_READ_EXPRESSION, /* an expression that gives an address */
     OP_INDIRECT,    /* the form precedes the value */
     OP_UNKNOWN
 };
@@ -31,9 +31,9 @@ struct abbrev_op {
     uint8_t field;
     uint16_t form;
     uint32_t size;
-    uint32_t at; /* from the first attribute, where all have a fixed size */
-    uint64_t mask; /* of the bytes of a value that is read at a fixed place */
-    uint64_t constant;
+    uint32_t at; /* offset from the first attribute, if all have a fixed size */
+    uint64_t mask; /* of the bytes of a value with a fixed size */
+    uint64_t constant; /* of DW_FORM_implicit_const */
 };
 
 /* ---- forms ----------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_B
 
 enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_NONE = 0 };
 
-/* Size in bytes by form, one of the kinds above, or a size from the unit header;
+/* The size of each form: in bytes, one of the kinds above, or a size from the unit header;
  * 127 means no bytes. */
 static const int8_t form_sizes[DW_FORM_addrx4 + 1] = {
     [DW_FORM_flag_present] = 127,
@@ -122,7 +122,7 @@ static inline int form_size(uint64_t form, const abbrev_table *table) {
 
 #define STANDARD_ATTRIBUTES 0x80
 
-/* Field + 1 by attribute, for the DIEs of each kind that is read. */
+/* The field plus 1 of each attribute, in a table for each kind of DIE that is read. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
     [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
@@ -194,7 +194,7 @@ static enum dwarf_field further_root_field(uint64_t attribute) {
     }
 }
 
-/* Which field an attribute of a DIE with this action fills. */
+/* Return the field that an attribute of a DIE with this action fills. */
 static inline enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
     if (GSYM_LIKELY(attribute < STANDARD_ATTRIBUTES))
         return (enum dwarf_field)(uint8_t)(fields_by_action[action][attribute] - 1);
@@ -280,12 +280,13 @@ static abbrev_op skipping_op(uint64_t form, int size) {
     return op;
 }
 
-/* A value to keep: blocks and 16-byte data do not describe code. */
+/* Whether values of this size are kept: blocks and 16-byte data do not describe code. */
 static bool is_readable(int size) {
     return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
 }
 
-/* Clang makes expressions of addresses to share them (-minimize-addr-in-v5=Expressions). */
+/* Whether a value is an expression for an address, which Clang writes so that attributes
+ * share addresses (-minimize-addr-in-v5=Expressions). */
 static bool is_address_expression(enum dwarf_field field, uint64_t form) {
     return form == DW_FORM_exprloc &&
            (field == FIELD_LOW_PC || field == FIELD_CALL_RETURN_PC);
@@ -298,7 +299,7 @@ static void add_size(abbrev *a, int size) {
         a->fixed_size += (uint32_t)size;
 }
 
-/* Skip `size` bytes, at most 2 MiB; merged with a preceding skip. */
+/* Add an operation that skips `size` bytes, at most 2 MiB, or extend a skip before it. */
 static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     abbrev_op *last =
         table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
@@ -355,8 +356,7 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     return true;
 }
 
-/* Where all attributes have a fixed size, reads know their place and jumps have no
- * use. */
+/* Remove skips if all attributes have a fixed size: then each read has its offset. */
 static void drop_jumps(abbrev_table *table, const abbrev *a) {
     size_t kept = a->op_first;
     if (a->fixed_size == UINT32_MAX) return;
@@ -365,7 +365,7 @@ static void drop_jumps(abbrev_table *table, const abbrev *a) {
     table->op_count = kept;
 }
 
-/* A DIE that the walk never needs. */
+/* Whether the walk only steps over such a DIE. */
 static bool is_stepped_over(const abbrev *a) {
     return !a->has_children && a->action != ACTION_FUNCTION &&
            a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
@@ -377,7 +377,7 @@ static int compare_codes(const void *left, const void *right) {
     return a->op_first < b->op_first ? -1 : a->op_first > b->op_first;
 }
 
-/* Sizes of the forms in a table's units; -128: not a plain size, or none at all. */
+/* The sizes of forms in the units of a table; -128: not fixed, or the form is unknown. */
 #define SIZE_NOT_FIXED (-128)
 
 static void resolve_form_sizes(const abbrev_table *table,
@@ -388,8 +388,8 @@ static void resolve_form_sizes(const abbrev_table *table,
     }
 }
 
-/* The attributes of one abbreviation. Most are of fixed size and of no interest:
- * those only add to the jump that is made when something else comes. */
+/* Compile the attributes of one abbreviation. Most are not needed and have a fixed size;
+ * their sizes are added up, and a skip is added before the next other attribute. */
 static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
                                const int8_t sizes[DW_FORM_addrx4 + 1]) {
     const uint8_t *fields = fields_by_action[a->action];
@@ -454,7 +454,7 @@ static void skip_attributes(cursor *c) {
     }
 }
 
-/* From the abbreviation with this code on, or from where the table ends without it. */
+/* Return a cursor at the abbreviation with this code, or at the end of the table. */
 static cursor find_code(cursor c, uint64_t wanted) {
     for (;;) {
         cursor from = c;
@@ -466,7 +466,8 @@ static cursor find_code(cursor c, uint64_t wanted) {
     }
 }
 
-/* Up to the abbreviation with code `last`; 0: all. False where memory ran out. */
+/* Compile a table up to the abbreviation with code `last`, or all of it if `last` is 0.
+ * False where memory ran out. */
 static bool compile_table(abbrev_table *table, cursor c, uint64_t last) {
     int8_t sizes[DW_FORM_addrx4 + 1];
     resolve_form_sizes(table, sizes);
@@ -575,20 +576,20 @@ static bool is_full(const abbrev_cache *cache) {
            cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
-/* The number of units with a lesser key. */
+/* Number of units with a lower key. */
 static size_t units_before(const dwarf_input *input, uint64_t key) {
     size_t low = 0;
     SEARCH_SORTED(low, input->abbrev_key_count, input->abbrev_keys[middle] < key);
     return low;
 }
 
-/* Tables may overlap, but it is not allowed that each of many units has most of a large
- * section as its table. A table that extends over the starts of n others makes each of
- * its bytes part of n tables, so this bounds the total size of all tables. */
+/* Tables may overlap, but many units must not each have most of a large section as their
+ * table. So a table ends where it would overlap too many others, which bounds the total
+ * size of all tables. */
 /* Limit: Overlapping abbreviation tables */
 LIMIT(OVERLAPPING, 4 << 20, 4);
 
-/* The bytes that a table may use. */
+/* Return the bytes that a table may use, and set is_shared and is_cut. */
 static cursor table_bytes(abbrev_table *table) {
     const dwarf_input *input = table->input;
     uint64_t offset = table->offset, end;
@@ -667,7 +668,7 @@ void abbrev_cache_deinit(abbrev_cache *cache) {
 
 /* ---- running ------------------------------------------------------------------------ */
 
-/* For an operation that reads, into fields that are asked for. */
+/* Store a value in its field. */
 static inline void put_field(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
     fields->present |= UINT32_C(1) << op->field;
     fields->form[op->field] = op->form;
@@ -681,7 +682,7 @@ static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw)
 static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
                    dwarf_fields *fields);
 
-/* The form is part of the DIE. */
+/* Run an operation whose form is part of the DIE. */
 static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
                          dwarf_fields *fields) {
     uint64_t form;
@@ -697,8 +698,8 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     return run_op(table, &op, c, fields);
 }
 
-/* An address, or an address by its index and what is added to it; other expressions keep
- * their form, which is not that of an address. */
+/* Read an expression that is an address, or an address index plus an offset. Others keep
+ * their form, which is not a form of addresses. */
 static void read_expression(const abbrev_table *table, const abbrev_op *op, cursor *c,
                             dwarf_fields *fields) {
     uint64_t size = cursor_uleb(c), raw = 0;
@@ -777,13 +778,13 @@ bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c) 
     return true;
 }
 
-/* Attributes of fixed size: one check covers all reads. */
+/* Read a DIE whose attributes all have a fixed size: one check covers all reads. */
 static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
                        dwarf_fields *fields) {
     const abbrev_op *op = &table->ops[a->op_first];
     const abbrev_op *end = op + a->op_count;
     const uint8_t *attributes = c->at;
-    /* Values may be read with what follows them. */
+    /* Whether 8 bytes can be loaded for each value, and masked. */
     bool is_roomy = CURSOR_HOST_BIG_ENDIAN == 0 && !c->swap &&
                     cursor_left(c) >= (uint64_t)a->fixed_size + sizeof(uint64_t);
     if (!cursor_need(c, a->fixed_size)) return false;

@@ -1,7 +1,7 @@
-/* line.c - line programs of versions 2 to 6: rows, sequences, files.
+/* line.c - run line programs of versions 2 to 6: rows, sequences, files.
  *
- * A row takes at least one byte of program, so
- * room for as many rows as there are bytes makes a check per row needless.
+ * A row takes at least one byte of the program, so memory for as many rows as the program
+ * has bytes is reserved once, and no row needs a check.
  *
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
 #include "dwarf/dwarf.h"
@@ -56,7 +56,7 @@ static dwarf_string find_string(const dwarf_unit *unit, const line_string *strin
     return dwarf_string_value(unit, string->form, string->raw);
 }
 
-/* Name, directory, time, size: an entry of version 2 to 4. */
+/* Read a file of version 2 to 4 after its name: directory, time, size. */
 static bool read_old_file(dwarf_line_table *table, cursor *c, line_string name) {
     uint64_t directory = cursor_uleb(c);
     cursor_skip_leb(c);
@@ -81,7 +81,7 @@ typedef struct entry_formats {
     uint16_t forms[MAX_ENTRY_FORMATS];
 } entry_formats;
 
-/* One value of a version-5 entry; `raw` or `string` is set, by its form. */
+/* Read one value of a version-5 entry into `raw` or `string`, which depends on its form. */
 static bool read_form(const line_header *header, uint16_t form, cursor *c, uint64_t *raw,
                       line_string *string) {
     switch (form) {
@@ -116,8 +116,8 @@ static bool read_form(const line_header *header, uint16_t form, cursor *c, uint6
     return !c->failed;
 }
 
-/* A directory or file table of version 5. *is_known goes false at a form that
- * cannot be stepped over. False where memory ran out. */
+/* Read a directory or file table of version 5. *is_known becomes false at a form of unknown
+ * size. False where memory ran out. */
 static bool read_table(dwarf_line_table *table, const line_header *header, cursor *c,
                        bool is_files, bool *is_known) {
     entry_formats formats;
@@ -128,7 +128,7 @@ static bool read_table(dwarf_line_table *table, const line_header *header, curso
         formats.forms[i] = (uint16_t)cursor_uleb(c);
     }
     count = cursor_uleb(c);
-    /* Entries without a byte of their own would let `count` alone fill memory. */
+    /* An entry has at least one byte: else a large count could fill memory. */
     if (count > cursor_left(c)) {
         *is_known = false;
         return true;
@@ -152,8 +152,8 @@ static bool read_table(dwarf_line_table *table, const line_header *header, curso
     return true;
 }
 
-/* Leaves `c` at the first opcode, ending where the program ends. False where
- * memory ran out. */
+/* Read the header and set `c` to the bytes of the program. *is_known is false if the tables
+ * cannot be read. False where memory ran out. */
 static bool read_header(dwarf_line_table *table, line_header *header, cursor *c,
                         bool *is_known) {
     uint64_t length, program;
@@ -202,7 +202,7 @@ typedef struct line_state {
     bool is_descending;
     gsym_line_row *sequence; /* first row of the present sequence */
     gsym_line_row *end;      /* of the rows */
-    /* of the row emitted last; read back from the rows they would stall */
+    /* of the row emitted last; it would be slow to read them from the rows */
     uint64_t last_address;
     uint32_t last_file;
     uint32_t last_line;
@@ -215,8 +215,8 @@ typedef struct line_run {
     warning_list *warnings;
     const line_header *header;
     uint64_t program_offset; /* of the present sequence */
-    bool goes_back;          /* rows of some sequence do, and it is to run again for that */
-    bool sorts;              /* the rows of those sequences */
+    bool goes_back;          /* addresses descend in some sequence: run again and sort */
+    bool sorts;              /* this is the second run, which sorts such sequences */
 } line_run;
 
 static line_state begin_sequence(gsym_line_row *rows) {
@@ -233,8 +233,8 @@ static inline void advance(line_state *state, const line_header *header, uint64_
     state->op_index = (uint32_t)((state->op_index + count) % header->max_ops);
 }
 
-/* Append a row unless it repeats the previous one; each row where they are to be sorted, as
- * the one that it repeats may not be before it then. */
+/* Append a row unless it repeats the previous one. With `keeps_repeats`, append each row:
+ * rows will be sorted, and another row may come before it then. */
 static inline void emit(line_state *state, bool keeps_repeats) {
     *state->end = (gsym_line_row){state->address, state->file, state->line};
     state->is_descending |= state->address < state->last_address;
@@ -245,8 +245,8 @@ static inline void emit(line_state *state, bool keeps_repeats) {
     state->last_line = state->line;
 }
 
-/* Clear the bit in the rows of a sequence, and in its end where that has it like the
- * start; a label at the end may lack it. */
+/* Clear the bit in the rows of a sequence, and in its end if the start has it, too: the end
+ * may be a label without the bit. */
 static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
     if (isa_bit == 0 || state->end == state->sequence) return;
     state->address -= state->address & state->sequence->address & isa_bit;
@@ -254,8 +254,8 @@ static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
         row->address &= ~isa_bit;
 }
 
-/* Sort rows of which some go back, in a merge sort: those of one address keep their order.
- * False where memory ran out. */
+/* Sort rows by address, in a merge sort: those of one address keep their order. False where
+ * memory ran out. */
 static bool sort_rows(gsym_line_row *rows, size_t count) {
     gsym_line_row *spare = malloc(count * sizeof *spare);
     if (spare == NULL) return false;
@@ -276,7 +276,7 @@ static bool sort_rows(gsym_line_row *rows, size_t count) {
     return true;
 }
 
-/* False where memory ran out. */
+/* Keep a sequence if it is in code, and begin the next one. False where memory ran out. */
 static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
     dwarf_line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
@@ -307,7 +307,7 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     return true;
 }
 
-/* False where memory ran out. */
+/* Run an extended opcode. False where memory ran out. */
 static inline __attribute__((always_inline)) bool
 run_extended(line_run *run, line_state *state, cursor *c) {
     uint64_t size = cursor_uleb(c);
@@ -342,13 +342,13 @@ static void prepare_special(line_header *header) {
     }
 }
 
-/* An opcode whose number of operands is only in the header. */
+/* Skip the operands of an unknown opcode, whose number is in the header. */
 static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) {
     for (unsigned i = 0; i < header->operand_counts[opcode]; ++i) cursor_skip_leb(c);
 }
 
-/* Extended opcodes that do not affect addresses and lines, such as the
- * discriminators that compilers write for every other row. */
+/* Skip an extended opcode that does not affect addresses and lines, such as the
+ * discriminators that compilers write for every other row. False if it is another one. */
 static inline bool skip_harmless(cursor *c) {
     size_t size;
     if (cursor_left(c) < 2) return false;
@@ -360,8 +360,8 @@ static inline bool skip_harmless(cursor *c) {
     return true;
 }
 
-/* False where memory ran out. The cursor and the state of the loop are its own, so
- * that they can live in registers; extended opcodes get copies. */
+/* Run the opcodes of a program. False where memory ran out. Cursor and state are local and
+ * stay in registers; functions for extended opcodes get copies. */
 static inline __attribute__((always_inline)) bool
 run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
     const line_header *header = run->header;
@@ -415,7 +415,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
     return true;
 }
 
-/* False where memory ran out. */
+/* Run a program, a second time if rows must be sorted. False where memory ran out. */
 static bool run_program(line_run *run, cursor program) {
     dwarf_line_table *table = run->table;
     size_t file_count = table->files.count;
@@ -500,7 +500,7 @@ const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t i
 
 static bool is_separator(char c) { return c == '/' || c == '\\'; }
 
-/* On either kind of system: `/x`, `C:\x`, `\\host\x`. */
+/* Whether a path is absolute on some system: `/x`, `C:\x`, `\\host\x`. */
 static bool is_absolute(const dwarf_string *path) {
     const char *bytes = path->bytes;
     if (path->size > 0 && bytes[0] == '/') return true;
@@ -517,7 +517,8 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
     buffer_put(out, part->bytes, part->size);
 }
 
-/* What relative directories are in: in version 5 directory 0, if that is a whole path. */
+/* The directory that contains relative ones: directory 0 of version 5 if it is absolute,
+ * else that of the unit. */
 static dwarf_string base_directory(const dwarf_line_table *table, const dwarf_unit *unit) {
     if (table->version >= 5 && table->directories.count > 0) {
         dwarf_string first = find_string(unit, &table->directories.items[0]);

@@ -1,9 +1,9 @@
-/* names.c - what a function is called.
+/* names.c - find the name of a function.
  *
- * The linkage name wins. Without one, the name gets the names of the scopes
- * around its declaration in front (A::B::name), which are found on demand: among
- * the scopes the walk remembered or, below a class it jumped over and in other
- * units, by a scan that is done once. */
+ * A linkage name is used as it is. Without one, the name gets the names of the scopes
+ * around its declaration in front (A::B::name). Scopes are found on demand: among those
+ * that the walk visited or, in classes that it skipped and in other units, by a scan, which
+ * is done once. */
 #include "dwarf/dwarf.h"
 
 /* Limit: Namespaces and classes in a composed name */
@@ -16,9 +16,9 @@ typedef struct die_chain {
     unsigned count;
     dwarf_string linkage_name;
     dwarf_string name;
-    uint64_t key;            /* of the name that counts, as in known_name */
-    const known_name *known; /* that name, instead of its bytes */
-    bool is_call; /* described by its own DIE: not declared in a scope */
+    uint64_t key;            /* of the name that is used, as in known_name */
+    const known_name *known; /* that name if it is known, instead of its bytes */
+    bool is_call; /* its own DIE describes it: it is not declared in a scope */
 } die_chain;
 
 bool dwarf_language_has_scopes(uint64_t language) {
@@ -63,7 +63,7 @@ static bool open_foreign(name_resolver *resolver, const dwarf_input *input,
     return is_open;
 }
 
-/* The open unit that contains a DIE, or NULL; valid until the next call. */
+/* Return the unit that contains a DIE, or NULL; valid until the next call. */
 static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
     const dwarf_input *input = resolver->unit->input;
     const dwarf_unit_header *header;
@@ -81,7 +81,7 @@ static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
     return &resolver->foreign;
 }
 
-/* A reference that leads nowhere. */
+/* Warn of a reference that leads nowhere. */
 static void warn_of_reference(const name_resolver *resolver, uint64_t offset) {
     const dwarf_unit *unit = resolver->unit;
     warning_list *warnings = resolver->warnings;
@@ -107,7 +107,7 @@ static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
     return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
 }
 
-/* The next DIE of a chain, or 0. */
+/* Offset of the next DIE of a chain, or 0. */
 static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     uint64_t offset;
     enum dwarf_field field = dwarf_has(fields, FIELD_SPECIFICATION)
@@ -119,7 +119,7 @@ static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     return offset;
 }
 
-/* The name of the declared type, from its type unit. */
+/* Return the name of a type that is declared by its signature, from its type unit. */
 static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input *input,
                                       uint64_t signature) {
     dwarf_string none = {"", 0};
@@ -139,7 +139,8 @@ static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input
     return dwarf_name_value(&unit, &fields, FIELD_NAME, offset, resolver->warnings);
 }
 
-/* The name that counts, by its bytes or as one that is known. False: it is empty. */
+/* Take a field as the name of a chain, by its bytes or as a known name. False if it is
+ * empty. */
 static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
                       const dwarf_fields *fields, enum dwarf_field field,
                       dwarf_string *name, die_chain *chain) {
@@ -159,14 +160,14 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
     return name->size > 0;
 }
 
-/* A chain of DIEs or of scopes that is followed no further. */
+/* Warn of a chain of DIEs or of scopes that is too long. */
 static void warn_of_limit(const name_resolver *resolver, const die_chain *chain) {
     dwarf_warn(resolver->warnings, GSYM_WARN_LIMIT, resolver->unit->header->offset,
                chain->offsets[0] & ~DWARF_SUPPLEMENTARY);
 }
 
-/* Follow the DIE at `offset` and those it refers to, keeping the first name met.
- * Where linkage names count, the first of them ends the search. */
+/* Follow the DIE at `offset` and those to which it refers, and keep the first name. If
+ * linkage names count, the first of them ends the search. */
 static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
                    die_chain *chain) {
     bool is_plain =
@@ -243,7 +244,7 @@ static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
     return true;
 }
 
-/* The scopes between two places that the walk did not see; NULL: out of memory. */
+/* Return the scopes between two offsets that the walk skipped; NULL: out of memory. */
 static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
                                       uint64_t from, uint64_t end) {
     uint64_t key = dwarf_key(unit->input, from), index;
@@ -271,7 +272,7 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
     size_t low = 0;
     const walk_scope *scope;
     SEARCH_SORTED(low, count, scopes[middle].offset < target);
-    if (low < count && scopes[low].offset == target) /* is one itself */
+    if (low < count && scopes[low].offset == target) /* the target is a scope itself */
         return scopes[low].parent == NO_INDEX ? NULL : &scopes[scopes[low].parent];
     if (low == 0) return NULL;
     scope = &scopes[low - 1];
@@ -303,7 +304,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     return scope == NULL ? 0 : scope->offset;
 }
 
-/* The scope around what a chain describes: around its last DIE that has one. */
+/* Offset of the scope around the last DIE of a chain that has one, or 0. */
 static uint64_t scope_of_chain(name_resolver *resolver, const die_chain *chain) {
     for (unsigned i = chain->count; i > 0; --i) {
         uint64_t scope = scope_around(resolver, chain->offsets[i - 1]);
@@ -318,13 +319,15 @@ static bool is_anonymous_class(const dwarf_string *name) {
     return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
 }
 
-/* GCC names a part of a method `_ZN1A1fEv.part.0`, which is not a plain name. */
+/* Whether a name is made of a linkage name: GCC calls a part of a method
+ * `_ZN1A1fEv.part.0`. */
 static bool is_made_of_linkage_name(const dwarf_string *name) {
     if (name->size < 2 || memcmp(name->bytes, "_Z", 2) != 0) return false;
     return strstr(name->bytes, ".isra.") != NULL || strstr(name->bytes, ".part.") != NULL;
 }
 
-/* Of Ada, as `pack__part__name`, and methods of Objective-C, as `-[Class name:]`. */
+/* Whether a name contains its scopes already: names of Ada (`pack__part__name`), and those
+ * of methods of Objective-C (`-[Class name:]`). */
 static bool has_its_scopes(uint64_t language, const dwarf_string *name) {
     switch (language) {
         case DW_LANG_Ada83:
@@ -348,7 +351,7 @@ static void put_scope(buffer *arena, const dwarf_string *name) {
     buffer_put(arena, "::", 2);
 }
 
-/* Put the scopes of `chain` and its name together in the arena, if it has any. */
+/* Compose the name of a chain and its scopes in the arena, if it has scopes. */
 static bool compose(name_resolver *resolver, const die_chain *chain, resolved_name *ret) {
     dwarf_string scopes[MAX_SCOPES];
     unsigned count = 0;

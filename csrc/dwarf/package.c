@@ -1,4 +1,4 @@
-/* package.c - which parts of the sections of a package (.dwp) belong to a unit.
+/* package.c - find a unit, and its parts of other sections, in a package (.dwp).
  *
  * An index is a hash table of signatures; each leads to a row of offsets and sizes, one
  * column for each section. It is read in place for each request for a unit.
@@ -6,7 +6,7 @@
  * Source: DWARF 5, section 7.3.5; version 2 is GCC's, "DebugFissionDWP". */
 #include "dwarf/dwarf.h"
 
-/* Kinds of columns. Only version 2 has types apart, only version 5 has range lists. */
+/* Kinds of columns. Only version 2 has COLUMN_TYPES, only version 5 COLUMN_RNGLISTS. */
 enum column_kind {
     COLUMN_INFO = 1,
     COLUMN_TYPES = 2,
@@ -26,11 +26,12 @@ typedef struct package_index {
     uint32_t column_count;
     uint32_t row_count;
     uint32_t slot_count;
-    uint64_t signatures; /* where these tables start */
+    /* offsets of the tables in the section */
+    uint64_t signatures;
     uint64_t row_numbers;
     uint64_t offsets;
     uint64_t sizes;
-    uint32_t columns[COLUMN_KINDS]; /* of each kind */
+    uint32_t columns[COLUMN_KINDS]; /* number of the column of each kind, or NO_COLUMN */
 } package_index;
 
 bool dwarf_is_package(const dwarf_input *input) {
@@ -47,14 +48,14 @@ static void read_columns(package_index *index, cursor *c) {
     index->columns[index->version == 2 ? COLUMN_RNGLISTS : COLUMN_TYPES] = NO_COLUMN;
 }
 
-/* False if there is none, or it is damaged or of an unknown version. */
+/* Open an index. False if there is none, or if it is damaged or has an unknown version. */
 static bool open_index(package_index *index, const dwarf_input *input,
                        gsym_debug_section which) {
     cursor c = dwarf_section(input, which, 0);
     uint64_t table_size;
     index->bytes = c;
     index->version = cursor_u32(&c);
-    if (index->version != 2) /* later ones have 2 bytes of it, and 2 of padding */
+    if (index->version != 2) /* later versions have 2 bytes, and 2 of padding */
         index->version = input->big_endian ? index->version >> 16 : index->version & 0xffff;
     index->column_count = cursor_u32(&c);
     index->row_count = cursor_u32(&c);
@@ -73,7 +74,7 @@ static bool open_index(package_index *index, const dwarf_input *input,
     return !c.failed && cursor_left(&c) / 2 >= table_size;
 }
 
-/* Number `position` of a table, whose entries have `size` bytes. */
+/* Read entry `position` of a table whose entries have `size` bytes. */
 static uint64_t entry_at(const package_index *index, uint64_t table, uint64_t position,
                          unsigned size) {
     cursor c = index->bytes;
@@ -81,7 +82,7 @@ static uint64_t entry_at(const package_index *index, uint64_t table, uint64_t po
     return cursor_uint(&c, size);
 }
 
-/* The row of a signature, from 0. */
+/* Find the row of a signature, from 0. */
 static bool find_row(const package_index *index, uint64_t signature, uint64_t *row_ret) {
     uint32_t mask = index->slot_count - 1; /* a power of two less one */
     uint32_t step = ((uint32_t)(signature >> 32) & mask) | 1;
@@ -106,7 +107,7 @@ static uint64_t cell_at(const package_index *index, uint64_t table, uint64_t row
 }
 
 /* Whether a unit may be that of a signature; before version 5 the header of a compile unit
- * has none. */
+ * has no signature. */
 static bool is_signed(const dwarf_unit_header *header, uint64_t signature) {
     return header->signature == signature ||
            (header->version < 5 && !dwarf_is_type_unit(header));

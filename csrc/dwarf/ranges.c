@@ -1,4 +1,4 @@
-/* ranges.c - the addresses of a DIE: low_pc and high_pc, range lists.
+/* ranges.c - read the addresses of a DIE: low_pc and high_pc, range lists.
  *
  * Source: DWARF 5, sections 2.17 and 7.25; DWARF 4, section 2.17.3. */
 #include "dwarf/dwarf.h"
@@ -10,11 +10,11 @@ static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start
     if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
         dwarf_in_text(unit->code, last))
         end = last + 1;
-    /* The end has it as well, but where it is a label between functions. */
+    /* The end has the bit, too, unless it is a label between functions. */
     return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }
 
-/* .debug_ranges, versions 2 to 4. */
+/* Read a list of .debug_ranges, versions 2 to 4. */
 static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
                               range_list *ranges, lists_read *read,
                               warning_list *warnings) {
@@ -38,8 +38,8 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
     }
 }
 
-/* The address of an index into .debug_addr; one out of range means code that
- * is not there. */
+/* Read an index into .debug_addr and return the address; for an index out of range the
+ * highest address, which means removed code. */
 static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
                                             bool *is_known) {
     uint64_t address;
@@ -100,7 +100,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
     return true;
 }
 
-/* The offset of list `index` in .debug_rnglists. */
+/* Return the offset of list `index` in .debug_rnglists. */
 static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offset_ret) {
     unsigned size = unit->rnglist_offset_size;
     uint64_t offset;

@@ -1,4 +1,4 @@
-/* unit.c - units of .debug_info: their headers, their root DIE. */
+/* unit.c - read units: their headers, their root DIEs, values of attributes. */
 #include "base/system.h"
 #include "dwarf/dwarf.h"
 
@@ -66,7 +66,7 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
     return LIST_ADD(*units, *header);
 }
 
-/* Fault-around maps neighbouring pages; return them. */
+/* Return pages of a section up to `end`: reading a header also maps the pages around it. */
 static void release_passed_pages(const dwarf_bytes *section, uint64_t end,
                                  uint64_t *released) {
     if (!section->is_file_mapping || end - *released < PAGES_DROP_SIZE) return;
@@ -140,7 +140,8 @@ const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t o
 
 /* ---- the root DIE ------------------------------------------------------------------ */
 
-/* The older number of a language that version 6 names, as far as it makes a difference. */
+/* Return the older number of a language that version 6 names; 0 for languages that are
+ * treated alike. */
 static uint64_t language_named(uint64_t name) {
     switch (name) {
         case DW_LNAME_Ada: return DW_LANG_Ada95;
@@ -162,12 +163,12 @@ static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
     return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
 }
 
-/* Where the entries of a table start that has `tail` bytes of a header after its length. */
+/* Offset of the entries of a table whose header has `tail` bytes after its length. */
 static uint64_t after_header(uint64_t start, uint8_t offset_size, unsigned tail) {
     return start + (offset_size == 8 ? 12 : 4) + tail;
 }
 
-/* The size of the offsets in a table that starts here, by its own length; or 0. */
+/* Return the size of offsets in the table at `start`, by its length; 0 if there is none. */
 static uint8_t offset_size_at(const dwarf_unit *unit, gsym_debug_section which,
                               uint64_t start, unsigned tail) {
     cursor c = dwarf_section(unit->input, which, start);
@@ -178,8 +179,8 @@ static uint8_t offset_size_at(const dwarf_unit *unit, gsym_debug_section which,
 
 /* Find the table of offsets of a unit, in .debug_str_offsets or .debug_rnglists. An
  * attribute of the unit says where its entries start; without it, the table is at `start`.
- * The header of the table tells the size of an entry. It may differ from the offset size of
- * the unit, as llvm-dwp widens tables of strings alone. Before version 5 there is no
+ * The header of the table gives the size of an entry, which may differ from the offset size
+ * of the unit: llvm-dwp widens only tables of strings. Before version 5 there is no
  * header. */
 static void read_offsets(dwarf_unit *unit, const dwarf_fields *fields,
                          enum dwarf_field field, gsym_debug_section which, uint64_t start,
@@ -191,7 +192,7 @@ static void read_offsets(dwarf_unit *unit, const dwarf_fields *fields,
         size = offset_size_at(unit, which, start, tail);
         base = after_header(start, size == 0 ? header->offset_size : size, tail);
     } else if (header->version >= 5) {
-        /* What ends the longer header may look like the shorter one. */
+        /* Try the longer header first: its end may look like the shorter one. */
         size = offset_size_at(unit, which, base - after_header(0, 8, tail), tail);
         if (size != 8)
             size = offset_size_at(unit, which, base - after_header(0, 4, tail), tail);
@@ -307,7 +308,7 @@ static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index, uint6
     return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset, left);
 }
 
-/* NULL: it is longer than `*left`, see cursor_name(). */
+/* Find a string; its bytes are NULL if it is too long, see cursor_name(). */
 static dwarf_string find_string(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                                 uint64_t *left) {
     dwarf_string none = {"", 0};

@@ -1,9 +1,9 @@
-/* walk.c - one pass over the DIEs of a unit: functions and inlined calls.
+/* walk.c - visit the DIEs of a unit once, and list functions and inlined calls.
  *
  * Most bytes of .debug_info describe types. Where DW_AT_sibling allows, the walk
  * skips what cannot contain code: types, enumerations and parameters of calls
  * everywhere; classes and declarations outside of functions. Inside a function it
- * descends into classes too, for compilers put the code of a local class's methods
+ * also visits classes, because compilers put the code of a local class's methods
  * there. */
 #include "dwarf/dwarf.h"
 
@@ -37,7 +37,7 @@ void unit_walk_deinit(unit_walk *walk) {
 
 /* ---- levels ---------------------------------------------------------------------- */
 
-/* Go down to the children of the DIE just read. */
+/* Go to the children of the DIE that was read last. */
 static bool descend(walker *w, walk_level level) {
     if (w->walk->levels.count >= DWARF_MAX_DEPTH) {
         if (w->too_deep++ == 0)
@@ -65,7 +65,7 @@ static bool ascend(walker *w, uint64_t offset) {
     return true;
 }
 
-/* Remember a scope of names; `end` is known only where it is jumped over. */
+/* Add a scope of names; `end` is 0 unless its children are skipped. */
 static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t children,
                       uint64_t end, uint32_t *index_ret) {
     *index_ret = w->level.scope;
@@ -104,8 +104,9 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
 #define MAX_PIECES 16
 #define PIECE_SIZE (UINT64_C(1) << 31)
 
-/* A record has 32 bits for the size: reduce a larger range to its first piece, and add the
- * rest as one more range. *fits_ret: it is not too large, and may be code. */
+/* Cut a range whose size needs more than 32 bits, which a record cannot store: reduce it to
+ * its first piece, and add the rest as one more range. *fits_ret is false for a range that
+ * is too large or cannot be code. */
 static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
     gsym_range rest = {range->start + PIECE_SIZE, range->end};
     *fits_ret = range->end - range->start <= MAX_PIECES * PIECE_SIZE &&
@@ -115,8 +116,7 @@ static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
     return LIST_ADD(w->walk->ranges, rest);
 }
 
-/* Keep those of the ranges from `first` on that may contain code. False where memory ran
- * out. */
+/* Remove ranges from `first` on that cannot contain code. False where memory ran out. */
 static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
     uint64_t last = dwarf_last_address(w->unit);
@@ -124,7 +124,7 @@ static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     for (size_t i = first; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
         if (range.start == range.end) continue;
-        /* Linkers leave 0, -1 or -2 where the code was dropped. */
+        /* Linkers write 0, -1 or -2 for code that they dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->code, range.start)) {
             if (range.start == 0 || w->unit->code->span_count > 0) continue;
@@ -152,8 +152,8 @@ LIMIT(RANGE_BYTES, 1 << 16, 1024);
 /* Limit: Range lists that a unit reads, of those of its file */
 LIMIT(STORED_RANGE_BYTES, 1 << 20, 4);
 
-/* A list may be named by any number of DIEs, as nested inlined calls share one; what is
- * read of lists in all is bounded all the same. */
+/* Whether another range list may be read. Any number of DIEs may name one list, as nested
+ * inlined calls do, so the sum of what is read is limited. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     uint64_t all, own;
     if (!dwarf_has(fields, FIELD_RANGES)) return true;
@@ -202,7 +202,8 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     return true;
 }
 
-/* A call without addresses, and what was inlined into it, leave no node. */
+/* Add a node for an inlined call. A call without addresses has none, and neither have the
+ * calls inlined into it. */
 static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
                      bool *is_added_ret) {
     unit_walk *walk = w->walk;
@@ -264,7 +265,7 @@ static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
     return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
 }
 
-/* Pass over a DIE and all below it, or at least over its attributes. */
+/* Pass over a DIE and all below it or, without DW_AT_sibling, over its attributes. */
 static visit_result pass_over(walker *w, const abbrev *a, cursor *c, walk_level level) {
     if (a->has_children) {
         uint64_t sibling = sibling_of(w, a, c);
@@ -387,7 +388,7 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     }
 }
 
-/* Empty the lists; that of ranges has memory, for an offset to a null pointer is
+/* Empty the lists. The one of ranges gets memory, because an offset to a null pointer is
  * undefined. */
 static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
@@ -396,8 +397,9 @@ static bool clear(unit_walk *walk) {
     return ARRAY_RESERVE(walk->ranges, 1);
 }
 
-/* Visit the DIEs from the cursor on; *at_ret is the one before which the walk pauses. What
- * was read before damage counts, and the last children may lack their terminator. */
+/* Visit the DIEs from the cursor on; *at_ret is the offset of the DIE before which the walk
+ * pauses. What was read before damage is kept, and the last children may lack their
+ * terminator. */
 static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
     const abbrev *abbrevs = w->unit->abbrevs->items;
     size_t known = w->unit->abbrevs->is_sequential ? w->unit->abbrevs->count : 0;
@@ -408,7 +410,7 @@ static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
         uint64_t code = cursor_uleb_1(&c);
         const abbrev *a;
         visit_result result;
-        /* Jumps defeat the processor's own guess at what is read next. */
+        /* Skips prevent the processor from prefetching by itself. */
         __builtin_prefetch(at + 512);
         __builtin_prefetch(at + 1024);
         if (GSYM_LIKELY(code - 1 < known)) {

@@ -46,7 +46,7 @@ typedef struct address_sweep {
     size_t frame_limit; /* the sweep stops when it has so many frames; 0: it does not */
     size_t capacity;    /* addresses that there is room for */
     numbered_address *order; /* 2 * capacity items, as address_order() needs */
-    found_frames *found;   /* by place of the address */
+    found_frames *found;   /* by number of the address */
     LIST(gsym_frame) frames;
     function_sweep function;
     uint64_t single_below; /* addresses below it are looked up one by one */
@@ -58,8 +58,8 @@ typedef struct address_sweep {
 
 /* Make room for `count` addresses. */
 bool address_sweep_reserve(address_sweep *sweep, size_t count);
-/* Forget all frames, set the results at places [0, count) to FRAMES_UNKNOWN, and return the
- * first `sought` items of `order` in ascending order. */
+/* Forget all frames, set the results [0, count) to FRAMES_UNKNOWN, and return the first
+ * `sought` items of `order` in ascending order. */
 numbered_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
                                       uint32_t sought);
 /* Find the frames at ascending addresses of one image. */

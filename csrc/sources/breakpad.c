@@ -1,6 +1,6 @@
-/* breakpad.c - the reader of Breakpad text: bytes in blocks of any size -> lines.
+/* breakpad.c - split Breakpad text, which comes in blocks of any size, into lines.
  *
- * A block is read where it lies; only a line that its end cuts is copied. */
+ * Lines are read in the block; only a line that continues in the next block is copied. */
 #include "sources/breakpad.h"
 
 gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
@@ -50,7 +50,7 @@ static cursor text_cursor(const uint8_t *bytes, size_t size) {
     return cursor_at(bytes, size, 0, false);
 }
 
-/* The line in the carry has ended. */
+/* Read the line in `carry`, which has ended. */
 static gsym_status end_carried_line(gsym_breakpad *breakpad, gsym_error *error) {
     cursor line = text_cursor(breakpad->carry.bytes, breakpad->carry.size);
     bool is_too_long = breakpad->is_skipping;
@@ -63,7 +63,7 @@ static gsym_status end_carried_line(gsym_breakpad *breakpad, gsym_error *error) 
     return GSYM_OK;
 }
 
-/* Keep bytes of a line whose end has not come. */
+/* Append bytes of a line whose end has not come to `carry`. */
 static gsym_status carry(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
                          gsym_error *error) {
     if (breakpad->is_skipping) return GSYM_OK;

@@ -3,7 +3,7 @@
  * breakpad.c splits the text into lines; breakpad_records.c reads one line;
  * breakpad_function.c gathers the records of a FUNC; breakpad_batch.c encodes them, with
  * the tree of INLINE records that create/inline_builder.c makes; breakpad_publics.c keeps
- * PUBLIC records until the end of the text; breakpad_findings.c keeps what was found. */
+ * PUBLIC records until the end of the text; breakpad_findings.c lists damaged records. */
 #ifndef GSYM_SOURCES_BREAKPAD_H
 #define GSYM_SOURCES_BREAKPAD_H
 
@@ -22,17 +22,18 @@ typedef struct numbered {
     uint32_t number;
 } numbered;
 
-/* Entries in the order in which their numbers are met, given or used. Numbers mostly
- * come in a row, so that a number tells its entry. */
+/* Entries for the numbers of FILE or INLINE_ORIGIN records, in the order in which a number
+ * is first given or used. Most files count up, so that a number gives the index of its
+ * entry. */
 typedef struct numbering {
     LIST(numbered) entries;
-    number_map others; /* to entries: those out of the row */
+    number_map others; /* numbers that do not follow the first one -> entries */
 } numbering;
 
 void numbering_deinit(numbering *numbers);
 bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret);
 
-/* The entry of a number, which is made if there is none. False where memory ran out. */
+/* Find the entry of a number, or make one. False where memory ran out. */
 static inline bool numbering_entry(numbering *numbers, uint32_t number,
                                    uint32_t *entry_ret) {
     const numbered *entries = numbers->entries.items;
@@ -47,28 +48,29 @@ static inline bool numbering_entry(numbering *numbers, uint32_t number,
     return numbering_look_up(numbers, number, entry_ret);
 }
 
-/* ---- a function in the making ---------------------------------------------------- */
+/* ---- a function that is being read ----------------------------------------------- */
 
 typedef struct breakpad_position {
     uint64_t line; /* from 1 */
     uint64_t offset;
 } breakpad_position;
 
-/* Addresses in a function count from its start; what lies outside is cut off. */
+/* A line record. Offsets count from the start of the function; bytes outside of the
+ * function are cut off. */
 typedef struct breakpad_row {
     uint32_t start, end;
     uint32_t line;
-    uint32_t file; /* entry of its number; of the output, once the function is closed */
+    uint32_t file; /* entry in `files`; a file of the output when the function is closed */
 } breakpad_row;
 
 typedef struct breakpad_inline {
-    uint64_t origin;    /* entry of its number; strp, once the function is closed */
+    uint64_t origin;    /* entry in `origins`; a strp when the function is closed */
     uint32_t call_line;
-    uint32_t call_file; /* as the file of a row; 0 without one, once it is closed */
+    uint32_t call_file; /* as the file of a row; when it is closed, 0 means none */
     bool has_call_file;
 } breakpad_inline;
 
-/* A run of each list is a function's. */
+/* The contents of functions; each function has adjacent items of each list. */
 typedef struct breakpad_parts {
     LIST(breakpad_row) rows;
     LIST(breakpad_inline) inlines;
@@ -80,7 +82,7 @@ typedef struct breakpad_function {
     uint64_t name; /* strp */
     uint32_t size;
     bool is_ordered; /* rows ascend */
-    bool is_early;   /* used a number before it was given */
+    bool is_early;   /* it used a number before a record gave it */
     breakpad_position place;
     size_t row_first, row_count;
     size_t inline_first, inline_count;
@@ -95,29 +97,29 @@ typedef struct breakpad_findings {
     LIST(gsym_breakpad_finding) kept;
 } breakpad_findings;
 
-/* Note `times` findings at one place. */
+/* Add `times` findings at one place of the text. */
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
                    breakpad_position place, uint64_t value, uint64_t times);
-/* Add those of a batch. */
+/* Add the findings of a batch. */
 void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
 
-/* ---- functions on their way to the creator --------------------------------------- */
+/* ---- batches of functions for the creator ------------------------------------------ */
 
 struct gsym_breakpad_batch {
     breakpad_parts parts;
     breakpad_function_list functions;
-    /* what was made of them */
+    /* the result of gsym_breakpad_batch_encode() */
     unsigned strp_size;
     buffer blobs;
     LIST(creator_record) records;
     breakpad_findings findings;
-    /* scratch: one function as in the output */
+    /* scratch for one function */
     row_list rows;
     inline_builder inlines;
     gsym_breakpad_batch *next; /* of those that can be used again */
 };
 
-/* NULL where memory ran out. The reader destroys it at its own end. */
+/* Make a batch, which the reader destroys with itself; NULL where memory ran out. */
 gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
 void breakpad_batch_destroy(gsym_breakpad_batch *batch);
 void breakpad_parts_deinit(breakpad_parts *parts);
@@ -126,11 +128,11 @@ void breakpad_parts_deinit(breakpad_parts *parts);
 
 typedef struct breakpad_public {
     uint64_t address;
-    uint64_t next; /* lowest start of a function above it, before the next PUBLIC */
+    uint64_t next; /* lowest start of a function between it and the next PUBLIC */
     const char *name;
     uint32_t name_size;
     uint32_t order;
-    int64_t covers; /* functions that cover it, less those that cover the one before */
+    int64_t covers; /* functions that cover it, minus those that cover the one before */
 } breakpad_public;
 
 struct gsym_breakpad {
@@ -143,23 +145,23 @@ struct gsym_breakpad {
     bool is_carrying;
     bool is_skipping;     /* that line is too long already */
     bool is_finished;
-    /* what is known */
+    /* what records have said so far */
     bool has_module;
     uint64_t isa_bit; /* of addresses, see object_isa_bit(); the module may have none */
     buffer head;
     LIST(size_t) head_ends;
-    numbering files;   /* to file numbers of the output */
-    numbering origins; /* to strps */
+    numbering files;   /* the values are files of the output */
+    numbering origins; /* the values are strps */
     buffer path;        /* scratch */
     /* functions */
     bool is_in_function;
     breakpad_function function;
-    breakpad_parts parts;          /* of the functions below and, after them, of that one */
+    breakpad_parts parts;          /* of the functions in `closed`, then of `function` */
     breakpad_function_list closed; /* to be encoded */
     breakpad_parts waiting_parts;
-    breakpad_function_list waiting; /* for numbers to be given */
-    LIST(gsym_breakpad_batch *) batches; /* all */
-    gsym_breakpad_batch *spare;
+    breakpad_function_list waiting; /* they use numbers that no record has given yet */
+    LIST(gsym_breakpad_batch *) batches; /* all that were made */
+    gsym_breakpad_batch *spare; /* list of those that can be used again */
     LIST(breakpad_public) publics;
     /* findings */
     gsym_breakpad_counts counts;
@@ -175,9 +177,9 @@ gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error 
 
 gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
                                    uint64_t size, uint64_t name, gsym_error *error);
-/* The function being read has all its records. */
+/* Close the function being read: it has all its records. */
 gsym_status breakpad_close_function(gsym_breakpad *breakpad, gsym_error *error);
-/* The text has ended: close the functions that waited for numbers to be given. */
+/* Close the functions that waited for numbers to be given, as the text has ended. */
 gsym_status breakpad_close_waiting(gsym_breakpad *breakpad, gsym_error *error);
 
 gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,

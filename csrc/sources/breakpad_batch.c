@@ -1,10 +1,11 @@
-/* breakpad_batch.c - gathered functions -> encoded records.
+/* breakpad_batch.c - encode a batch of functions as records.
  *
- * Runs beside the reader: by now each name and file has its number in the output.
+ * Other threads do this while the reader goes on: each name and file has its number in the
+ * output already.
  *
- * Line records contain ranges of bytes; a line table contains only starts.
- * So bytes of no record get a row with line 0. Of line records that overlap, the one
- * that starts first keeps all of its bytes. */
+ * A line record has a range of bytes, a row of a line table only a start. So bytes without
+ * a line record get a row with line 0. Of line records that overlap, the one that starts
+ * first keeps all of its bytes. */
 #include "sources/breakpad.h"
 
 void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
@@ -30,7 +31,7 @@ gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
     return batch;
 }
 
-/* By start; those that start together keep their order. */
+/* Sort rows by start; those of one start keep their order. */
 static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error) {
     uint64_t *keys;
     breakpad_row *sorted;
@@ -70,7 +71,7 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
     if (function->row_count == 0) return GSYM_OK;
     row = batch->parts.rows.items + function->row_first;
     if (!function->is_ordered) GSYM_TRY(sort_rows(row, function->row_count, error));
-    /* At most one row for a record, one before it, and one at the end. */
+    /* A line record gives one row, and one for a gap before it; the last gap gives one. */
     if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
     for (size_t i = 0; i < function->row_count; ++i, ++row) {
         uint32_t start = row->start, gap_file = file;
@@ -107,7 +108,7 @@ static gsym_status make_nodes(gsym_breakpad_batch *batch, const breakpad_functio
                   builder->uncovered);
     breakpad_find(findings, GSYM_BREAKPAD_LIMIT, function->place, function->address,
                   builder->beyond_limit);
-    if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* there is only the root */
     nodes = builder->nodes.items;
     for (size_t i = 0; i < builder->nodes.count; ++i) {
         const breakpad_inline *call;

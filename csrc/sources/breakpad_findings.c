@@ -1,4 +1,4 @@
-/* breakpad_findings.c - what a reader of Breakpad text found, and what was wrong. */
+/* breakpad_findings.c - count and list what a reader of Breakpad text found wrong. */
 #include "sources/breakpad.h"
 
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
@@ -54,7 +54,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret) {
     gsym_breakpad_finding *items;
     size_t first = breakpad->findings.kept.count, count;
-    /* Each of the two lists has at most as many as are returned. */
+    /* Join both lists, each of which has at most as many findings as are returned. */
     if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
         breakpad->encoder_findings.kept.count != 0)
         memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,

@@ -1,9 +1,9 @@
-/* breakpad_function.c - a FUNC with its line and INLINE records, gathered.
+/* breakpad_function.c - gather the line and INLINE records of a FUNC.
  *
- * When the next one comes it is closed: its numbers become those of the output, by the
- * definitions that stand before that place. A function that uses a number which no
- * FILE or INLINE_ORIGIN has given yet waits until the text ends. Closed functions are
- * handed out in batches; what is left to do with them needs neither reader nor creator. */
+ * A function is closed when the next one comes: numbers of files and origins are replaced
+ * by those of the output, as records up to that line define them. A function that uses a
+ * number which no FILE or INLINE_ORIGIN has given yet waits until the text ends. Closed
+ * functions are handed out in batches, which are encoded without reader and creator. */
 #include "sources/breakpad.h"
 
 /* The meaning of the numbers of FILE and INLINE_ORIGIN records. */
@@ -29,7 +29,7 @@ bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret)
 
 static const char NAME_OMITTED[] = "<name omitted>";
 
-/* Bytes of parts from which on functions are handed out. */
+/* Functions are handed out when their parts have so many bytes. */
 enum { BATCH_SIZE = 1 << 20 };
 
 gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
@@ -91,7 +91,7 @@ static gsym_status name_of_origin(gsym_breakpad *breakpad,
                                    sizeof NAME_OMITTED - 1, name_ret, error);
 }
 
-/* Replace entries by the numbers of the output. */
+/* Replace entries by files and strps of the output. */
 static gsym_status resolve_numbers(gsym_breakpad *breakpad,
                                    const breakpad_function *function,
                                    breakpad_parts *parts, gsym_error *error) {
@@ -115,14 +115,14 @@ static gsym_status resolve_numbers(gsym_breakpad *breakpad,
 
 /* ---- from one list to another ---------------------------------------------------- */
 
-/* Append a run of items. */
+/* Append adjacent items of another list. */
 #define ARRAY_APPEND(list, run, run_count)                                                \
     ((run_count) == 0 ||                                                                  \
      (ARRAY_RESERVE(list, run_count) &&                                                   \
       (memcpy((list).items + (list).count, (run), (run_count) * sizeof *(list).items),    \
        (list).count += (run_count), true)))
 
-/* Copy what belongs to a function, whose runs then lie in `to`. */
+/* Append the contents of a function to `to`, and let the function refer to them there. */
 static bool copy_parts(breakpad_function *function, const breakpad_parts *from,
                        breakpad_parts *to) {
     breakpad_function copy = *function;
@@ -199,7 +199,7 @@ static gsym_breakpad_batch *spare_batch(gsym_breakpad *breakpad) {
     return batch;
 }
 
-/* Exchange the lists for the empty ones of a batch. */
+/* Give the lists to a batch and take its empty lists instead. */
 static gsym_status hand_out(gsym_breakpad *breakpad, breakpad_function_list *functions,
                             breakpad_parts *parts, gsym_breakpad_batch **batch_ret,
                             gsym_error *error) {
@@ -229,7 +229,7 @@ gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
         return GSYM_OK;
     GSYM_TRY(hand_out(breakpad, &breakpad->closed, &breakpad->parts, batch_ret, error));
     if (!breakpad->is_in_function) return GSYM_OK;
-    /* Definitions for the function being read remain here. */
+    /* Take the contents of the function that is still being read back from the batch. */
     count_parts(&breakpad->function, &(*batch_ret)->parts);
     if (!copy_parts(&breakpad->function, &(*batch_ret)->parts, &breakpad->parts))
         return gsym_fail_memory(error);

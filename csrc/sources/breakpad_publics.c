@@ -1,9 +1,9 @@
-/* breakpad_publics.c - PUBLIC records: names that reach up to the next address.
+/* breakpad_publics.c - make functions of PUBLIC records, which have no size.
  *
- * What they cover is known when all records are. A PUBLIC inside a function says
- * nothing that the FUNC does not say better; any other ends where the next FUNC or
- * PUBLIC starts. Functions are looked up among the sorted PUBLIC records, not the other
- * way round: they need not be sorted, and nothing is kept for each of them. */
+ * A PUBLIC inside of a function is dropped, as the FUNC has more information. Any other
+ * ends where the next FUNC or PUBLIC starts, which is known at the end of the text. The
+ * functions are searched among the sorted PUBLIC records, not the other way round: so
+ * functions need not be sorted, and no memory is needed for each of them. */
 #include "create/state.h"
 #include "sources/breakpad.h"
 
@@ -31,7 +31,7 @@ static int compare_publics(const void *left, const void *right) {
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* By address; of several at one address the first in the file stays. */
+/* Sort by address; of several at one address, keep the first of the file. */
 static void sort_publics(gsym_breakpad *breakpad) {
     breakpad_public *items = breakpad->publics.items;
     size_t count = breakpad->publics.count, kept = 0;
@@ -65,7 +65,8 @@ static void mark_function(gsym_breakpad *breakpad, const creator_record *functio
     if (end < count) items[end].covers--;
 }
 
-/* The size as a record can store it; 0 extends to the next entry in any case. */
+/* Return the size up to `next`; 0, which also extends to the next entry, if it does not fit
+ * 32 bits. */
 static uint64_t size_up_to(const breakpad_public *symbol, uint64_t next) {
     uint64_t size = next - symbol->address;
     return next == UINT64_MAX || size > UINT32_MAX ? 0 : size;

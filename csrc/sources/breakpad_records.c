@@ -1,4 +1,4 @@
-/* breakpad_records.c - one line of a .sym file: which record it is, and its fields.
+/* breakpad_records.c - read a line of a .sym file: recognize the record, read its fields.
  *
  *     MODULE os arch id name               INFO anything
  *     FILE number name                     INLINE_ORIGIN number [file] name
@@ -11,15 +11,15 @@
 #include "base/cursor.h"
 #include "sources/breakpad.h"
 
-/* Fields of a line of text, read through a cursor.
+/* Functions that read a field of a line.
  *
- * Fields stand between blanks, as many as there are. A number that is missing, runs
- * into something else or does not fit its type is false, and nothing is promised of
- * where the cursor stands then. */
+ * Any number of blanks separates fields. A function returns false if the number is missing,
+ * is followed by something else than a blank or does not fit its type; the position of the
+ * cursor is undefined then. */
 
 #define NO_DIGIT 16
 
-/* Value of a hexadecimal digit of either case. */
+/* Value of a hexadecimal digit of either case, NO_DIGIT for other characters. */
 static inline unsigned digit_value(uint8_t character) {
 #define N NO_DIGIT
 #define N16 N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N
@@ -51,7 +51,7 @@ static inline bool field_end(cursor *line) {
     return true;
 }
 
-/* With or without 0x in front. */
+/* Read a hexadecimal number, with or without 0x in front. */
 static inline bool field_hex(cursor *line, uint64_t *value_ret) {
     const uint8_t *first;
     uint64_t value = 0, lost = 0;
@@ -83,7 +83,7 @@ static inline bool field_decimal(cursor *line, uint32_t *value_ret) {
     return line->at > first && value <= UINT32_MAX && field_end(line);
 }
 
-/* The next field, if it is `word`. */
+/* Skip the next field if it is `word`. */
 static inline bool field_word(cursor *line, const char *word) {
     size_t size = strlen(word);
     cursor after = *line;
@@ -95,22 +95,22 @@ static inline bool field_word(cursor *line, const char *word) {
 }
 
 /* ---- eight digits at a time ------------------------------------------------------ *
- * For records in their usual form: one blank between fields, at most eight digits. How
- * many digits a number has is no branch here, as no processor guesses it. Each read
- * touches FIELD_SIZE bytes from where the field starts; the caller has made sure that
- * they are there. False means another form, not an error. */
+ * For records in their usual form: one blank between fields, at most eight digits. There
+ * is no branch on the number of digits, which a processor could not predict. Each read
+ * touches FIELD_SIZE bytes from the start of the field; the caller has checked that they
+ * exist. False means another form, not an error. */
 
 #define EVERY_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
 enum { FIELD_DIGITS = 8, FIELD_SIZE = FIELD_DIGITS + 1 };
 
-/* Eight bytes, the first of them lowest. */
+/* Load eight bytes; the first one is the lowest. */
 static inline uint64_t field_word_at(const uint8_t *at) {
     return cursor_load64(at, CURSOR_HOST_BIG_ENDIAN);
 }
 
-/* The digits of a field as eight bytes with '0' before them. False where there are
- * none; what ends them is not looked at. */
+/* Return the digits of a field as eight bytes, with '0' in front. False if there are none;
+ * the byte after them is not checked. */
 static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     uint64_t word = field_word_at(line->at);
     /* Digits have bit 4 set, letters bit 6, blanks and line ends none of them. */
@@ -128,14 +128,14 @@ static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     return true;
 }
 
-/* Lower-case letters only. */
+/* Read a hexadecimal number with lower-case letters, and the byte that ends it. */
 static inline bool field_plain_hex_to_any(cursor *line, uint8_t *end_ret,
                                           uint64_t *value_ret) {
     uint64_t digits, letters, value;
     if (!field_digits(line, &digits)) return false;
     letters = digits >> 6 & EVERY_BYTE(1);
-    /* a .. f follow 9 then; what was neither leaves a bit above the fourth, or comes out
-     * as the other kind of digit. */
+    /* Now each digit is its value. A byte that was no digit has a bit above the fourth, or
+     * its value is that of the other kind of digit. */
     value = (digits - letters * ('a' - '0' - 10)) ^ EVERY_BYTE('0');
     if (((value & EVERY_BYTE(0xf0)) |
          (((value + EVERY_BYTE(6)) >> 4 ^ letters) & EVERY_BYTE(1))) != 0)
@@ -187,7 +187,7 @@ typedef struct text {
     size_t size;
 } text;
 
-/* The rest of the line; `instead` if it is empty. */
+/* Return the rest of the line as a name; `instead` if it is empty. */
 static text read_name(gsym_breakpad *breakpad, const cursor *line, const char *instead) {
     text name = {(const char *)line->at, cursor_left(line)};
     const char *nul = name.size == 0 ? NULL : memchr(name.bytes, 0, name.size);
@@ -244,7 +244,8 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
 
 /* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
 
-/* The last definition applies to the functions that end after it. */
+/* Give a number its value. A later definition replaces an earlier one, for functions that
+ * end after it. */
 static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                           uint64_t value, gsym_error *error) {
     uint32_t entry;
@@ -257,7 +258,7 @@ static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t 
     return GSYM_OK;
 }
 
-/* The entry of a number that the function uses. */
+/* Find the entry of a number that the function uses. */
 static inline bool use(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                        uint32_t *entry_ret) {
     if (!numbering_entry(numbers, number, entry_ret)) return false;
@@ -283,7 +284,7 @@ static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *e
     return define(breakpad, &breakpad->files, number, file, error);
 }
 
-/* The form of 2021 has the number of a file before the name, -1 for none. */
+/* Skip the file number that the format of 2021 has before the name; -1 means none. */
 static void skip_file_number(cursor *line) {
     cursor after = *line;
     uint32_t ignored;
@@ -336,7 +337,7 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
 
 /* ---- what belongs to a FUNC ------------------------------------------------------ */
 
-/* The part of a range that lies in the function, as offsets. */
+/* Cut a range that leaves the function; returns false, for clip(). */
 static bool clip_outside(const breakpad_function *function, uint64_t address,
                          uint64_t size, uint32_t *start_ret, uint32_t *end_ret) {
     uint64_t start = 0, end = function->size;
@@ -353,7 +354,7 @@ static bool clip_outside(const breakpad_function *function, uint64_t address,
     return false;
 }
 
-/* False where a part is cut off. */
+/* Return a range as offsets in the function; false if a part of it was cut off. */
 static inline bool clip(const breakpad_function *function, uint64_t address, uint64_t size,
                         uint32_t *start_ret, uint32_t *end_ret) {
     uint64_t start = address - function->address, left = function->size - start;
@@ -384,7 +385,7 @@ static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uin
     return GSYM_OK;
 }
 
-/* A line; one below 0 means that none is known. */
+/* Read a line number; a negative one means that the line is unknown, which is 0 here. */
 static bool read_line_number(cursor *line, uint32_t *number_ret) {
     bool is_negative = cursor_left(line) != 0 && cursor_peek_unchecked(line, 0) == '-';
     if (is_negative) line->at++;
@@ -456,7 +457,7 @@ static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record
     return GSYM_OK;
 }
 
-/* Fields to the end of the line. */
+/* Count the fields up to the end of the line. */
 static size_t count_fields(cursor line) {
     size_t count = 0;
     while (cursor_left(&line) != 0) {
@@ -486,7 +487,7 @@ static gsym_status read_inline(gsym_breakpad *breakpad, cursor line, gsym_error 
     return add_inline(breakpad, &record, error);
 }
 
-/* What some editors write before UTF-8. */
+/* Skip the mark that some editors write before UTF-8. */
 static void skip_byte_order_mark(cursor *line) {
     if (cursor_left(line) >= 3 && memcmp(line->at, "\xef\xbb\xbf", 3) == 0) line->at += 3;
 }
@@ -540,8 +541,8 @@ enum {
     PLAIN_INLINE_SIZE = sizeof INLINE_WORD - 1 + 4 * FIELD_SIZE
 };
 
-/* Line records in the usual form that lie in the function, as long as they come. Nine
- * lines of ten are. */
+/* Read adjacent line records in the usual form that lie in the function. Nine of ten lines
+ * are such records. */
 static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
                                    gsym_error *error) {
     const uint64_t start = breakpad->function.address, size = breakpad->function.size;
@@ -589,8 +590,8 @@ static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
     return GSYM_OK;
 }
 
-/* An INLINE record in the usual form. False, with the cursor where it was, for any other
- * line. */
+/* Read an INLINE record in the usual form. False, with the cursor where it was, for any
+ * other line. */
 static inline bool read_plain_inline(gsym_breakpad *breakpad, cursor *lines,
                                      gsym_status *status_ret, gsym_error *error) {
     inline_draft_record record = {.has_call_file = true,

@@ -1,12 +1,13 @@
-/* conversion.c - the job: units in, encoded functions out, whatever the threads do.
+/* conversion.c - read units in several threads and encode their functions.
  *
- * Each worker takes the next unit, reads it on its own, and parks it. Whoever
- * finds the unit whose turn it is parked carries out the ordered step for it and
- * for all parked after it: names and files get their numbers in unit order, so
- * the output does not depend on the number of threads. What was interned is then
- * encoded outside the step. A bounded number of parked units keeps one giant unit
- * from stalling the others. A unit of very many functions comes in parts: its worker waits
- * for its turn, and carries the parts but the last one through by itself. */
+ * Each thread, here a worker, takes the next unit, reads it and parks it. The unit with the
+ * lowest number that is not interned yet has its turn. A worker that finds this unit parked
+ * does the ordered step for it and for the parked units after it: names and files get
+ * numbers in the order of the units, so the output does not depend on the number of
+ * threads. A worker encodes a unit after its ordered step. Several units of each worker can
+ * be parked, so that one giant unit does not stall the others. A unit with very many
+ * functions comes in parts: its worker waits for its turn and interns all parts but the
+ * last one itself. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 #include "sources/pdb_functions.h"
@@ -38,7 +39,7 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
-    /* Whose modules are the units instead of those of files; or NULL. */
+    /* If it is not NULL, its modules are the units, instead of units of DWARF. */
     const gsym_pdb *pdb;
     uint64_t pdb_base;
     shared_lines *lines;
@@ -55,8 +56,8 @@ struct gsym_conversion {
     /* guarded by the gate */
     sync_gate gate;
     uint32_t next_worker;
-    size_t next_unit; /* to be read */
-    size_t turn;      /* to be interned */
+    size_t next_unit; /* the next one to be read */
+    size_t turn;      /* the next one to be interned */
     bool is_interning;
     bool is_stopped;
     unit_functions **idle;
@@ -76,7 +77,7 @@ static size_t unit_count(const gsym_conversion *conversion) {
                                    : conversion->files.units.count;
 }
 
-/* Bytes that are to be read of a unit. */
+/* Size of a unit, for progress. */
 static uint64_t unit_size(const gsym_conversion *conversion, size_t index) {
     unit_source source;
     if (conversion->pdb != NULL) return pdb_module_size(conversion->pdb, index);
@@ -132,7 +133,7 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
     return GSYM_OK;
 }
 
-/* Release what only reading units needs. */
+/* Free what is needed only to read units. */
 static void end_reading(gsym_conversion *conversion) {
     for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
         unit_joiner_deinit(&conversion->workers[i].joiner);
@@ -152,7 +153,7 @@ static void end_reading(gsym_conversion *conversion) {
     conversion->idle = conversion->parked = NULL;
 }
 
-/* Release the records and what leads to them. */
+/* Free the records and the lists of them. */
 static void end_collecting(gsym_conversion *conversion) {
     for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
         unit_encoder_deinit(&conversion->workers[i].encoder);
@@ -238,9 +239,9 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
 
 /* ---- working ------------------------------------------------------------------------- */
 
-/* Leave out functions that a unit before has described in the same words: the fingerprint
- * and the address are the same. Functions of different addresses are never confused, even
- * if their fingerprints are equal. */
+/* Drop functions that repeat one of an earlier unit: fingerprint and address are the same.
+ * Functions of different addresses are never confused, even if their fingerprints are
+ * equal. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
     uint32_t kept = 0;
@@ -264,7 +265,7 @@ static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *un
     return GSYM_OK;
 }
 
-/* The ordered step: numbers for the names and files of one unit. */
+/* Do the ordered step: give the names and files of one unit their numbers. */
 static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit,
                                gsym_error *error) {
     gsym_creator *creator = conversion->creator;
@@ -299,13 +300,13 @@ static unit_functions **parked_slot(gsym_conversion *conversion, size_t unit_ind
     return &conversion->parked[unit_index % conversion->result_count];
 }
 
-/* Stop everybody; called with the gate held. */
+/* Stop all workers; called with the gate held. */
 static void stop(gsym_conversion *conversion) {
     conversion->is_stopped = true;
     sync_announce(&conversion->gate);
 }
 
-/* Remember what was interned for the next units that this worker reads. */
+/* Keep the strps of names for the next units that this worker reads. */
 static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
     for (size_t i = 0; i < unit->names.count; ++i) {
         const unit_name *name = &unit->names.items[i];
@@ -333,8 +334,8 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     return status;
 }
 
-/* With the gate held: intern each parked unit whose turn it is, and encode it.
- * Other workers may park and go on meanwhile. */
+/* Intern and encode parked units as long as the next one in order is there. Called with the
+ * gate held, which is open meanwhile for other workers. */
 static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
                               gsym_error *error) {
     while (!conversion->is_interning && !conversion->is_stopped) {
@@ -413,7 +414,7 @@ static gsym_status check_cancelled(const gsym_conversion *conversion, gsym_error
     return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
 }
 
-/* With the gate held: intern and encode a part of a unit, and read the next one. */
+/* Intern and encode a part of a unit, and read the next one; called with the gate held. */
 static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
                              unit_functions *unit, gsym_error *error) {
     unit_source source = unit_at(conversion, unit->unit_index);
@@ -444,7 +445,7 @@ static bool read_unit(gsym_conversion *conversion, conversion_worker *worker,
     return unit_functions_read(unit, &worker->joiner, &source, unit_index);
 }
 
-/* With the gate held: take the next unit, read it, park it. */
+/* Take the next unit, read it and park it; called with the gate held. */
 static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   gsym_error *error) {
     unit_functions *unit = conversion->idle[--conversion->idle_count];
@@ -518,7 +519,7 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
     return GSYM_OK;
 }
 
-/* Hand all records over in the order of the units. */
+/* Give all records to the creator in the order of the units. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
     for (size_t unit = 0; unit < conversion->span_count; ++unit) {
         const unit_span *span = &conversion->spans[unit];

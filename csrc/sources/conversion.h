@@ -1,4 +1,4 @@
-/* conversion.h - the encoder of a thread's units, and the parts of a conversion that other
+/* conversion.h - the encoder of a worker's units, and the parts of a conversion that other
  * sources (symbol tables, Go, PDB) and the index of units use. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
@@ -9,16 +9,16 @@
 
 #include "create/creator.h"
 
-/* Encodes the units that one thread has interned. */
+/* Encodes the units that one worker has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
     bool has_index; /* each blob is followed by its index */
     index_encoder index;
-    bool merges; /* records may become part of others */
+    bool merges; /* functions may be merged: each gets a blob, also one without contents */
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */
-    LIST(uint8_t *) chunks; /* closed */
+    LIST(uint8_t *) chunks; /* those that are closed */
     LIST(creator_record *) blocks; /* of RECORDS_PER_BLOCK records */
     size_t record_count;
     LIST(gsym_line_row) rows;
@@ -35,10 +35,10 @@ static inline creator_record *unit_encoder_record(const unit_encoder *encoder,
 }
 
 void unit_encoder_deinit(unit_encoder *encoder);
-/* Encode the functions of an interned unit; its records are added in order. */
+/* Encode the functions of an interned unit, and append their records in order. */
 gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
                              gsym_error *error);
-/* Turn offsets of the open chunk into pointers. */
+/* Close the open chunk: its memory no longer moves, so its records get pointers. */
 gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error);
 
 gsym_creator *conversion_creator(gsym_conversion *conversion);
@@ -48,7 +48,8 @@ const dwarf_input *conversion_input(const gsym_conversion *conversion);
 warning_list *conversion_warnings(gsym_conversion *conversion);
 /* Set the limits for all units together, once all files are known. */
 void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget);
-/* Why a unit could not be read: which limit is exceeded, or that memory ran out. */
+/* Fail because a unit could not be read: say which limit is exceeded, or that memory ran
+ * out. */
 gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error);
 
 #endif

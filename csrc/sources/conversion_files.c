@@ -1,4 +1,4 @@
-/* conversion_files.c - the debug sections that a conversion is given. */
+/* conversion_files.c - take in the debug sections for a conversion. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 
@@ -19,7 +19,7 @@ gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_rol
     return GSYM_OK;
 }
 
-/* NULL, and *error filled, where no file has the number. */
+/* Return the file with a number; NULL, with *error filled, if there is none. */
 static debug_file *file_numbered(const debug_files *files, uint32_t number,
                                  gsym_error *error) {
     if (number < files->files.count) return files->files.items[number];
@@ -37,7 +37,7 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
     if ((uint64_t)size >> DWARF_OFFSET_BITS != 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
-    /* The indexes are of the split units, which the same file may hold. */
+    /* Indexes are for split units only; a main file may contain these, too. */
     if (found->role != GSYM_DWARF_SPLIT &&
         (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
         return GSYM_OK;

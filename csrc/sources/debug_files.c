@@ -1,5 +1,5 @@
-/* debug_files.c - the sets of debug sections that a conversion reads: how they are
- * given, which units they contain, when their pages are released. */
+/* debug_files.c - keep the debug sections of a conversion: add files, find their units,
+ * release their pages. */
 #include "sources/debug_files.h"
 #include "base/system.h"
 #include "sources/conversion.h"
@@ -100,7 +100,8 @@ void debug_files_take_live(debug_files *files) {
     }
 }
 
-/* In a file with spans, those replace the text ranges, and nothing is at 0 by a linker. */
+/* Let the spans of a file replace the text ranges. Such a file is not linked, so address 0
+ * is not a sign of dropped code. */
 static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     if (file->spans.count == 0) return GSYM_OK;
     if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
@@ -128,7 +129,7 @@ static bool add_abbrev_keys(const unit_list *units, offset_list *keys) {
     return true;
 }
 
-/* The abbreviation tables of all units, ascending. */
+/* List the abbreviation tables of all units in ascending order. */
 static gsym_status list_abbrev_keys(debug_file *file, gsym_error *error) {
     offset_list *keys = &file->abbrev_keys;
     if (!add_abbrev_keys(&file->units, keys) ||
@@ -157,7 +158,8 @@ gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error
     return list_abbrev_keys(file, error);
 }
 
-/* What dwz moves out of several units has the line table of one of them. */
+/* Count a unit of a line table. Partial units, which dwz makes of parts of several units,
+ * do not count: they name the line table of one of these. */
 static bool add_line_table(debug_files *files, const dwarf_unit *unit) {
     uint64_t key, count;
     if (unit->tag == DW_TAG_partial_unit || !dwarf_lines_key(unit, &key)) return true;
@@ -195,7 +197,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
             dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);
-        /* Around a root DIE the system maps much more of its file. */
+        /* The system maps many more pages than that of the root DIE. */
         if (header->end - released >= PAGES_DROP_SIZE) {
             debug_file_drop(file);
             released = header->end;
@@ -275,7 +277,7 @@ unit_source debug_files_unit(const debug_files *files, size_t index) {
     return source;
 }
 
-/* What is found of a file is shared, how far it has been read is not. */
+/* Share what a scan found in the files, but not how far they have been read. */
 static gsym_status share_files(debug_files *files, const debug_files *scanned,
                                gsym_error *error) {
     for (uint32_t i = 0; i < scanned->files.count; ++i) {
@@ -331,8 +333,8 @@ uint64_t debug_files_size(const debug_files *files) {
 
 /* ---- giving pages back -------------------------------------------------------------- */
 
-/* What has been read of a section, which is up to `done`, since pages of it were given back
- * last. */
+/* Return the pages of a section that were read since the last ones were released, up to
+ * `done`. */
 static page_span take_done_pages(debug_file *file, gsym_debug_section which,
                                  uint64_t done) {
     const dwarf_bytes *section = &file->input.sections[which];
@@ -348,7 +350,8 @@ static page_span take_done_pages(debug_file *file, gsym_debug_section which,
     return span;
 }
 
-/* A package has its units in an order of its own. */
+/* Take the pages of a split unit, and those of its file when all units of it are read. The
+ * order of units in a package differs from that of the skeletons. */
 static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
                              done_pages *pages) {
     debug_file *file = debug_file_of(files, skeleton->split_input);

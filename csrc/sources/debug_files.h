@@ -1,4 +1,4 @@
-/* debug_files.h - the sets of debug sections that a conversion reads. */
+/* debug_files.h - the files with debug sections that a conversion reads. */
 #ifndef GSYM_SOURCES_DEBUG_FILES_H
 #define GSYM_SOURCES_DEBUG_FILES_H
 
@@ -6,7 +6,7 @@
 
 #define SCAN_TABLES 8 /* abbreviation tables kept while root DIEs are read */
 
-/* How far a section has been read by all. */
+/* Offsets in a section up to which all units have been read, and pages were released. */
 typedef struct drop_mark {
     uint64_t dropped;
     uint64_t done;
@@ -21,8 +21,8 @@ typedef struct debug_file {
     LIST(address_span) spans;
     range_list span_ranges; /* what the spans cover */
     drop_mark marks[GSYM_DEBUG_SECTION_COUNT];
-    size_t units_left; /* with DIEs in this file, still to be read */
-    uint64_t linked_size; /* of its split units that complete a skeleton */
+    size_t units_left; /* units with DIEs in this file that are still to be read */
+    uint64_t linked_size; /* of its split units that were linked to a skeleton */
 } debug_file;
 
 /* A unit of a main file, by its number in there. */
@@ -32,8 +32,8 @@ typedef struct unit_place {
 } unit_place;
 
 typedef struct debug_files {
-    LIST(debug_file *) files; /* by number */
-    dwarf_input common; /* what the inputs of all files start from */
+    LIST(debug_file *) files; /* the index is the number of the file */
+    dwarf_input common; /* what the inputs of all files have in common */
     range_list text;
     LIST(live_code) live;
     path_rule_list path_rules;
@@ -41,30 +41,30 @@ typedef struct debug_files {
     bool is_scanned;
     /* of the main files; filled by the scan */
     LIST(unit_place) units; /* in their order */
-    LIST(skeleton_unit) skeletons; /* by unit */
+    LIST(skeleton_unit) skeletons; /* sorted by unit */
     skeleton_unit **by_dwo_id;
     number_map line_tables; /* dwarf_key -> number of units that name it */
-    const struct debug_files *scanned; /* of whose units these are some; or NULL */
+    const struct debug_files *scanned; /* if not NULL, these units are a selection of it */
 } debug_files;
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error);
 /* Forget the files, once all units are read. */
 void debug_files_end(debug_files *files);
 void debug_files_deinit(debug_files *files);
-/* The conversion's; conversion.c owns it. */
+/* The files of a conversion, which owns them. */
 debug_files *conversion_files(gsym_conversion *conversion);
 
 gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
                             gsym_error *error);
 /* Find all units of a file. */
 gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
-/* Let the main files know where there is code, as far as that has been added. */
+/* Set the list of addresses with code in the main files, which has been added to `live`. */
 void debug_files_take_live(debug_files *files);
 /* Find all units of the main files, which of them are skeletons, and their line tables. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
 
-/* Take these units, which ascend, of files that were scanned, which have to stay. */
+/* Select units, whose numbers ascend, of scanned files; these must exist as long. */
 gsym_status debug_files_share(debug_files *files, const debug_files *scanned,
                               const uint32_t *units, size_t count, gsym_error *error);
 
@@ -77,8 +77,9 @@ static inline debug_file *debug_file_of(const debug_files *files,
 bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
-/* Bytes of DIEs in a unit and its split unit; and in all that are to be read. */
+/* Bytes of DIEs in a unit and its split unit. */
 uint64_t unit_source_size(const unit_source *unit);
+/* Bytes of DIEs in all units to be read. */
 uint64_t debug_files_size(const debug_files *files);
 
 typedef struct page_span {
@@ -86,18 +87,18 @@ typedef struct page_span {
     size_t size;
 } page_span;
 
-/* Pages that nobody will read any more. */
+/* Pages that no worker will read any more. */
 typedef struct done_pages {
     page_span spans[GSYM_DEBUG_SECTION_COUNT], split_info;
     debug_file *main, *split; /* files that are completely finished, or NULL */
 } done_pages;
 
-/* The pages that are not read any more after a unit, once all units before it are read as
- * well; called by one thread at a time. `lines_end` and `lists_end` are the ends of its
+/* Return the pages that are not needed after a unit, if all units before it are read, too;
+ * called by one thread at a time. `lines_end` and `lists_end` are the ends of the unit's
  * parts of .debug_line and .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end);
-/* The same for the DIEs of a unit before the offset `reached`. */
+/* Return the pages of the DIEs of a unit before the offset `reached`. */
 done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
                                  uint64_t reached);
 void done_pages_drop(const done_pages *pages);

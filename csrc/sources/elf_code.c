@@ -1,4 +1,4 @@
-/* elf_code.c - where an ELF image says that functions start, beside its symbols.
+/* elf_code.c - find starts of functions in the unwind information of an ELF image.
  *
  * A symbol without a size ends where a function with unwind information starts. */
 #include "containers/elf.h"
@@ -9,7 +9,8 @@ enum {
     PE_UDATA4 = 0x03
 };
 
-/* The table of .eh_frame_hdr, in the encodings that linkers write. */
+/* Add the starts in the table of .eh_frame_hdr, if it has the encodings that linkers
+ * write. */
 static gsym_status add_unwind_starts(gsym_conversion *conversion, const elf_object *elf,
                                      const elf_section *section, gsym_error *error) {
     cursor c = elf_section_bytes(elf, section);

@@ -1,8 +1,8 @@
-/* elf_stubs.c - names of the stubs by which an ELF image calls functions of others.
+/* elf_stubs.c - name the stubs by which an ELF image calls functions of other images.
  *
- * A stub jumps to the address in a slot, of the global offset table or of the procedure
- * linkage table. Its code says which slot, a relocation of the slot says which function:
- * `printf@plt`. Code of an unknown layout gets no name. */
+ * A stub jumps to the address in a slot of the global offset table or of the procedure
+ * linkage table. The code of the stub gives the slot, a relocation of the slot gives the
+ * function: `printf@plt`. Code of an unknown layout gets no name. */
 #include "sources/stubs.h"
 
 enum { LONGEST_STUB = 64 };
@@ -16,8 +16,8 @@ typedef struct got_slot {
 typedef struct stub_reader {
     const elf_object *elf;
     const struct stub_code *code;
-    bool has_base; /* of position-independent code: */
-    uint64_t base; /* what it counts slots from */
+    bool has_base; /* `base` is known */
+    uint64_t base; /* to which position-independent code adds the offset of a slot */
     LIST(got_slot) slots;
     cursor symbols;
     cursor names;
@@ -35,8 +35,8 @@ static bool skip_bytes(cursor *c, const char *bytes, size_t size) {
     return true;
 }
 
-/* Each function below reads the stub at the cursor, whose code is at `address`, up to the
- * end of what it knows; false for other code. */
+/* Each function below reads the stub at the cursor, whose code is at `address`, and returns
+ * the address of its slot; false for other code. */
 
 static bool x86_slot(const stub_reader *reader, cursor *c, uint64_t address,
                      uint64_t *slot_ret) {
@@ -68,7 +68,7 @@ static bool aarch64_slot(const stub_reader *reader, cursor *c, uint64_t address,
     return aarch64_slot_address(adrp, cursor_u32(c), 17, address, slot_ret);
 }
 
-/* The constant of an instruction of ARM: 8 bits, turned to the right. */
+/* Return the constant of an instruction of ARM: 8 bits, rotated to the right. */
 static uint32_t arm_constant(uint32_t instruction) {
     unsigned turn = (instruction >> 8 & 15) * 2;
     uint32_t value = instruction & 0xff;
@@ -140,8 +140,8 @@ static bool ppc_slot(const stub_reader *reader, cursor *c, uint64_t address,
            cursor_u32(c) == PPC_BCTR;
 }
 
-/* Whether an instruction prepares what r2 and r11 are of the function called: in a stub of
- * ELFv1, which loads them from its descriptor, not before the address of its code. */
+/* Whether an instruction sets r2 or r11 for the called function: a stub of ELFv1 loads them
+ * from the descriptor of the function, after the address of its code. */
 static bool ppc64_prepares(uint32_t code) {
     static const uint32_t orders[] = {
         0x7d826278, 0x7d6b1214, /* xor r2,r12,r12; add r11,r11,r2 */
@@ -155,7 +155,7 @@ static bool ppc64_prepares(uint32_t code) {
            (base == 2 || base == 11) && (target == 2 || target == 11);
 }
 
-/* The rest of a stub, which has loaded r12. */
+/* Whether the rest of a stub, which has loaded r12, jumps to it. */
 static bool ppc64_jumps(cursor *c) {
     bool is_set = false;
     for (unsigned i = 0; i < 8; ++i) {
@@ -254,7 +254,7 @@ static bool add_slots(stub_reader *reader, const elf_section *relocations) {
         uint64_t info = elf_read_word(&entry, elf);
         slot.symbol = (uint32_t)(info >> (is_64 ? 32 : 8));
         c.at += size;
-        /* Among functions, others may jump through a slot that is a variable. */
+        /* Between functions, other code may jump through a variable with a relocation. */
         if (slot.symbol == 0 ||
             (reader->code->location == IN_CODE && (info & 0xff) != PPC_JMP_SLOT))
             continue;
@@ -323,7 +323,7 @@ static void find_base(stub_reader *reader) {
     }
 }
 
-/* The name of the function in a slot; NULL: it is too long, or damaged. */
+/* Return the name of the function in a slot; NULL: it is too long, or damaged. */
 static const char *name_in(stub_reader *reader, const got_slot *slot, size_t *size_ret) {
     cursor symbol = reader->symbols;
     if (reader->writer.name_bytes_left == 0) return NULL;
@@ -352,7 +352,7 @@ static gsym_status add_stub(stub_reader *reader, const got_slot *slot, uint64_t 
     return stub_writer_add(&reader->writer, (gsym_range){start, end}, name, size, error);
 }
 
-/* The stubs of a section. In one of their own, each extends to the next one. */
+/* Add the stubs of a section. In a section of stubs only, each extends to the next one. */
 static gsym_status add_section(stub_reader *reader, const elf_section *section,
                                gsym_error *error) {
     const stub_code *code = reader->code;
@@ -374,7 +374,7 @@ static gsym_status add_section(stub_reader *reader, const elf_section *section,
         from.at += at;
         if (!code->slot(reader, &from, address, &slot) || from.failed) continue;
         found = slot_at(reader, slot);
-        /* After the first instruction of a stub the rest may look like one, too. */
+        /* The rest of a stub after its first instruction may look like a stub, too. */
         if (found == NULL || found == before) continue;
         if (!is_own) {
             uint64_t length = (uint64_t)(from.at - c.at) - at;
@@ -400,7 +400,7 @@ static bool holds_stubs(const stub_reader *reader, const elf_section *section) {
     return false;
 }
 
-/* Stubs of 32-bit PowerPC that the loader writes, into what are the slots as well. */
+/* Add stubs of 32-bit PowerPC that the loader writes into the slots themselves. */
 static gsym_status add_loaded_stubs(stub_reader *reader, gsym_error *error) {
     const got_slot *slots = reader->slots.items;
     elf_section plt;
@@ -414,8 +414,8 @@ static gsym_status add_loaded_stubs(stub_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* The stubs that slots of 64-bit PowerPC lead to before they are bound: a branch each, of
- * ELFv1 after an instruction or two that load the slot's number. */
+/* Add the stubs to which slots of 64-bit PowerPC point before they are bound. Each is a
+ * branch; in ELFv1, one or two instructions before it load the number of the slot. */
 static gsym_status add_lazy_stubs(stub_reader *reader, gsym_error *error) {
     const got_slot *slots = reader->slots.items;
     uint64_t address;
@@ -455,8 +455,7 @@ gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
                           gsym_error *error) {
     stub_reader reader = {.elf = elf, .code = code_of(elf), .code_left = elf->object.size};
     gsym_status status;
-    /* A stripped program has stubs, too: they are no reason to take it for one that has
-     * symbols. */
+    /* A stripped program gets no stubs: with them alone it would seem to have symbols. */
     if (reader.code == NULL || elf->placements != NULL ||
         creator_is_empty(conversion_creator(conversion)))
         return GSYM_OK;

@@ -1,4 +1,4 @@
-/* elf_symbols.c - functions of an ELF symbol table. */
+/* elf_symbols.c - read functions of an ELF symbol table. */
 #include "containers/elf.h"
 #include "sources/conversion.h"
 #include "sources/symbols.h"
@@ -18,7 +18,7 @@ typedef struct elf_symbol {
     uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
     bool is_label; /* without a type */
-    bool is_lost;  /* the file does not have the descriptor that says where it is */
+    bool is_lost;  /* its address is unknown: the file lacks its function descriptor */
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
     uint64_t size;
@@ -97,7 +97,8 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
     return true;
 }
 
-/* Labels of assemblers and mapping symbols of ARM, AArch64 and RISC-V. */
+/* Whether a name is that of a label of an assembler or of a mapping symbol of ARM, AArch64
+ * or RISC-V. */
 static bool names_no_function(const char *name) {
     if (name[0] == '\0' || (name[0] == '.' && name[1] == 'L')) return true;
     return name[0] == '$' && strchr("adtx", name[1]) != NULL && name[1] != '\0' &&
@@ -113,8 +114,8 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
-/* Whether no address of a symbol is past the last one. A symbol of 4 GiB and more, for
- * which a record has no size, extends to the next one. */
+/* Whether the range of a symbol does not wrap around. A symbol of 4 GiB or more, whose size
+ * a record cannot store, must end in code. */
 static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) {
     uint64_t last = symbol->address + (symbol->size - 1);
     return symbol->size == 0 ||
@@ -130,9 +131,9 @@ static uint32_t elf_binding(const elf_symbol *symbol) {
     }
 }
 
-/* The size of a name without a version, as of `open@@V1`, which some linkers leave in
- * .symtab. Names of some languages have an @ as well: a version is a word after the
- * last. */
+/* Return the size of a name without its version, such as `open@@V1`, which some linkers
+ * leave in .symtab. Names of some languages contain an @, too: only a word after the last
+ * one is a version. */
 static size_t unversioned_size(const char *name, size_t size) {
     size_t at = size;
     while (at > 0 && name[at - 1] != '@') {
@@ -149,8 +150,9 @@ static size_t unversioned_size(const char *name, size_t size) {
     return at == 0 ? size : at;
 }
 
-/* Of 64-bit PowerPC with ELFv1, a symbol of a function is where its descriptor is, which
- * begins with the address of its code. False where that is not in the file. */
+/* Set the address of a symbol of 64-bit PowerPC with ELFv1 to its code. The symbol has the
+ * address of a descriptor, which begins with that of the code. False if the file does not
+ * have the descriptor. */
 static bool follow_descriptor(const elf_object *elf, const symbol_table *table,
                               elf_symbol *symbol) {
     elf_section section;
@@ -171,7 +173,7 @@ static bool is_function_type(const elf_object *elf, unsigned type) {
            (type == SYMBOL_ARM_TFUNC && elf->object.header.machine == EM_ARM);
 }
 
-/* The next symbol that may name a function, where it has been placed. */
+/* Read the next symbol that may name a function; relocatable files have been placed. */
 static bool next_elf_function(const elf_object *elf, symbol_table *table,
                               elf_symbol *symbol) {
     while (next_symbol(table, symbol)) {
@@ -200,7 +202,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     const char *name;
     size_t size;
     if (symbol->is_lost) {
-        if (elf->placements == NULL) /* else its relocations have it, as the DWARF does */
+        if (elf->placements == NULL) /* in a relocatable file this is no damage */
             dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                        0);
         return GSYM_OK;
@@ -208,7 +210,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
         return GSYM_OK;
-    /* Where sections touch each other, the end of one is no place in the next. */
+    /* A label at the end of a section is not in the next one, even if they are adjacent. */
     if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
@@ -228,7 +230,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                elf_binding(symbol) | untyped, error);
 }
 
-/* The symbols of a container. */
+/* Add the functions of the symbol table, or else of the dynamic symbols. */
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                                    gsym_error *error) {
     const elf_object *elf = elf_of(object);

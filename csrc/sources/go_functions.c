@@ -1,8 +1,8 @@
-/* go_functions.c - functions of a pclntab with lines and inlined calls -> creator. */
+/* go_functions.c - add the functions of a pclntab, with lines and inlined calls. */
 #include "sources/go.h"
 
-/* Values and calls to a byte of the table. Functions share the tables that are equal, and
- * one that all share could stand for any amount of work.
+/* Functions share equal pc-value tables. If all functions share one, reading it for each of
+ * them could take any amount of work, so the work is limited by the size of the pclntab.
  * Limit: Values and inlined calls of the functions of a pclntab, which may be shared */
 LIMIT(TABLE_STEPS, 1 << 16, 16);
 
@@ -34,8 +34,8 @@ static void deinit(go_reader *reader) {
     inline_builder_deinit(&reader->builder);
 }
 
-/* The names and source files of Go functions as those of the output, each taken
- * once: any number of functions may share one, and be it as long as names can be. */
+/* Find the strp of a name, each of which is interned once: any number of functions may
+ * share a long name. */
 
 static gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
                                   uint64_t *name_ret, gsym_error *error) {
@@ -68,7 +68,7 @@ static gsym_status intern_path(go_reader *reader, const char *text, size_t size,
                                file_ret, error);
 }
 
-/* The file of the output for file `number` of the function's unit; 0: it is not known. */
+/* Find the file of the output for file `number` of the function's unit; 0: unknown. */
 static gsym_status go_file_number(go_reader *reader, const go_function *function,
                                   int32_t number, uint32_t *file_ret, gsym_error *error) {
     uint32_t place;
@@ -91,7 +91,7 @@ static gsym_status go_file_number(go_reader *reader, const go_function *function
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-/* One of the two tables that a row is of, at some place of the function. */
+/* A position in the table of lines or that of files, from which rows are made. */
 typedef struct row_source {
     go_values values;
     bool is_open; /* it has a value here */
@@ -115,8 +115,8 @@ static gsym_status put_row(go_reader *reader, gsym_line_row row, gsym_error *err
     return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-/* Make the rows. *size_ret is where they end: after the code, while the next function
- * starts after what fills up. Where that is not known, it is where that one starts. */
+/* Make the rows. *size_ret is the size of the code without the padding before the next
+ * function; if it is not known, the distance to the next function. */
 static gsym_status make_rows(go_reader *reader, const go_function *function,
                              uint32_t *size_ret, gsym_error *error) {
     row_source lines = {go_values_at(&reader->table, function->lines), true};
@@ -150,11 +150,11 @@ static gsym_status make_rows(go_reader *reader, const go_function *function,
     return GSYM_OK;
 }
 
-/* The inlined calls of a Go function as a tree.
+/* Make a tree of the inlined calls of a Go function.
  *
- * A pc-value table contains for each part of a function the call it was inlined by. The
- * calls stand elsewhere, each with its name and with the place of its caller: since Go
- * 1.20 as an address in the function, whose own file, line and call are the caller's. */
+ * A pc-value table gives, for each part of a function, the innermost inlined call. A list
+ * elsewhere has the name and the caller of each call. Since Go 1.20 the caller is an offset
+ * in the function: file, line and call at this offset are those of the caller. */
 
 enum {
     CALL_SIZE = 16,        /* since Go 1.20 */
@@ -163,7 +163,7 @@ enum {
 
 /* ---- the bytes of each call -------------------------------------------------------- */
 
-/* Fill the spans; *count_ret is how many calls there are at least. */
+/* List the spans; *count_ret is the number of calls that they name. */
 static gsym_status read_spans(go_reader *reader, const go_function *function,
                               uint32_t size, uint32_t *count_ret, gsym_error *error) {
     go_values values = go_values_at(&reader->table, function->calls);
@@ -181,7 +181,7 @@ static gsym_status read_spans(go_reader *reader, const go_function *function,
     return GSYM_OK;
 }
 
-/* The call that the byte at `offset` is of. */
+/* The innermost call at `offset`. */
 static uint32_t call_at(const go_reader *reader, uint32_t offset) {
     const go_call_span *spans = reader->spans.items;
     size_t low = 0;
@@ -229,7 +229,8 @@ static gsym_status read_call(go_reader *reader, const go_function *function, cur
     return GSYM_OK;
 }
 
-/* Read the first `count` calls. *is_sound_ret false: they cannot be this function's. */
+/* Read the first `count` calls. *is_sound_ret is false if they cannot be of this
+ * function. */
 static gsym_status read_calls(go_reader *reader, const go_function *function,
                               uint32_t count, bool *is_sound_ret, gsym_error *error) {
     bool is_new = reader->table.layout == GO_LAYOUT_1_20;
@@ -245,7 +246,7 @@ static gsym_status read_calls(go_reader *reader, const go_function *function,
         GSYM_TRY(read_call(reader, function, &c, call, error));
         reader->calls.count++;
         if (call->parent == GO_NO_CALL) continue;
-        /* The compiler numbers a caller before those that it calls. */
+        /* The compiler gives a caller a lower number than the calls in it. */
         *is_sound_ret = call->parent < i;
         if (!*is_sound_ret) return GSYM_OK;
         call->level = reader->calls.items[call->parent].level + 1;
@@ -255,7 +256,7 @@ static gsym_status read_calls(go_reader *reader, const go_function *function,
 
 /* ---- the tree ---------------------------------------------------------------------- */
 
-/* Each span is a piece of its call and of all that this was inlined into. */
+/* Make each span a piece of its call, and of all calls that contain this one. */
 static gsym_status make_pieces(go_reader *reader, gsym_error *error) {
     const go_call *calls = reader->calls.items;
     reader->pieces.count = 0;
@@ -289,8 +290,8 @@ static gsym_status name_nodes(go_reader *reader, const go_function *function, ui
     return GSYM_OK;
 }
 
-/* Make the tree of inlined calls of a function of `size` bytes, whose rows are made, and
- * whose name is `name` in the output. Damaged data is a warning. */
+/* Make the tree of inlined calls of a function of `size` bytes, whose rows are made and
+ * whose name has the strp `name`. Damaged data is a warning. */
 static gsym_status go_calls_read(go_reader *reader, const go_function *function,
                                  uint32_t size, uint64_t name, gsym_error *error) {
     inline_builder *builder = &reader->builder;
@@ -311,7 +312,7 @@ static gsym_status go_calls_read(go_reader *reader, const go_function *function,
                               reader->pieces.count, reader->calls.count))
         return gsym_fail_memory(error);
     if (builder->beyond_limit > 0) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
-    if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* there is only the root */
     return builder->nodes.count == 0 ? GSYM_OK
                                      : name_nodes(reader, function, name, error);
 }
@@ -362,7 +363,7 @@ static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
     return GSYM_OK;
 }
 
-/* Whether a function that the creator has already starts where one of the table does. */
+/* Whether the creator has a function already that starts where one of the table does. */
 static gsym_status is_described(go_reader *reader, bool *is_described_ret,
                                 gsym_error *error) {
     uint32_t count = reader->table.function_count;

@@ -1,4 +1,5 @@
-/* go_pclntab.c - the pclntab of a Go binary: its header, functions, names and files. */
+/* go_pclntab.c - find the pclntab of a Go binary; read its header, functions, names and
+ * files. */
 #include <inttypes.h>
 
 #include "containers/elf.h"
@@ -58,7 +59,7 @@ static gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
     cursor_skip(&c, 1);
     count = cursor_uint(&c, size);
     (void)cursor_uint(&c, size); /* how many files there are */
-    /* The linker has it in the module data and, up to some version, here. */
+    /* The linker writes it into the module data and, up to some version, here. */
     if (table->layout != GO_LAYOUT_1_16) table->text = cursor_uint(&c, size);
     names = cursor_uint(&c, size);
     units = cursor_uint(&c, size);
@@ -74,7 +75,7 @@ static gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
     table->paths = part_of(table, paths);
     table->values = part_of(table, values);
     table->functions = part_of(table, functions);
-    /* The end of the code of the last function comes after it. */
+    /* One more entry has the end of the code of the last function. */
     if (count >= UINT32_MAX ||
         cursor_left(&table->functions) < (2 * count + 1) * entry_size(table))
         return gsym_fail(error, GSYM_E_FORMAT, table->offset,
@@ -96,8 +97,8 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index) {
     return table->text + cursor_uint(&c, entry_size(table));
 }
 
-/* The part after the fixed part of a record: offsets of pc-value tables, then those of
- * other data. */
+/* Read the offsets after the fixed part of a record: of pc-value tables, then of other
+ * data. */
 static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t value_count,
                                unsigned data_count, go_function *ret) {
     bool is_absolute = table->layout == GO_LAYOUT_1_16;
@@ -168,7 +169,7 @@ const char *go_pclntab_path(const go_pclntab *table, uint32_t offset, size_t *si
     return object_symbol_name(table->paths, NULL, offset, size_ret);
 }
 
-/* Where the pclntab of a Go binary is, and what is loaded at an address. */
+/* Finding the pclntab of a Go binary. */
 
 enum {
     SCAN_STEP = 4,
@@ -213,8 +214,8 @@ cursor go_bytes_at(go_pclntab *table, uint64_t address) {
 
 /* ---- the table --------------------------------------------------------------------- */
 
-/* Whether a section has Go's build information: at its start, or in an image of PE among
- * the first of the data. */
+/* Whether a section has Go's build information: at its start or, in a PE image, in its
+ * first BUILD_INFO_REACH bytes. */
 static bool has_build_info(const gsym_object *object, const gsym_object_section *section) {
     static const char mark[BUILD_INFO_STEP] = "\xff Go buildinf:";
     uint64_t reach = object->header.format == GSYM_OBJECT_PE ? BUILD_INFO_REACH : 1;
@@ -226,8 +227,8 @@ static bool has_build_info(const gsym_object *object, const gsym_object_section 
     return false;
 }
 
-/* Linkers may put the table into another section, PE files have it in one without a name of
- * its own, and some tools that strip spoil the names. Other binaries are not searched. */
+/* Whether to search all data for the table: linkers may put it into another section, PE
+ * files do, and some tools damage the names of sections. Only Go binaries are searched. */
 static bool may_hide_table(const gsym_object *object) {
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
         gsym_object_section section;
@@ -249,7 +250,7 @@ static gsym_status open_at(go_pclntab *table, const gsym_object *object,
     return go_pclntab_read_header(table, magic, error);
 }
 
-/* The table in a section of its own. */
+/* Open the table in a section of its own. */
 static gsym_status open_named(const gsym_object *object, go_pclntab *table,
                               bool *is_found_ret, gsym_error *error) {
     static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab",
@@ -271,16 +272,15 @@ static gsym_status open_named(const gsym_object *object, go_pclntab *table,
     return GSYM_OK;
 }
 
-/* Information that the module data of a Go binary adds to its pclntab.
+/* Reading `text` and `trees` from the module data of a Go binary.
  *
  * The module data is a structure of the run time, without a symbol in a stripped file. It
  * begins with the address of the pclntab and that of its names, so it is found by these.
- * Up to the start of the code its words have stayed where they are since Go 1.16. Further
- * on versions differ, and no version is written there: which word says where inlined calls
- * count from is told by trying, for what stands there has to make sense.
+ * Words up to the start of the code have the same position since Go 1.16. Later words
+ * differ between versions, and the data does not name its version. So the word to which
+ * offsets of inlined calls are added is found by trying: the data there must be plausible.
  *
- * Where an ELF file can be loaded anywhere, its linker may have written the addresses into
- * the relocations only. */
+ * In a position-independent ELF file, the addresses may be in the relocations only. */
 
 enum {
     WORD_NAMES = 1,
@@ -296,8 +296,8 @@ enum {
     MACHO_TARGET_BITS = 36
 };
 
-/* An address as the file has it. Chained fixups of Mach-O files count from the image and
- * carry other things in the upper bits. */
+/* Return the address that a word of the file means. Chained fixups of Mach-O files are
+ * relative to the image base and have other data in the upper bits. */
 static uint64_t address_of(const go_pclntab *table, uint64_t word) {
     const gsym_object_header *header = &table->object->header;
     if (header->format != GSYM_OBJECT_MACHO || !header->is_64) return word;
@@ -305,7 +305,7 @@ static uint64_t address_of(const go_pclntab *table, uint64_t word) {
     return word < header->base_address ? word + header->base_address : word;
 }
 
-/* The words at `c` if they are the module data of the table. */
+/* Read the words at `c`; false if they are not the module data of the table. */
 static bool read_words(const go_pclntab *table, cursor c, uint64_t *words) {
     for (unsigned i = 0; i < WORD_COUNT; ++i)
         words[i] = address_of(table, cursor_uint(&c, table->pointer_size));
@@ -339,7 +339,7 @@ typedef struct relocation {
     uint64_t addend;
 } relocation;
 
-/* The next relocation that names no symbol, so that the addend is the address. */
+/* Read the next relocation without a symbol, whose addend is the address. */
 static bool next_relative(cursor *c, unsigned size, relocation *ret) {
     while (cursor_left(c) >= 3 * size) {
         uint64_t info;
@@ -387,7 +387,7 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
 
 /* ---- where inlined calls are ------------------------------------------------------- */
 
-/* Whether the data at the address of a function's inlined calls is plausible. */
+/* Whether the data at the address of a function's inlined calls is a plausible list. */
 static bool has_sound_tree(go_pclntab *table, const go_function *function) {
     go_values values = go_values_at(table, function->calls);
     int32_t most = -1;
@@ -411,7 +411,7 @@ static bool has_sound_tree(go_pclntab *table, const go_function *function) {
             caller = cursor_u32(&c);
         }
         if (c.failed || !is_padded || caller >= function->size) return false;
-        if (name == 0) continue; /* the first of all */
+        if (name == 0) continue; /* the first name has none before it */
         cursor_skip(&names, name - 1); /* to the end of the name before it */
         if (cursor_u8(&names) != 0 || cursor_u8(&names) == 0) return false;
     }
@@ -451,7 +451,7 @@ static bool go_read_module(go_pclntab *table) {
     return true;
 }
 
-/* The first offset in a section with a table; false if there is none. */
+/* Open the first table in a section; false if there is none. */
 static bool open_within(const gsym_object *object, const gsym_object_section *section,
                         unsigned *candidates_left, go_pclntab *table) {
     cursor c = go_section_bytes(object, section);
