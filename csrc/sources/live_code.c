@@ -1,9 +1,9 @@
-/* live_code.c - the code that symbols and the entry point show to be there. */
+/* live_code.c - list the addresses with code that symbols and the entry point show. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 #include "sources/symbols.h"
 
-/* Names may share bytes.
+/* Symbols may share the bytes of their names, so the sum of these is limited.
  * Limit: Names of symbols that tell which code at address 0 is live */
 LIMIT(LIVE_NAME_BYTES, 1 << 20, 16);
 
@@ -16,8 +16,9 @@ gsym_status live_list_add(live_list *list, live_code code, gsym_error *error) {
     return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-/* Set what a name is compared with. It is that of a symbol of C: perhaps with the suffix of
- * a part, or with the underscore that some systems put in front. */
+/* Set the hashes with which names of functions are compared: of the name of the symbol, of
+ * the name without the suffix of a part, and of the name without the underscore that some
+ * systems put in front of names of C. */
 static void hash_name(live_code *code, const char *name, size_t name_size) {
     const char *suffix;
     code->hashes[0] = string_hash(name, name_size);

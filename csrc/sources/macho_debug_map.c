@@ -1,8 +1,8 @@
-/* macho_debug_map.c - the object files with the DWARF of a linked Mach-O file.
+/* macho_debug_map.c - read which object files have the DWARF of a linked Mach-O file.
  *
- * The linker leaves the DWARF in the object files and notes, in symbols for debuggers,
- * which object files there were and at which address each of their functions ended up.
- * A function is found again in its object file by its name. */
+ * The linker leaves the DWARF in the object files. Symbols for debuggers name the object
+ * files, and the final address of each of their functions. A function is found in its
+ * object file by its name. */
 #include "sources/conversion.h"
 #include "sources/symbols.h"
 
@@ -10,9 +10,8 @@
 #define N_SO 0x64  /* without a name: the end of an object file */
 #define N_OSO 0x66
 
-/* A function by its name: in the map with the address that it got, in an object file
- * with that it had. `size` is the distance to the next one there; in the map its size, or
- * 0. */
+/* A function and its name. In the map it has its final address and its size, or 0; in an
+ * object file its address there and the distance to the next function. */
 typedef struct named_function {
     uint64_t hash; /* of the name */
     uint64_t address;
@@ -61,14 +60,14 @@ static int compare_hashes(const void *left, const void *right) {
     return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
-/* Those from `first` on. */
+/* Sort the functions from `first` on by name. */
 static void sort_functions(function_list *functions, size_t first) {
     if (functions->count > first)
         qsort(functions->items + first, functions->count - first,
               sizeof *functions->items, compare_functions);
 }
 
-/* Functions of a file, by name. */
+/* List the functions of a file, sorted by name. */
 static gsym_status list_functions(macho_symbols *symbols, function_list *functions,
                                   gsym_error *error) {
     macho_symbol symbol;
@@ -120,7 +119,7 @@ static void close_entry(gsym_debug_map *map) {
     sort_functions(&map->functions, entry->function_first);
 }
 
-/* The size of a function follows it, in a symbol without a name. */
+/* Add a function, or set the size of the one before: a symbol without a name has it. */
 static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *symbol,
                                      gsym_error *error) {
     const map_entry *entry = &map->entries.items[map->entries.count - 1];
@@ -132,7 +131,7 @@ static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *sy
     return GSYM_OK;
 }
 
-/* From the first stub to the end of the last one. */
+/* Return the range from the first stub to the end of the last one. */
 static gsym_range find_stubs(const macho_object *macho) {
     gsym_range stubs = {UINT64_MAX, 0};
     for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
@@ -145,8 +144,8 @@ static gsym_range find_stubs(const macho_object *macho) {
     return stubs;
 }
 
-/* The linker of zig notes for a weak function the address of its stub, where no function
- * can be. Its symbol has that of its code. */
+/* Correct functions that the map has at the address of a stub, where no function can be:
+ * the linker of zig does so for weak functions. The symbol has the address of the code. */
 static gsym_status move_out_of_stubs(gsym_debug_map *map, const macho_object *macho,
                                      gsym_error *error) {
     gsym_range stubs = find_stubs(macho);
@@ -230,9 +229,9 @@ void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
     entry_ret->function_count = entry->function_count;
 }
 
-/* ---- finding functions again -------------------------------------------------------- */
+/* ---- finding functions in object files ----------------------------------------------- */
 
-/* One function was moved from `start` to `address`. */
+/* A function that the linker moved from `start` to `address`. */
 typedef struct function_move {
     uint64_t start;
     uint64_t size;
@@ -241,7 +240,7 @@ typedef struct function_move {
 
 typedef LIST(function_move) move_list;
 
-/* Pair functions of one name, several by ascending address. */
+/* Pair functions of one name; several of one name are paired by ascending address. */
 static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *entry,
                                   const macho_symbols *symbols,
                                   const function_list *functions, move_list *moves,
@@ -273,7 +272,7 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
     return GSYM_OK;
 }
 
-/* The functions of entry `index` that `object` has. */
+/* Find the functions of entry `index` in `object`. */
 static gsym_status find_moves(const gsym_debug_map *map, size_t index,
                               const gsym_object *object, move_list *moves,
                               uint64_t *missing_ret, gsym_error *error) {
@@ -303,10 +302,11 @@ gsym_status gsym_debug_map_compare(const gsym_debug_map *map, size_t index,
     return status;
 }
 
-/* Names of one function share a span. */
+/* Add the moves as spans; several names of one function give one span. */
 static gsym_status add_spans(gsym_conversion *conversion, uint32_t file,
                              const move_list *moves, gsym_error *error) {
-    /* Where none was found, nothing may stay at the addresses of the object file. */
+    /* Add an empty span if no function was found: without spans, the addresses of the
+     * object file would be taken for final ones. */
     if (moves->count == 0)
         return gsym_conversion_add_address_span(conversion, file, 0, 0, 0, error);
     for (size_t i = 0; i < moves->count; ++i) {

@@ -1,8 +1,8 @@
-/* macho_stubs.c - the stubs of a Mach-O file. */
+/* macho_stubs.c - name the stubs by which a Mach-O file calls functions of other images. */
 #include "sources/stubs.h"
 
-/* All stubs of a section have one size; the indirect symbols say, in the same order, whom
- * they call. */
+/* All stubs of a section have one size; the indirect symbols name the functions that they
+ * call, in the same order. */
 
 #define INDIRECT_SYMBOL_LOCAL 0x80000000u
 #define INDIRECT_SYMBOL_ABS 0x40000000u
@@ -19,7 +19,8 @@ static cursor indirect_symbols(const macho_object *macho) {
     return macho_table_bytes(macho, macho->indirect_symbols, 4);
 }
 
-/* The name of an indirect symbol, "" without one; NULL: it is too long, or damaged. */
+/* Return the name of an indirect symbol, "" without one; NULL: it is too long, or
+ * damaged. */
 static const char *indirect_name(macho_stubs *reader, uint32_t index, size_t *size_ret) {
     cursor symbol = reader->symbols;
     const char *name;

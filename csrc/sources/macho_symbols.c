@@ -1,8 +1,8 @@
-/* macho_symbols.c - functions of a Mach-O symbol table.
+/* macho_symbols.c - read functions of a Mach-O symbol table.
  *
- * The table gives no sizes: a function ends where the next symbol or function start
- * does, at the latest with its section. Such a size may include padding, so symbols
- * yield to every function that is described otherwise. */
+ * The table has no sizes: a function ends at the next symbol or function start, at the
+ * latest at the end of its section. Such a size may include padding, so a symbol is dropped
+ * for every function from another source that covers its address. */
 #include "containers/macho.h"
 #include "sources/conversion.h"
 #include "sources/symbols.h"
@@ -95,7 +95,8 @@ uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *s
 
 /* ---- adding ----------------------------------------------------------------------- */
 
-/* Labels that assemblers make at the start of sections: ltmp0, ltmp1. */
+/* Whether a name is that of a label that assemblers make at the start of sections: ltmp0,
+ * ltmp1. */
 static bool is_temporary(const char *name) {
     return strncmp(name, "ltmp", 4) == 0 && name[4] >= '0' && name[4] <= '9';
 }

@@ -1,7 +1,7 @@
-/* pdb_functions.c - the symbols of a module -> functions with rows and inlined calls.
+/* pdb_functions.c - make functions of the symbols of a module, with rows and inlined calls.
  *
- * Symbols that open a scope name the one that ends it, which is not relied on: scopes are
- * counted. */
+ * A symbol that opens a scope has the offset of the one that ends it. This is not used:
+ * scopes are counted. */
 #include "sources/pdb_functions.h"
 
 #include "base/system.h"
@@ -11,7 +11,7 @@ enum {
     NO_LANGUAGE = 0x100,
 };
 
-/* Functions may overlap, but not share rows without limit.
+/* Functions may overlap and share rows, but only up to a limit.
  * Limit: Rows of a PDB module that several functions have, and cuts of inlined ranges */
 LIMIT(PDB_ROWS, 1 << 16, 16);
 
@@ -62,7 +62,7 @@ static bool add_name(pdb_reader *reader, cursor *c, uint32_t type, uint32_t *nam
     return pdb_add_name(reader, &name, name_ret);
 }
 
-/* Give the function its rows, unless too many functions share them. */
+/* Find the rows of a function; it has none if too many functions share rows. */
 static void find_rows(pdb_reader *reader, unit_function *function) {
     pdb_lines_find(reader, function->address, function->address + function->size,
                    &function->row_first, &function->row_count);
@@ -80,14 +80,15 @@ static bool is_asked_for(const pdb_reader *reader, const unit_function *function
                               function->address + function->size);
 }
 
-/* Of functions that the linker folded, the first is kept, as other readers do. */
+/* Add a function. The fingerprint of a range is the same for functions that the linker
+ * folded, so that the first one is kept, as other readers do. */
 static bool add_function(pdb_reader *reader, unit_function *function) {
     if (function->row_count > 0 || function->node_count > 0)
         function->fingerprint = (function->address - reader->base) << 32 | function->size;
     return LIST_ADD(reader->result->functions, *function);
 }
 
-/* Add each part of a function that an optimizer moved; its parts have one name. */
+/* Add each part of a function that an optimizer moved; all parts have its name. */
 static bool add_moved(pdb_reader *reader, const unit_function *source) {
     unit_function joined = *source;
     uint32_t start = (uint32_t)(source->address - reader->base), size;
@@ -122,7 +123,7 @@ static bool add_moved(pdb_reader *reader, const unit_function *source) {
     return true;
 }
 
-/* The symbols of the function have ended. */
+/* Add the function whose symbols have ended. */
 static bool close_function(pdb_reader *reader) {
     const pdb_function *source = &reader->function;
     unit_function function = {.address = source->address,
@@ -167,7 +168,7 @@ static bool open_function(pdb_reader *reader, const pdb_code *code, const cursor
 
 /* ---- symbols ------------------------------------------------------------------------- */
 
-/* Code of a function that is apart from it has the same name. */
+/* Give code that is separate from its function the name of the function. */
 static void find_parent(pdb_reader *reader, const pdb_code *code) {
     uint32_t parent;
     uint64_t name;
@@ -195,7 +196,7 @@ static bool read_function(pdb_reader *reader, const pdb_symbol *symbol) {
            number_map_set(&reader->procs, reader->function.address, reader->function.name);
 }
 
-/* Code of .NET is made when the program runs. */
+/* Skip a function of .NET, whose code is made when the program runs. */
 static bool read_managed(pdb_reader *reader, const pdb_symbol *symbol) {
     warn(reader, GSYM_WARN_PDB_MANAGED, &symbol->c, symbol->kind);
     return close_function(reader);
@@ -262,7 +263,7 @@ static bool read_symbols(pdb_reader *reader, cursor c) {
 
 /* ---- modules ------------------------------------------------------------------------- */
 
-/* Forget the previous module. File index 0 means "no file". */
+/* Empty the state of the previous module. File index 0 means "no file". */
 static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
     reader->result = result;
     reader->namer.out = &result->arena;

@@ -1,4 +1,4 @@
-/* pdb_functions.h - the modules of a PDB as units of a conversion.
+/* pdb_functions.h - read the modules of a PDB as units of a conversion.
  *
  * pdb_lines.c reads the C11 and C13 parts of a module: files, line records and where
  * inlined functions are declared; pdb_inlines.c turns the annotations of inline sites into
@@ -15,29 +15,31 @@
 
 /* Where an inlined function is declared. */
 typedef struct pdb_inlinee {
-    uint32_t file; /* its checksum */
+    uint32_t file; /* offset of the file's checksum */
     uint32_t line;
 } pdb_inlinee;
 
-/* S_INLINESITE of the function being read. */
+/* An inline site: an S_INLINESITE symbol of the function being read, for one inlined
+ * function. Sites have numbers from 1; 0 is the function itself. */
 typedef struct pdb_site {
-    uint32_t parent; /* 0: the function itself; else the number of a site, from 1 */
+    uint32_t parent; /* the site that contains it */
     uint32_t level;  /* from 1 */
     uint32_t inlinee;
-    uint32_t newest; /* of its records, from 1; 0: none */
+    uint32_t newest; /* its record that was made last, from 1; 0: none */
 } pdb_site;
 
-/* A site called from one line: a node. */
+/* A site that is called from one line, which becomes a node. A site has several records if
+ * the line of the call changes. */
 typedef struct pdb_site_record {
     uint32_t site;
     uint32_t call_file, call_line;
-    uint32_t previous; /* of the site */
+    uint32_t previous; /* record of the site, from 1; 0: none */
 } pdb_site_record;
 
-/* Bytes of a function that a site, or the function itself, has a row for. */
+/* Bytes of a function for which a site, or the function itself, has one line. */
 typedef struct pdb_span {
     uint64_t key; /* level << 32 | start: the order in which spans are placed */
-    uint32_t end; /* offset in the function, as the start is */
+    uint32_t end; /* offset in the function, as is the start */
     uint32_t site; /* 0: the function */
     uint32_t file, line;
 } pdb_span;
@@ -49,7 +51,8 @@ typedef struct pdb_scope {
     bool is_function;
 } pdb_scope;
 
-/* S_GPROC32 and the like */
+/* The function being read: S_GPROC32 or a similar symbol. "Source" is the image before an
+ * optimizer moved its code. */
 typedef struct pdb_function {
     uint64_t address; /* in the source */
     uint32_t size;
@@ -65,24 +68,24 @@ typedef struct pdb_reader {
     warning_list *warnings;
     dwarf_budget *budget;
     const gsym_creator *creator;
-    const known_name *known; /* of the worker */
+    const known_name *known; /* names that the worker knows */
     unit_functions *result;
     pdb_namer namer;
     uint32_t stream;
-    uint32_t language; /* of S_COMPILE3 */
-    uint64_t done;     /* bytes of modules since pages of types were given back */
+    uint32_t language; /* of the module, by S_COMPILE3 */
+    uint64_t done;     /* bytes of modules read since pages of types were released */
     /* of the module */
     buffer copy;       /* its stream */
     cursor checksums, imports;
-    number_map files; /* offset of a checksum, or in C11 << 32 -> file index of rows */
+    number_map files; /* offset of a checksum, or of a file in C11 << 32 -> file index */
     /* Addresses are those of the source. */
-    number_map lines;    /* address << 32 | size of the parts of the code that have some */
-    number_map inlinees; /* id -> index */
+    number_map lines;    /* address << 32 | size of code that has lines already */
+    number_map inlinees; /* id -> index in inlinee_lines */
     LIST(pdb_inlinee) inlinee_lines;
-    number_map names; /* of inlinees, by id */
-    number_map procs; /* names of functions, by address */
+    number_map names; /* id of an inlinee -> name */
+    number_map procs; /* address of a function -> name */
     uint64_t row_budget;
-    size_t line_count; /* rows of the module, which the result begins with */
+    size_t line_count; /* rows of the module, with which result->rows begins */
     LIST(uint64_t) keys; /* for sorting */
     row_list spare;
     /* of the function */
@@ -92,10 +95,11 @@ typedef struct pdb_reader {
     LIST(pdb_site) sites;
     LIST(pdb_site_record) records;
     pdb_span_list spans, placed;
-    LIST(size_t) open; /* of `placed` */
+    LIST(size_t) open; /* indexes in `placed` */
     inline_piece_list pieces;
     inline_builder builder;
-    /* of one that an optimizer moved: its places, and spans and pieces before that */
+    /* of a function that an optimizer moved: where its bytes are now, and its spans and
+     * pieces in the source */
     pdb_moved_list moved;
     pdb_span_list source_placed;
     inline_piece_list source_pieces;
@@ -105,21 +109,23 @@ void pdb_reader_deinit(pdb_reader *reader);
 /* Read module `index`. False where memory ran out or the budget is spent; damage is a
  * warning. */
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index);
-/* Bytes of symbols and lines. */
+/* Size of the symbols and lines of a module. */
 uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index);
-/* Number a name that is in the arena, or known; an empty one has none. */
+/* Give a name, which is in the arena or known, a number in the module; NO_INDEX if it is
+ * empty. */
 bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret);
-/* Whether names of the module's language have parameters. */
+/* Whether names of functions in the module's language contain their parameters. */
 bool pdb_has_parameters(const pdb_reader *reader);
 
 /* ---- pdb_lines.c: these return false where memory ran out or the budget is spent ---- */
 
-/* Read the parts with lines, C11 and C13; the result gets their rows in ascending order,
- * with line 0 where a gap begins. */
+/* Read the two parts of a module with lines, C11 and C13. Their rows are appended to the
+ * result in ascending order, with line 0 where a gap begins. */
 bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13);
-/* The file index of a checksum. */
+/* Find the file index of a checksum. */
 bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
-/* The rows of the module from `start` to `end`, with one before that covers the start. */
+/* Find the rows of the module from `start` to `end`, and a row before that covers the
+ * start. */
 void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
                     uint32_t *first_ret, uint32_t *count_ret);
 
@@ -130,12 +136,12 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
                           cursor annotations);
 /* Make the rows and nodes of a function that has sites. */
 bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
-/* The same for functions that were moved: join rows and sites of the function as it is in
- * the source, then make rows and nodes of each part, which is at `count` places from
- * reader->moved[first] on. */
+/* Do the same for a function that was moved: first join rows and sites as in the source,
+ * then make rows and nodes of each part of it, which is at the `count` ranges from
+ * reader->moved.items[first] on. */
 bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source);
 bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count);
-/* The name of an id; NO_INDEX: it has none. */
+/* Find the name of an id; NO_INDEX: it has none. */
 bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
 
 #endif

@@ -1,15 +1,15 @@
-/* pdb_inlines.c - inline sites of a function: annotations -> rows and nodes.
+/* pdb_inlines.c - make rows and nodes of the annotations of inline sites.
  *
- * A site has rows of its own, of the function that was inlined; below them the rows of what
- * it was inlined into have the line of the call. So level by level, from the outermost,
- * spans are cut where the line of the call changes; the innermost rows are those of the
- * function, and each other row becomes the call of a node. */
+ * A site has rows for the lines of the inlined function; at the same addresses, the rows of
+ * its caller have the line of the call. So spans are cut, level by level from the outermost
+ * one, where the line of the call changes. At each address, the innermost row becomes a row
+ * of the function, and each other row the call of a node. */
 #include "sources/pdb_functions.h"
 
 enum {
     /* Limit: Nested inline sites of a PDB */
     MAX_LEVELS = 4096,
-    /* Calls of a site from other lines, for one that has been before. */
+    /* Records of a site that are searched for one with the same call */
     RECORDS_SEARCHED = 16
 };
 
@@ -34,7 +34,7 @@ enum {
 
 /* ---- annotations ------------------------------------------------------------------- */
 
-/* A number of 1, 2 or 4 bytes, as its first bits say. */
+/* Read a number of 1, 2 or 4 bytes, which its first bits say. */
 static uint32_t compressed(cursor *c) {
     uint32_t value = cursor_u8(c);
     unsigned more = value < 0x80 ? 0 : value < 0xc0 ? 1 : 3;
@@ -44,15 +44,15 @@ static uint32_t compressed(cursor *c) {
     return value;
 }
 
-/* The sign is in the lowest bit. */
+/* Decode a number whose lowest bit is the sign. */
 static uint32_t signed_of(uint32_t value) {
     return value & 1 ? 0 - (value >> 1) : value >> 1;
 }
 
-/* What annotations have changed so far. */
+/* The state of annotations, which are a small program. */
 typedef struct annotation_state {
     uint32_t offset; /* in the function */
-    uint32_t chunk;  /* of the function; rows of others than 0 are left out */
+    uint32_t chunk;  /* of the function; only rows of chunk 0 are kept */
     uint32_t file, line;
     bool is_open;    /* the last span of the site has no end yet */
 } annotation_state;
@@ -75,7 +75,7 @@ static bool open_span(pdb_reader *reader, annotation_state *state, uint32_t leve
                                               state->line});
 }
 
-/* Carry an operation out. False where memory ran out. */
+/* Run an operation. False where memory ran out. */
 static bool annotate(pdb_reader *reader, annotation_state *state, uint32_t op, cursor *c,
                      uint32_t level) {
     uint32_t value = compressed(c), length;
@@ -125,7 +125,7 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
         if (!c.failed && !annotate(reader, &state, op, &c, site.level)) return false;
         if (c.failed) break;
     }
-    if (state.is_open) reader->spans.count--; /* it has no end */
+    if (state.is_open) reader->spans.count--; /* the last span has no end */
     if (c.failed || site.level == MAX_LEVELS)
         dwarf_warn(reader->warnings,
                    c.failed ? GSYM_WARN_PDB_SYMBOL : GSYM_WARN_LIMIT,
@@ -169,7 +169,8 @@ bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret) {
 
 static uint32_t start_of(const pdb_span *span) { return (uint32_t)span->key; }
 
-/* The record of a site that is called from a line; 0: memory ran out. */
+/* Return the record of a site that is called from the line of `caller`, a new one if there
+ * is none; 0: memory ran out. */
 static uint32_t record_of(pdb_reader *reader, uint32_t site, const pdb_span *caller) {
     pdb_site *called = &reader->sites.items[site - 1];
     uint32_t at = called->newest;
@@ -186,7 +187,7 @@ static uint32_t record_of(pdb_reader *reader, uint32_t site, const pdb_span *cal
     return called->newest;
 }
 
-/* Place start .. end of a span, which lies in `caller`. */
+/* Add start .. end of a span, which is inside of `caller`. */
 static bool put_part(pdb_reader *reader, const pdb_span *span, size_t caller,
                      uint32_t start, uint32_t end) {
     pdb_span part = *span, above = reader->placed.items[caller];
@@ -228,7 +229,7 @@ static bool place_span(pdb_reader *reader, const pdb_span *span, uint32_t start,
     return true;
 }
 
-/* The spans of level 0: the rows of the function, which cover all of it. */
+/* Add the spans of level 0: the rows of the function, which cover all of it. */
 static bool put_own_spans(pdb_reader *reader, const unit_function *function) {
     const gsym_line_row *row = reader->result->rows.items + function->row_first;
     pdb_span span = {.end = reader->function.size};
@@ -250,8 +251,8 @@ static bool put_own_spans(pdb_reader *reader, const unit_function *function) {
     return true;
 }
 
-/* Of spans that start together, that of the first site comes first; no two are equal in all
- * that counts, so that the order does not depend on how qsort() works. */
+/* Order spans by level and start, then by site. Two spans compare equal only if it does not
+ * matter which is first, so the order does not depend on the implementation of qsort(). */
 static int compare_spans(const void *left, const void *right) {
     const pdb_span *a = left, *b = right;
     if (a->key != b->key) return a->key < b->key ? -1 : 1;
@@ -260,7 +261,7 @@ static int compare_spans(const void *left, const void *right) {
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* Place the spans of all sites, level by level; of those that overlap, the one that starts
+/* Add the spans of all sites, level by level; of those that overlap, the one that starts
  * first keeps all of its bytes. */
 static bool place_spans(pdb_reader *reader) {
     size_t above = 0, level_first = reader->placed.count;
@@ -300,7 +301,7 @@ static bool put_row(pdb_reader *reader, const unit_function *function, uint32_t 
     return LIST_ADD(*rows, row);
 }
 
-/* The end of the innermost open span has come: what it lies in goes on. */
+/* Close the innermost open span at its end; the row of the span around it goes on. */
 static bool end_span(pdb_reader *reader, const unit_function *function) {
     const pdb_span *spans = reader->placed.items;
     uint32_t end = spans[reader->open.items[--reader->open.count]].end;
@@ -309,7 +310,7 @@ static bool end_span(pdb_reader *reader, const unit_function *function) {
                    &spans[reader->open.items[reader->open.count - 1]]);
 }
 
-/* At each address the row of the deepest level counts. */
+/* Make rows: at each address, that of the deepest level. */
 static bool make_rows(pdb_reader *reader, unit_function *function) {
     pdb_span_list *placed = &reader->placed;
     function->row_first = (uint32_t)reader->result->rows.count;
@@ -367,7 +368,7 @@ static bool make_nodes(pdb_reader *reader, unit_function *function) {
     return true;
 }
 
-/* Place all that covers bytes of the function. */
+/* Make the spans and pieces of a function. */
 static bool place_all(pdb_reader *reader, const unit_function *function) {
     reader->pieces.count = reader->records.count = 0;
     return put_own_spans(reader, function) && place_spans(reader);
@@ -393,7 +394,8 @@ bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source) {
     return true;
 }
 
-/* Add what the spans of a level have in one place, which is at `offset` of the part. */
+/* Add the spans and pieces of a level in one moved range, which is at `offset` of the
+ * part. */
 static bool move_spans(pdb_reader *reader, uint64_t level, const pdb_moved *moved,
                        uint32_t offset) {
     const pdb_span_list *spans = &reader->source_placed;

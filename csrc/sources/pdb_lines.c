@@ -1,14 +1,14 @@
-/* pdb_lines.c - lines of a module.
+/* pdb_lines.c - read the lines of a module.
  *
- * The C13 part has checksums of files, lines and inlinee lines; the C11 part, of compilers
- * of before 2005, files, each with the lines of some ranges. */
+ * The C13 part has checksums of files, lines and lines of inlined functions. The C11 part,
+ * which compilers wrote before 2005, has files, each with the lines of some ranges. */
 #include "sources/pdb_functions.h"
 
 enum {
     LINES_HAVE_COLUMNS = 1,
     INLINEE_LINES_HAVE_FILES = 1, /* CV_INLINEE_SOURCE_LINE_SIGNATURE_EX */
     LINE_MASK = 0xffffff,
-    /* Where debuggers do not stop; no source has such lines, the one before goes on. */
+    /* Line numbers for debuggers that no source has: the line before them goes on. */
     LINE_NEVER_STEP = 0xfeefee,
     LINE_ALWAYS_STEP_INTO = 0xf00f00,
     C11_RANGE_SIZE = 16, /* without its lines */
@@ -79,7 +79,7 @@ static bool add_row(pdb_reader *reader, uint64_t address, uint32_t file, uint32_
     return LIST_ADD(reader->result->rows, (gsym_line_row){address, file, line});
 }
 
-/* The lines of one file. */
+/* Read the lines of one file in a subsection. */
 static bool read_block(pdb_reader *reader, cursor *c, bool has_columns, uint64_t start,
                        uint32_t size) {
     uint32_t checksum = cursor_u32(c), count = cursor_u32(c), file;
@@ -95,7 +95,7 @@ static bool read_block(pdb_reader *reader, cursor *c, bool has_columns, uint64_t
     return true;
 }
 
-/* A subsection has the lines of some bytes; after them the lines are not known. */
+/* Read a subsection, which has the lines of one range; after it, lines are not known. */
 static bool read_lines(pdb_reader *reader, cursor c) {
     uint32_t offset = cursor_u32(&c), segment = cursor_u16(&c), flags = cursor_u16(&c);
     uint32_t size = cursor_u32(&c), address;
@@ -105,7 +105,7 @@ static bool read_lines(pdb_reader *reader, cursor c) {
         warn(reader, &c);
         return true;
     }
-    /* Of functions that the linker folded, the first has its lines. */
+    /* The lines of the first of several folded functions are used. */
     if (number_map_find(&reader->lines, (uint64_t)address << 32 | size, &ignored))
         return true;
     if (!number_map_set(&reader->lines, (uint64_t)address << 32 | size, 0)) return false;
@@ -119,13 +119,13 @@ static bool read_lines(pdb_reader *reader, cursor c) {
 
 /* ---- the C11 part -------------------------------------------------------------------- */
 
-/* Bytes of a segment that a file has lines of. */
+/* A range of a segment with lines of one file. */
 typedef struct c11_range {
     uint32_t lines; /* their offset in the part */
     uint32_t start, last;
 } c11_range;
 
-/* Read the lines of a range; *left are the bytes that no range had before. */
+/* Read the lines of a range. *left limits the bytes of all ranges, which may share them. */
 static bool read_c11_range(pdb_reader *reader, cursor c11, const c11_range *range,
                            uint32_t file, uint64_t *left, bool *is_damaged) {
     cursor offsets, numbers;
@@ -202,7 +202,7 @@ static bool read_c11(pdb_reader *reader, cursor c11) {
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* By address; those of one address keep their order, but for the row that ends a
+/* Sort rows by address. Those of one address keep their order, except for a row that ends a
  * subsection, which comes first. */
 static bool sort_rows(pdb_reader *reader) {
     row_list *rows = &reader->result->rows;
@@ -232,7 +232,7 @@ void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
     SEARCH_SORTED(first, reader->line_count, rows[middle].address < start);
     last = first;
     SEARCH_SORTED(last, reader->line_count, rows[middle].address < end);
-    /* The row before covers the start, unless it is the end of other lines. */
+    /* The row before covers the start, unless it ends other lines. */
     if (first > 0 && rows[first - 1].file != 0 &&
         (first == reader->line_count || rows[first].address > start))
         --first;
@@ -252,7 +252,7 @@ static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
         inlinee.line = cursor_u32(&c);
         if (has_files) cursor_skip(&c, (uint64_t)cursor_u32(&c) * 4);
         if (c.failed) break;
-        /* Of functions that are equal in name, type and scope, the first counts. */
+        /* Functions of equal name, type and scope have one id; the first one is used. */
         if (number_map_find(&reader->inlinees, id, &ignored)) continue;
         if (!number_map_set(&reader->inlinees, id, reader->inlinee_lines.count) ||
             !LIST_ADD(reader->inlinee_lines, inlinee))

@@ -1,4 +1,4 @@
-/* pdb_names.c - names of functions in a PDB, with their parameters. */
+/* pdb_names.c - give names of functions in a PDB their numbers in the module. */
 #include "sources/pdb_functions.h"
 
 enum { LANGUAGE_CXX = 1 };

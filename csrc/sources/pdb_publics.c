@@ -1,10 +1,10 @@
-/* pdb_publics.c - public symbols: names of code for which modules have no function.
+/* pdb_publics.c - add public symbols, which name code for which modules have no function.
  *
- * A symbol is up to the next start. If an optimizer moved code after linking, that holds
- * for the source; what is between two starts may be in several places of the image, or in
- * none.
- * An incremental link goes through jumps, trampolines, which have no names: each gets that
- * of the public symbol that it leads to. */
+ * A symbol extends to the next start. If an optimizer moved code after linking, this is
+ * true in the source, which is the image before that; the code between two starts may be in
+ * several ranges of the image now, or in none. After an incremental link, calls go through
+ * jumps, the trampolines. They have no names; each gets the name of the public symbol to
+ * which it jumps. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"
@@ -22,13 +22,13 @@ typedef struct public_reader {
     gsym_conversion *conversion;
     const gsym_pdb *pdb;
     uint64_t base;
-    bool adds; /* else starts are noted */
-    symbol_starts starts; /* and the ends of sections */
+    bool adds; /* add symbols; in the pass before, only their starts are listed */
+    symbol_starts starts; /* starts of symbols and ends of sections */
     /* These are relative to the source. */
-    number_map trampolines; /* where one leads -> its address << 16 | its size */
-    number_map functions;   /* of modules; those that were moved only */
+    number_map trampolines; /* target of a trampoline -> its address << 16 | its size */
+    number_map functions;   /* addresses of functions of modules, if code was moved */
     buffer copy;
-    bool is_copied; /* the records being read */
+    bool is_copied; /* the records being read are in `copy` */
     pdb_moved_list moved;
     uint64_t steps, most_steps;
 } public_reader;
@@ -40,7 +40,7 @@ static gsym_status keep_symbol(public_reader *reader, uint64_t address, uint64_t
                                SYMBOL_GLOBAL | SYMBOL_LABEL, error);
 }
 
-/* Find where the bytes of a symbol were moved to. */
+/* Find the ranges to which the bytes of a symbol were moved. */
 static gsym_status find_moved(public_reader *reader, uint32_t address, uint64_t size,
                               gsym_error *error) {
     uint64_t end = size > UINT32_MAX - address ? UINT32_MAX : address + size;
@@ -57,7 +57,7 @@ static gsym_status find_moved(public_reader *reader, uint32_t address, uint64_t 
     return GSYM_OK;
 }
 
-/* Its size, if it is not known, is up to the next start. */
+/* Add a symbol. A size of 0 extends to the next start. */
 static gsym_status add_symbol(public_reader *reader, uint32_t address, uint64_t size,
                               const char *name, size_t name_size, gsym_error *error) {
     uint64_t start = reader->base + address, ignored;
@@ -96,7 +96,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
     if (flags & IS_MSIL) return GSYM_OK; /* .NET code; compilers disagree on other flags */
     if (c.failed || size == 0 || size > NAME_SIZE ||
         !pdb_address(reader->pdb, segment, offset, &address))
-        return GSYM_OK; /* data, too */
+        return GSYM_OK; /* it may be data */
     if (!reader->adds)
         return symbol_starts_add(&reader->starts, reader->base + address, error);
     if (number_map_find(&reader->trampolines, address, &trampoline))
@@ -105,7 +105,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
     return add_symbol(reader, address, 0, name, size, error);
 }
 
-/* Note where trampolines are. */
+/* Add a trampoline to the map. */
 static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *error) {
     uint32_t size, offset, target_offset, segment, target_segment, address, target;
     cursor_skip(&c, 2); /* kind */
@@ -122,7 +122,7 @@ static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *
     return symbol_starts_add(&reader->starts, reader->base + address, error);
 }
 
-/* Note where a function of a module is, which has a name of its own. */
+/* Add a function of a module to the starts. */
 static gsym_status read_function(public_reader *reader, const pdb_symbol *symbol,
                                  gsym_error *error) {
     uint32_t address;
@@ -151,8 +151,8 @@ static gsym_status read_module(public_reader *reader, const pdb_module *module,
     return GSYM_OK;
 }
 
-/* Read the records that are complete in a window; *size_ret is their size, 0 where the
- * first one is not. */
+/* Read the records that are complete in a window of the stream; *size_ret is their size, 0
+ * if the first one is not complete. */
 static gsym_status read_window(public_reader *reader, uint64_t offset, uint64_t size,
                                uint64_t *size_ret, gsym_error *error) {
     const gsym_pdb *pdb = reader->pdb;

@@ -1,22 +1,25 @@
-/* pe_stubs.c - names of the stubs by which a PE image calls imported functions.
+/* pe_stubs.c - name the stubs by which a PE image calls imported functions.
  *
  * A stub jumps to the address in a slot that the loader fills in; the import directory
- * says with which function. A linker gives a stub the name of that function: so does this,
- * for images whose symbol table was left out. A function that is imported by its number
- * has no name here. Microsoft, "PE Format", sections "The .idata Section" and "Delay-Load
- * Import Tables". */
+ * names the function of each slot. For images without a symbol table, a stub gets the name
+ * of its function, as linkers name it. A function that is imported by its number has no
+ * name here.
+ *
+ * Source: Microsoft, "PE Format", sections "The .idata Section" and "Delay-Load Import
+ * Tables". */
 #include "sources/stubs.h"
 
 enum {
     IMPORT_SIZE = 20,
     DELAY_IMPORT_SIZE = 32,
-    DELAY_IMPORT_RELATIVE = 1, /* its addresses count from the image base */
+    DELAY_IMPORT_RELATIVE = 1, /* its addresses are relative to the image base */
     HINT_SIZE = 2              /* before a name */
 };
 
 /* ---- slots ------------------------------------------------------------------------- */
 
-/* The slots of one library: `names` says where the name of each is, up to a 0. */
+/* Add the slots of one library. `names` is the address of a list, which ends with 0: it has
+ * the address of each name. */
 static gsym_status add_slots(pe_stubs *stubs, bool is_delayed, uint32_t names,
                              uint32_t slots, uint64_t *left, gsym_error *error) {
     uint64_t base = stubs->pe->object.header.base_address;
@@ -42,8 +45,8 @@ static gsym_status find_slots(pe_stubs *stubs, pe_directory which, gsym_error *e
     uint64_t left = pe->object.size; /* libraries may share their slots */
     gsym_range range;
     cursor c;
-    /* Names and slots are read where the directory's own section has them, which is where
-     * linkers put them. */
+    /* Names and slots are read from the section of the directory, where linkers put
+     * them. */
     if (!pe_find_directory(pe, which, &range) ||
         !pe_find_section(pe, range.start, &stubs->imports[is_delayed]))
         return GSYM_OK;
@@ -83,7 +86,8 @@ static gsym_status add_stub(pe_stubs *stubs, uint64_t slot, gsym_range code,
                : gsym_fail_memory(error);
 }
 
-/* jmp *slot, of x86-64 relative to what follows. */
+/* Find stubs of x86: `jmp *slot`. In x86-64, the operand is relative to the next
+ * instruction. */
 static gsym_status find_in_x86(pe_stubs *stubs, const pe_section *section, cursor c,
                                gsym_error *error) {
     enum { SIZE = 6 };
@@ -109,7 +113,7 @@ static gsym_status find_in_x86(pe_stubs *stubs, const pe_section *section, curso
     return GSYM_OK;
 }
 
-/* adrp x16; ldr x16; br x16 */
+/* Find stubs of ARM64: `adrp x16; ldr x16; br x16`. */
 static gsym_status find_in_arm64(pe_stubs *stubs, const pe_section *section, cursor c,
                                  gsym_error *error) {
     gsym_range code = {.start = section->address};

@@ -1,8 +1,8 @@
-/* pe_symbols.c - functions of a COFF symbol table, or those that an image exports.
+/* pe_symbols.c - read functions of a COFF symbol table, or those that an image exports.
  *
- * Neither gives sizes: a function ends where the next place that is known to start one
- * does, at the latest with its section. So symbols yield to every function that is
- * described otherwise. */
+ * Neither has sizes: a function ends at the next known start of a function, at the latest
+ * at the end of its section. Such a size may be wrong, so a symbol is dropped for every
+ * function from another source that covers its address. */
 #include "containers/pe.h"
 #include "sources/conversion.h"
 #include "sources/stubs.h"
@@ -25,7 +25,7 @@ typedef struct symbol_reader {
     gsym_conversion *conversion;
     cursor entries;
     uint64_t long_names; /* see object_long_names() */
-    symbol_starts starts; /* and the ends of sections */
+    symbol_starts starts; /* starts of functions and ends of sections */
 } symbol_reader;
 
 typedef struct function_symbol {
@@ -47,7 +47,7 @@ static void read_name(symbol_reader *reader, const pe_symbol *symbol,
         ret->name = (const char *)symbol->name;
         ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
     }
-    /* The underscore before what C calls `main`. */
+    /* Names of C have an underscore in front: `_main`. */
     if (pe->object.header.machine == IMAGE_FILE_MACHINE_I386 && ret->name != NULL &&
         ret->name_size > 1 && ret->name[0] == '_')
         ++ret->name, --ret->name_size;
@@ -55,7 +55,8 @@ static void read_name(symbol_reader *reader, const pe_symbol *symbol,
 
 static bool is_typed(const pe_symbol *symbol) { return (symbol->type >> 4 & 3) == 2; }
 
-/* Sections have symbols as well, static ones with a part that describes the section. */
+/* Whether a symbol may be a function. A static symbol with an auxiliary part names a
+ * section. */
 static bool may_be_function(const pe_symbol *symbol) {
     switch (symbol->class) {
         case CLASS_EXTERNAL:
@@ -95,17 +96,17 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
     return false;
 }
 
-/* The exports of an image. Names, ordinals and addresses are read where the directory's
- * own section has them, which is where linkers put them. */
+/* The exports of an image. Names, ordinals and addresses are read from the section of the
+ * directory, where linkers put them. */
 typedef struct export_table {
     pe_section section;
-    cursor names;    /* of 32 bits each: where the name is */
-    cursor ordinals; /* of 16 bits each: which address belongs to the name */
+    cursor names;    /* addresses of names, 32 bits each */
+    cursor ordinals; /* index of the address that belongs to each name, 16 bits each */
     cursor addresses;
-    gsym_range extent; /* an address in there is the name of another image's function */
+    gsym_range extent; /* an address in it has the name of a function of another image */
 } export_table;
 
-/* The table whose address `c` reads next. */
+/* Return the table whose address is next at `c`. */
 static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
                          uint64_t size) {
     uint64_t address = pe->object.header.base_address + cursor_u32(c);
@@ -129,7 +130,7 @@ static bool open_exports(const pe_object *pe, export_table *exports) {
     return !c.failed;
 }
 
-/* The next export that is code of this image. */
+/* Read the next export that is code of this image. */
 static bool next_export(symbol_reader *reader, export_table *exports,
                         function_symbol *ret) {
     const pe_object *pe = reader->pe;
@@ -166,7 +167,7 @@ static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Functions in the unwind table of a 64-bit image. */
+/* Add the starts and ends of functions in the unwind table of a 64-bit image. */
 static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
     const pe_object *pe = reader->image;
     uint64_t base;
@@ -190,7 +191,7 @@ static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* An export ends where a stub starts. */
+/* Add the ranges of stubs: an export ends where a stub starts. */
 static gsym_status add_stub_ranges(symbol_reader *reader, gsym_error *error) {
     pe_stubs stubs = {.pe = reader->pe};
     gsym_status status = pe_find_stubs(&stubs, error);

@@ -1,4 +1,4 @@
-/* split_units.c - skeleton units, and the split units that complete them. */
+/* split_units.c - link skeleton units to the split units that have their DIEs. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 
@@ -27,8 +27,9 @@ gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
     return GSYM_OK;
 }
 
-/* Whether the unit was taken. Sound units do not overlap and complete one skeleton each,
- * so all that are taken are no larger than their section. */
+/* Link a unit to a skeleton; false if it does not fit. Units that are not damaged do not
+ * overlap and are linked once, so all linked units together may not exceed their
+ * section. */
 static bool link_unit(debug_file *file, skeleton_unit *skeleton,
                       const dwarf_unit_header *header) {
     uint64_t size = header->end - header->offset;
@@ -45,7 +46,7 @@ static bool link_unit(debug_file *file, skeleton_unit *skeleton,
     return true;
 }
 
-/* The dwo_id of a unit in a split file; false: it has none. */
+/* Find the dwo_id of a unit in a split file; false: it has none. */
 static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
                         abbrev_cache *abbrevs, uint64_t *dwo_id_ret) {
     warning_list ignored = {0}; /* the unit is read again later */
@@ -58,7 +59,7 @@ static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
     return unit.has_dwo_id;
 }
 
-/* The first skeleton with a dwo_id, unless it is complete; or NULL. */
+/* Return the first skeleton with a dwo_id, or NULL; also NULL if it is linked already. */
 static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
     size_t low = 0;
     SEARCH_SORTED(low, files->skeletons.count, files->by_dwo_id[middle]->dwo_id < dwo_id);
@@ -68,7 +69,7 @@ static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
     return files->by_dwo_id[low];
 }
 
-/* Each unit completes the first skeleton of its dwo_id. */
+/* Link each unit to the first skeleton with its dwo_id. */
 static uint64_t link_units(debug_files *files, debug_file *file, abbrev_cache *abbrevs) {
     uint64_t matched = 0;
     for (size_t i = 0; i < file->units.count; ++i) {

@@ -1,4 +1,4 @@
-/* stub_writer.c - names of the code by which an image calls functions of others. */
+/* stub_writer.c - add named stubs to a conversion, up to a limit on their names. */
 #include "sources/stubs.h"
 
 /* Limit: Names of stubs */

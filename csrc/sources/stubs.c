@@ -1,4 +1,4 @@
-/* stubs.c - the code by which an image calls functions of others. */
+/* stubs.c - add the stubs of an object file, whatever its format. */
 #include "sources/stubs.h"
 
 gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,

@@ -1,4 +1,4 @@
-/* stubs.h - names of the code by which an image calls functions of others. */
+/* stubs.h - name stubs: the code by which an image calls functions of other images. */
 #ifndef GSYM_SOURCES_STUBS_H
 #define GSYM_SOURCES_STUBS_H
 
@@ -7,8 +7,8 @@
 #include "containers/pe.h"
 #include "sources/conversion.h"
 
-/* Adds stubs to a conversion, as long as their names are not too many bytes: any number
- * of stubs may call a function of a long name. */
+/* Adds stubs to a conversion. The sum of their names is limited, because any number of
+ * stubs may call one function with a long name. */
 typedef struct stub_writer {
     gsym_conversion *conversion;
     const char *prefix; /* of the names */
@@ -17,19 +17,19 @@ typedef struct stub_writer {
     uint64_t name_bytes_left;
 } stub_writer;
 
-/* For an image whose imported functions have that many bytes of names. */
+/* `name_bytes` is the size of the names of imported functions in the image. */
 void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
                       uint64_t name_bytes);
 void stub_writer_deinit(stub_writer *writer);
-/* Count the stub, or the section of stubs, at `address` as left out. None has a name after
- * the first whose name is too long. */
+/* Warn that the stub, or the section of stubs, at `address` is left out. After the first
+ * name that is too long, no stub has a name. */
 void stub_writer_cut(stub_writer *writer, uint64_t address);
 /* Add the stub that calls `target`. */
 gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
                             size_t target_size, gsym_error *error);
 
-/* The slot that two instructions of AArch64 load, `adrp x16` at `address` and `ldr` to the
- * register `target`; false for others. */
+/* Find the slot from which two instructions of AArch64 load, `adrp x16` at `address` and
+ * `ldr` to the register `target`; false for other instructions. */
 bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_t address,
                           uint64_t *slot_ret);
 
@@ -41,11 +41,11 @@ gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *mac
 /* A stub of a PE image, which jumps to an imported function. */
 typedef struct pe_stub {
     gsym_range code;
-    uint32_t name; /* where it is, from the image base */
+    uint32_t name; /* address of its name, from the image base */
     bool is_delayed;
 } pe_stub;
 
-/* What an image imports: a slot for each function, which the loader fills in. */
+/* A slot, which the loader fills in with the address of an imported function. */
 typedef struct pe_slot {
     uint64_t address;
     uint32_t name;
@@ -54,7 +54,7 @@ typedef struct pe_slot {
 
 typedef struct pe_stubs {
     const pe_object *pe;
-    pe_section imports[2]; /* where the names are, and those of delayed imports */
+    pe_section imports[2]; /* sections with the names: [1] has those of delayed imports */
     LIST(pe_slot) slots;
     LIST(pe_stub) found;
 } pe_stubs;

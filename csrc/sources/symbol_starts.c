@@ -1,4 +1,4 @@
-/* symbol_starts.c - sizes of symbols in a table without sizes. */
+/* symbol_starts.c - find the ends of symbols in a table without sizes. */
 #include "sources/symbols.h"
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {

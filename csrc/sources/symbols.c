@@ -1,4 +1,5 @@
-/* symbols.c - the functions that a symbol table names, whatever the container. */
+/* symbols.c - add the symbols, code ranges and live code of an object file, whatever its
+ * format. */
 #include "sources/symbols.h"
 #include "containers/elf.h"
 #include "containers/pe.h"
@@ -12,7 +13,7 @@ gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
         gsym_object_section section = {0};
         gsym_error ignored;
         uint64_t end;
-        /* Where a section has its bytes does not matter here, nor that it has any. */
+        /* Errors are ignored: only the addresses matter here, not the bytes. */
         (void)object->format->section_at(object, i, &section, &ignored);
         if (!section.holds_code ||
             __builtin_add_overflow(section.address, section.memory_size, &end))

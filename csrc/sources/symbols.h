@@ -1,4 +1,4 @@
-/* symbols.h - the functions that a symbol table names, whatever the container. */
+/* symbols.h - read symbol tables of ELF, Mach-O and PE files. */
 #ifndef GSYM_SOURCES_SYMBOLS_H
 #define GSYM_SOURCES_SYMBOLS_H
 
@@ -10,14 +10,14 @@
 #include "create/creator.h"
 #include "sources/debug_files.h"
 
-/* Sizes of symbols in a table without sizes: a function is assumed to end where the
- * next known start of its section is. */
+/* Starts of functions, for a symbol table without sizes: a function is assumed to end at
+ * the next known start in its section. */
 typedef LIST(uint64_t) symbol_starts;
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error);
-/* Call it after the last addition and before the first query. */
+/* Sort the starts, after the last addition and before the first query. */
 void symbol_starts_sort(symbol_starts *starts);
-/* The first one above `address`, at the most `end`. */
+/* Return the first start above `address`, or `end` if that is lower. */
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);
 
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
@@ -28,17 +28,17 @@ gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *ob
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                            const gsym_object *image, gsym_error *error);
 
-/* The code that symbols and the entry point show to be there. */
+/* Adds addresses with code to a conversion, from symbols and the entry point. */
 typedef struct live_list {
     gsym_conversion *conversion;
     uint64_t name_bytes_left;
-    bool has_table; /* there is a table of all symbols */
+    bool has_table; /* the object has a table of all its symbols */
 } live_list;
 
-/* How many bytes of names the symbols of an object of that size may have. */
+/* Limit on the bytes of names of symbols, for an object of this size. */
 uint64_t live_name_bytes(uint64_t object_size);
 gsym_status live_list_add(live_list *list, live_code code, gsym_error *error);
-/* The same, with the name of a symbol there. */
+/* Add an address with the name of a symbol there. */
 gsym_status live_list_add_named(live_list *list, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size, gsym_error *error);
 gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error);
@@ -46,7 +46,7 @@ gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error)
 
 /* Reading the functions of a Mach-O symbol table. */
 
-#define MACHO_SYMBOL_STAB 0xe0 /* in its type, any of these bits: for debuggers */
+#define MACHO_SYMBOL_STAB 0xe0 /* a symbol with any of these bits is for debuggers */
 
 enum { MACHO_SECTION_NUMBERS = 256 }; /* a symbol has 8 bits for its section; 0: none */
 
@@ -67,15 +67,15 @@ typedef struct macho_symbols {
     symbol_starts starts; /* of functions */
 } macho_symbols;
 
-/* Without the starts. */
+/* Open a symbol table; `starts` is empty. */
 macho_symbols macho_symbols_open(const macho_object *macho);
 void macho_symbols_close(macho_symbols *symbols);
-/* The next symbol of any kind. */
+/* Read the next symbol of any kind. */
 bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol);
-/* The next symbol that may name a function. */
+/* Read the next symbol that may name a function. */
 bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
-/* List the starts, from symbols and LC_FUNCTION_STARTS; the entries are then read from
- * the first one on. */
+/* List the starts, from symbols and LC_FUNCTION_STARTS; afterwards, the next symbol to be
+ * read is the first one. */
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
 /* Bytes from a function to the next start, or to the end of its section. */
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);

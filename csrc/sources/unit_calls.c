@@ -1,4 +1,4 @@
-/* unit_calls.c - inlined calls and call sites, in each part of their function. */
+/* unit_calls.c - find the inlined calls and call sites in each part of a function. */
 #include "sources/unit_joiner.h"
 
 static uint64_t size_of_overlap(const gsym_range *left, const gsym_range *right) {
@@ -7,9 +7,9 @@ static uint64_t size_of_overlap(const gsym_range *left, const gsym_range *right)
     return start < end ? end - start : 0;
 }
 
-#define MAX_RANGES_SEARCHED 256 /* only to choose whether to warn */
+#define MAX_RANGES_SEARCHED 256 /* the search only decides whether to warn */
 
-/* Whether the ranges of a DIE, sorted or not, contain `range`. */
+/* Whether the ranges of a DIE, which need not be sorted, contain `range`. */
 static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
     uint64_t size = 0;
     if (count > MAX_RANGES_SEARCHED) return true;
@@ -17,8 +17,8 @@ static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *
     return size >= range->end - range->start;
 }
 
-/* Add the parts of a range that are in those of its parent, which are sorted and disjoint,
- * and their sum to *size_ret. */
+/* Append what the ranges of the parent, which are sorted and disjoint, contain of a range;
+ * add its size to *size_ret. */
 static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const unit_node *parent, gsym_range range,
                         uint64_t *size_ret) {
@@ -42,7 +42,7 @@ static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_
     return true;
 }
 
-/* Whether the caller of an inlined call has a range in any of its own. */
+/* Whether the caller of an inlined call contains a range in any of its own ranges. */
 static bool is_in_caller(const unit_walk *walk, const walk_node *node,
                          const gsym_range *range) {
     const walk_function *function = &walk->functions.items[node->function];
@@ -54,8 +54,8 @@ static bool is_in_caller(const unit_walk *walk, const walk_node *node,
     return was_given(walk->ranges.items + outer->range_first, outer->range_count, range);
 }
 
-/* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
- * all else is empty or in another range of the function. */
+/* Append what the ranges of its parent contain of a node's ranges. *is_elsewhere is set if
+ * all other ranges are empty or in another part of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
                         const unit_node *parent, bool *is_elsewhere) {
@@ -89,8 +89,8 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
     return true;
 }
 
-/* The file of a call that has a line only, as compilers leave it out where it is that of
- * the caller; FILE_INVALID where that does not say so either. */
+/* Find the file of a call without DW_AT_call_file, which compilers omit if it is the file
+ * in which the caller is declared; FILE_INVALID if that is not known, either. */
 static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
                            const walk_node *node, uint32_t *code_ret) {
     const unit_walk *walk = &joiner->walk;
@@ -99,7 +99,7 @@ static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
                           : walk->nodes.items[node->outer].offset;
     uint64_t file, line, cost = 0;
     *code_ret = FILE_INVALID;
-    if (joiner->visit_budget == 0) return true; /* said already */
+    if (joiner->visit_budget == 0) return true; /* a warning has been given */
     dwarf_declaration(&joiner->resolver, caller, &file, &line, &cost);
     if (!spend(joiner, &joiner->visit_budget, cost, caller)) joiner->visit_budget = 0;
     return file == NO_FILE || unit_file_code(result, joiner, file, code_ret);
@@ -152,10 +152,10 @@ static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
     return true;
 }
 
-enum { CONTENT_VISITS = 8 }; /* what it costs to sort it, and to place it */
+enum { CONTENT_VISITS = 8 }; /* cost of sorting and placing one */
 
-/* Add `content` to each part that starts at `last` or before and ends at `least_end` or
- * after it. *is_cut is set where that costs too much. */
+/* Add `content` to each part that starts at or before `last` and ends at or after
+ * `least_end`. *is_cut is set if that costs too much. */
 static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_content content,
                          uint64_t least_end, uint64_t last, uint64_t offset, bool *is_cut) {
     size_t at = 0;
@@ -212,7 +212,7 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
         }
     for (uint32_t i = source->site_first; i < source->site_end && !is_cut; ++i) {
         const walk_call_site *site = &walk->call_sites.items[i];
-        /* A call that ends the range returns to its end. */
+        /* A call at the end of a range returns to the end address. */
         if (site->function == source_index &&
             !add_to_parts(joiner, &joiner->sites, (part_content){0, i, 0},
                           site->return_address, site->return_address, source->offset,
@@ -228,7 +228,8 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
     return true;
 }
 
-/* The contents of a part, from *at_ret on; parts are asked for in ascending order. */
+/* Find the contents of a part: they begin at *at_ret, and the end is returned. Callers ask
+ * for parts in ascending order. */
 static size_t contents_of(const part_contents *contents, uint32_t part, size_t *at_ret) {
     size_t end;
     while (*at_ret < contents->count && contents->items[*at_ret].part < part) ++*at_ret;
@@ -237,8 +238,8 @@ static size_t contents_of(const part_contents *contents, uint32_t part, size_t *
     return end;
 }
 
-/* Add a call of which `ranges` are in the present part, unless the call that it was inlined
- * into is not; the part's root is `root`. *is_cut is set where the unit costs too much. */
+/* Add a call that has `ranges` in the present part, unless its caller has none there;
+ * `root` is the root of the part. *is_cut is set if the unit costs too much. */
 static bool place_call(unit_functions *result, unit_joiner *joiner, uint32_t index,
                        const gsym_range *ranges, uint32_t count, uint32_t root,
                        bool *is_elsewhere, bool *is_cut) {

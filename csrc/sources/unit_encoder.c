@@ -1,8 +1,8 @@
-/* unit_encoder.c - the functions of a unit as encoded records.
+/* unit_encoder.c - encode the functions of a unit as records.
  *
- * Runs outside the ordered step: by now each name and file has its number in the
- * output. Records are written one after the other into chunks that go to the
- * creator whole. */
+ * This is done after the ordered step: each name and file has its number in the
+ * output. Records are written one after the other into chunks of memory, which the
+ * creator takes over as they are. */
 #include "gsym/function_info.h"
 #include "sources/conversion.h"
 #include "sources/unit_functions.h"
@@ -29,8 +29,8 @@ static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
     return code < PATH_FIRST ? 0 : unit->files.items[code - PATH_FIRST];
 }
 
-/* The rows of a function as in its line table: inside of its range, each
- * different from the one before. */
+/* Make the rows of a function: inside of its range, and each different from the one
+ * before. */
 static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
                      const unit_function *function, gsym_function *ret) {
     const gsym_line_row *row = unit->rows.items + function->row_first;
@@ -132,7 +132,8 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Rows that begin in the function; of lines without a function, the first may not. */
+/* Number of rows that start in a function. The first row of lines without a function may
+ * start before them. */
 static uint32_t own_rows(const unit_functions *unit, const unit_function *function,
                          size_t row_count) {
     bool is_before = function->is_lines && row_count > 0 &&
@@ -211,10 +212,10 @@ gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
     return GSYM_OK;
 }
 
-/* A hash of the contents of a function's record.
+/* A fingerprint is a hash of the contents of a function's record.
  *
- * Linkers that keep one of many copies of a function point the debug information of
- * all copies at it. A fingerprint finds such repetitions before they are encoded. */
+ * A linker that keeps one of many copies of a function lets the debug information of all
+ * copies refer to it. Fingerprints find such repetitions before they are encoded. */
 
 static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
     fingerprint = (fingerprint ^ value) * UINT64_C(0x9fb21c651e98df25);

@@ -1,9 +1,9 @@
-/* unit_evidence.c - functions of a split unit that are not of this binary. */
+/* unit_evidence.c - find out whether a split unit belongs to this binary. */
 #include "sources/unit_joiner.h"
 
 bool unit_read_own_ranges(unit_joiner *joiner) {
     range_list *own = &joiner->own_ranges;
-    warning_list ignored = {0}; /* its functions come without them */
+    warning_list ignored = {0}; /* functions do not depend on these ranges */
     if (joiner->knows_ranges) return true;
     own->count = 0;
     if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
@@ -12,12 +12,12 @@ bool unit_read_own_ranges(unit_joiner *joiner) {
     return true;
 }
 
-/* What a binary says about a function of a split unit. Tools that move code keep the id by
- * which a split file is found. A file of an older build is then found as well, with
- * addresses that belong to other functions now. */
+/* What the symbols of a binary say about a function of a split unit. Tools that move code
+ * keep the id by which a split file is found. So a file of an older build may be found,
+ * with addresses that belong to other functions now. */
 typedef enum evidence { AGREES, SAYS_NOTHING, CONTRADICTS } evidence;
 
-/* Whether a symbol with a size starts in a range, but not with it. */
+/* Whether a symbol with a size starts in a range after its first byte. */
 static bool has_symbol_inside(unit_joiner *joiner, uint64_t offset,
                               const gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
@@ -29,7 +29,8 @@ static bool has_symbol_inside(unit_joiner *joiner, uint64_t offset,
     return false;
 }
 
-/* The code of a split unit is that of its skeleton, which may not say where that is. */
+/* Whether the ranges of the skeleton contain a range of its split unit, or are not
+ * known. */
 static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
     const range_list *own = &joiner->own_ranges;
     size_t at = 0;
@@ -38,8 +39,8 @@ static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
                                range->end <= own->items[at].end);
 }
 
-/* Compare a range of a function with the symbols. A symbol of the same name also corrects
- * its end: a linker may shorten code, but does not change the split file. */
+/* Compare a range of a function with the symbols. A symbol of the same name corrects the
+ * end of the range: a linker may shorten code, but does not change the split file. */
 static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
                             uint64_t offset, uint32_t name, gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
@@ -72,7 +73,8 @@ bool unit_contradicts(const unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, uint32_t name) {
     gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     const dwarf_input *code = joiner->unit.code;
-    /* If nothing contradicts it. Symbols do not count from where a moved file does. */
+    /* The answer if no range contradicts. In a file with spans, addresses are not those of
+     * the symbols. */
     bool agrees = !code->has_live_sizes || code->span_count > 0;
     joiner->is_cut = false;
     for (uint32_t i = 0; i < source->range_count && code->span_count == 0; ++i) {

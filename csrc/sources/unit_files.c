@@ -1,6 +1,6 @@
-/* unit_files.c - the source files that a unit's functions name, as numbered paths.
+/* unit_files.c - number the source files of a unit, and share line tables between units.
  *
- * Rows and calls name files of the unit's own line table. */
+ * Rows and calls name files by their index in the line table of the unit. */
 #include "base/system.h"
 #include "base/tables.h"
 #include "create/creator.h"
@@ -13,7 +13,7 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     uint32_t *codes;
     result->file_codes.count = 0;
     if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
-    /* Units may share a table of many files and each use only a few. */
+    /* Clear only codes that are set: units may share a large table and use few files. */
     codes = result->file_codes.items;
     if (cleared < result->file_codes.capacity)
         memset(codes + cleared, 0, (result->file_codes.capacity - cleared) * sizeof *codes);
@@ -53,11 +53,11 @@ bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_i
                     code_ret);
 }
 
-/* Line tables that several units name, run once for all of them.
+/* Line tables that several units name; each is run once.
  *
- * Nearly every unit has a line table of its own, which is run by the thread that reads
- * the unit, into memory that serves the next unit as well. A table of several units is kept
- * until the conversion ends; which unit it is run for makes no difference. */
+ * Nearly every unit has a line table of its own, which the worker that reads the unit runs,
+ * into memory that it uses again for the next unit. A table of several units is kept until
+ * the conversion ends; its result is the same for each of them. */
 
 struct shared_lines {
     const debug_files *files;
@@ -99,13 +99,13 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
         destroy(shared);
         return NULL;
     }
-    /* Space was reserved for a row for each byte of the program. */
+    /* Free unused memory: a row was reserved for each byte of the program. */
     items = realloc(shared->rows.items, (shared->rows.count + 1) * sizeof *items);
     if (items != NULL) shared->rows.items = items;
     return shared;
 }
 
-/* With the gate held. */
+/* Find a table or run it; called with the gate held. */
 static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
                                        const dwarf_unit *unit, dwarf_budget *budget,
                                        warning_list *warnings) {

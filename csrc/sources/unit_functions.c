@@ -1,7 +1,7 @@
 /* unit_functions.c - join the DIEs, the line program and the names of a unit.
  *
- * One function for each live range of a subprogram: the rows of its addresses, and
- * of its inlined calls what lies inside that range. */
+ * Each live range of a subprogram becomes one function, with the rows and the inlined calls
+ * in this range. */
 #include "sources/unit_joiner.h"
 
 void unit_functions_deinit(unit_functions *result) {
@@ -49,7 +49,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .die_offset = source->offset,
                               .name = name,
                               .is_cut = joiner->is_cut && part == 0};
-    /* The rest of it does not fit after the last address. */
+    /* A function that would extend beyond the last address is dropped. */
     if (function.shift != 0 &&
         function.address + function.shift > UINT64_MAX - (function.size - 1)) {
         dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);
@@ -68,7 +68,8 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     return true;
 }
 
-/* Whether some range of a function is asked for; those of others are added bare. */
+/* Whether some range of a function is asked for. If none is, its ranges are added without
+ * name and contents. */
 static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                              const walk_function *source, bool *is_asked_ret) {
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
@@ -93,7 +94,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     joiner->agreeing = joiner->contradicting = 0;
     if (is_split(joiner)) {
         if (!unit_read_own_ranges(joiner)) return false;
-        /* Skeletons may share one list. */
+        /* The cost is spent because many skeletons may share one list. */
         if (!spend(joiner, &joiner->visit_budget, joiner->own_ranges.count,
                    joiner->unit.header->offset))
             joiner->own_ranges.count = 0;
@@ -137,7 +138,7 @@ LIMIT(DIE_NAMES, 256 << 10, 1024);
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 #define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
 
-/* Empty the lists of a part; each has memory afterwards, for an offset to a null pointer is
+/* Empty the lists of a part. Each gets memory, because an offset to a null pointer is
  * undefined. */
 static bool clear(unit_functions *result) {
     result->names.count = result->paths.count = 0;
@@ -159,8 +160,8 @@ bool unit_functions_clear(unit_functions *result, size_t index) {
     return clear(result);
 }
 
-/* Open the unit whose DIEs are to be read. False where it cannot be read or has none of
- * interest. */
+/* Open the unit whose DIEs are to be read: the split unit of a skeleton, if it has one.
+ * False if it cannot be read or has no code. */
 static bool open_unit(unit_functions *result, unit_joiner *joiner,
                       const unit_source *source) {
     const skeleton_unit *skeleton = source->skeleton;
@@ -203,8 +204,8 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-/* If more functions of a part of a split unit contradict the binary than agree with it,
- * drop them all. */
+/* Drop all functions of a part of a split unit if more of them contradict the binary than
+ * agree with it. */
 static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
     bool is_contradicted =
         is_split(joiner) &&
@@ -222,7 +223,8 @@ static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
     return !is_contradicted || (clear(result) && unit_files_reset(result, joiner));
 }
 
-/* Join what the walk has found; where it has come to the end of the unit, the rest too. */
+/* Make functions of what the walk has found and, at the end of the unit, of rows that no
+ * function has. */
 static bool join_part(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
     result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
@@ -246,7 +248,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
 }
 
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
-    result->rows.count = joiner->table_rows; /* without those gathered for the last part */
+    result->rows.count = joiner->table_rows; /* drop those gathered for the last part */
     return clear(result) && dwarf_walk_on(&joiner->walk, &joiner->unit, joiner->warnings) &&
            join_part(result, joiner);
 }
@@ -265,7 +267,8 @@ static bool read_unit(unit_functions *result, unit_joiner *joiner,
                                                  joiner->unit.header->offset);
     joiner->unit.long_names = &joiner->long_names;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
-    /* A part that dwz moved out of several units has the line table of one of them. */
+    /* A partial unit has the line table of another unit: dwz makes it of parts of
+     * several. */
     if (joiner->walk.functions.count == 0 &&
         (joiner->line_unit->tag == DW_TAG_partial_unit ||
          !joiner->line_unit->has_stmt_list))

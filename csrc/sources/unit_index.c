@@ -1,7 +1,7 @@
-/* unit_index.c - which units have code at an address.
+/* unit_index.c - find the units with code at an address.
  *
- * The root DIE of a unit has its address ranges. Of units without any the functions and
- * rows are read: most have only types and data, which takes little time. */
+ * The root DIE of a unit has its address ranges. If it has none, the functions and rows of
+ * the unit are read: most such units have only types and data, which takes little time. */
 #include "base/system.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
@@ -22,7 +22,7 @@ struct gsym_unit_index {
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
-    uint64_t released; /* of the total size */
+    uint64_t released; /* the total size when pages were last released */
     abbrev_cache roots, abbrevs;
     range_list ranges;
     unit_walk walk;
@@ -40,7 +40,8 @@ static bool is_live(const dwarf_input *input, const gsym_range *range) {
            (low < input->text_count && input->text[low].start < range->end);
 }
 
-/* Linkers leave ranges of code that they dropped. */
+/* Add the ranges of a unit that have code; linkers leave ranges of code that they
+ * dropped. */
 static bool add_extents(index_reader *reader, const dwarf_input *input,
                         const range_list *ranges, uint32_t unit) {
     for (size_t i = 0; i < ranges->count; ++i) {
@@ -66,7 +67,7 @@ static bool add_sequences(index_reader *reader, const dwarf_unit *opened, uint32
     return add_extents(reader, opened->input, &reader->ranges, unit);
 }
 
-/* What a unit has whose root DIE does not claim any address. */
+/* Add the ranges of functions and rows of a unit whose root DIE has no ranges. */
 static bool add_contents(index_reader *reader, const unit_source *source, uint32_t unit) {
     dwarf_unit opened;
     if (!dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->abbrevs,
@@ -77,7 +78,7 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
            (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }
 
-/* Next to what is read of a unit the system maps much more of its file. */
+/* Release pages: the system maps many more than those that are read of a unit. */
 static void release_read_pages(index_reader *reader, const debug_file *file) {
     if (reader->index->total_size - reader->released < PAGES_DROP_SIZE) return;
     reader->released = reader->index->total_size;
@@ -140,9 +141,9 @@ void gsym_unit_index_destroy(gsym_unit_index *index) {
     free(index);
 }
 
-/* Mark the units with code at one of the ascending addresses, and of those that start
- * before one the last: a symbol without a size extends to an address only where no function
- * is between them, and the units with code at the symbol are marked, too. */
+/* Mark the units with code at one of the ascending addresses, and for each address the unit
+ * whose code starts last before it: a symbol without a size extends to the address only if
+ * no function of that unit is between them. */
 static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
                        size_t count, bool *marks) {
     const unit_extent **last = calloc(count + 1, sizeof *last);

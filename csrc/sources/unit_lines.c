@@ -1,13 +1,13 @@
-/* unit_lines.c - rows that no function has. */
+/* unit_lines.c - keep rows of the line table that no function has. */
 #include "sources/unit_joiner.h"
 
-/* Whether a range does no more than align what follows, if no row starts in it. */
+/* Whether a range in which no row starts may be padding that aligns what follows. */
 static bool aligns(gsym_range range) {
     uint64_t size = range.end - range.start;
     return size < MAX_PADDING && size < (range.end & -range.end);
 }
 
-/* Whether a unit has code in a range, as its root says; one without ranges does not say. */
+/* Whether the ranges of the unit's root contain code of a range; true if it has none. */
 static bool unit_reaches(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
     range_list *own = &joiner->own_ranges;
     size_t at = 0;
@@ -30,7 +30,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                           &lines.row_count);
     if (lines.row_count == 1 &&
         joiner->rows->items[lines.row_first].address < range.start) {
-        /* It runs on into padding, or into a function that the compiler hides. */
+        /* The row before continues: into padding, or a function that the compiler hides. */
         bool reaches = false;
         if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
         if (!reaches) return true;
@@ -59,7 +59,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
     return LIST_ADD(result->functions, lines);
 }
 
-/* The same in an object file, whose functions the linker has moved one by one. */
+/* Add such rows of an object file, whose functions the linker has moved one by one. */
 static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
                                const line_sequence *sequence, gsym_range range) {
     const dwarf_input *code = joiner->unit.code;
@@ -108,7 +108,7 @@ static bool add_lines_between(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* The rows of the table in a range. */
+/* Add the rows in a range that no function has. */
 static bool add_lines_in(unit_functions *result, unit_joiner *joiner, gsym_range range) {
     const dwarf_line_table *lines = joiner->lines;
     size_t at = 0;

@@ -1,4 +1,4 @@
-/* unit_live.c - code that the linker dropped, as far as symbols say. */
+/* unit_live.c - find out, by symbols, which code the linker dropped. */
 #include "sources/unit_joiner.h"
 
 bool unit_is_named(const unit_name *name, const live_code *code) {
@@ -7,13 +7,13 @@ bool unit_is_named(const unit_name *name, const live_code *code) {
     return false;
 }
 
-/* Whether the function of a DIE may be the one that is at the start of `range`. */
+/* Whether the function of a DIE may be the code at the start of `range`. */
 static bool is_the_code(const unit_functions *result, const unit_joiner *joiner,
                         uint32_t name, const gsym_range *range, const live_code *code) {
     bool has_size = code->size == range->end - range->start;
     if (name != NO_INDEX && unit_is_named(&result->names.items[name], code))
         return has_size || code->size == 0 || range->start > 0;
-    /* Names with scopes are not those of symbols. */
+    /* Composed names with scopes differ from those of symbols. */
     return has_size && (name == NO_INDEX || range->start > 0 ||
                         dwarf_language_has_scopes(joiner->unit.language));
 }
@@ -31,8 +31,8 @@ bool unit_is_inside_live(const dwarf_input *code, uint64_t address) {
     return address - code->live[at].address < code->live[at].size;
 }
 
-/* Whether a function is all that is up to the next place where there is code: it may be one
- * that has no symbol, such as a local one that the linker left out. */
+/* Whether a function fills the space up to the next address with code. It may be a function
+ * without a symbol, such as a local one whose symbol the linker omitted. */
 static bool fills_gap(const dwarf_input *code, const gsym_range *range) {
     size_t at = unit_live_from(code, range->start);
     uint64_t next = code->text_count > 0 ? code->text[0].end : UINT64_MAX;
@@ -41,7 +41,7 @@ static bool fills_gap(const dwarf_input *code, const gsym_range *range) {
     return range->end <= next && next - range->end < MAX_PADDING;
 }
 
-/* Whether code at an address is that of a function, as far as symbols say. */
+/* Whether the code at the start of `range` is that of a function, by its symbols. */
 static bool is_live(const unit_functions *result, unit_joiner *joiner,
                     const walk_function *source, uint32_t name, const gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;

@@ -1,4 +1,4 @@
-/* unit_names.c - the names of the functions and calls of a unit. */
+/* unit_names.c - give the names of functions and calls of a unit their numbers. */
 #include "sources/unit_joiner.h"
 
 static const char *name_bytes(const unit_functions *result, const resolved_name *name) {
@@ -6,7 +6,7 @@ static const char *name_bytes(const unit_functions *result, const resolved_name 
                                : (const char *)result->arena.bytes + name->arena_offset;
 }
 
-/* Number a resolved name; an empty one has none. */
+/* Give a resolved name a number; NO_INDEX if it is empty. */
 static bool add_name(unit_functions *result, const resolved_name *name,
                      uint32_t *index_ret) {
     *index_ret = NO_INDEX;

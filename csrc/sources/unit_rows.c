@@ -1,7 +1,7 @@
-/* unit_rows.c - the rows of a function: those of its sequence in the line program. */
+/* unit_rows.c - find the rows of a function in the sequences of the line program. */
 #include "sources/unit_joiner.h"
 
-/* The last row of a sequence at or before `address`. */
+/* Index of the last row of a sequence at or before `address`. */
 static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
                        uint64_t address) {
     size_t low = sequence->row_first + 1;
@@ -14,7 +14,7 @@ const line_sequence *unit_sequence_by_low(const dwarf_line_table *lines, size_t 
     return &lines->sequences.items[lines->by_low.items[rank].sequence];
 }
 
-/* The number of sequences that start at or before `address`. */
+/* Number of sequences that start at or before `address`. */
 static size_t ranks_to(const dwarf_line_table *lines, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, lines->by_low.count, lines->by_low.items[middle].low <= address);
@@ -42,14 +42,14 @@ void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
     *count_ret = last - *first_ret + 1;
 }
 
-/* How well a sequence suits a function that starts in it; the least is best. */
+/* How well a sequence fits a function that starts in it; the lowest is best. */
 typedef struct sequence_fit {
-    uint8_t extent; /* 0: exactly the range, 1: around it, 2: ends within */
-    uint32_t lines; /* from the function's declaration to its first row */
+    uint8_t extent; /* 0: it is the range, 1: it contains the range, 2: it ends in it */
+    uint32_t lines; /* distance from the function's declaration to its first row */
     uint64_t size;
 } sequence_fit;
 
-/* Where a function is declared: NO_FILE and line 0 are not known. */
+/* Where a function is declared; NO_FILE and line 0: unknown. */
 typedef struct declaration {
     uint64_t file;
     uint64_t line;
@@ -82,7 +82,7 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
     declaration declared = {NO_FILE, 0};
     bool is_asked = false; /* for the declaration */
     if (source->stmt_sequence != UINT64_MAX) {
-        /* In a split unit it counts from the table of the skeleton. */
+        /* In a split unit, it is relative to the line table of the skeleton. */
         uint64_t table = is_split(joiner) ? joiner->line_unit->stmt_list : 0;
         best = sequence_at_offset(lines, table + source->stmt_sequence);
         if (best != NULL && best->low <= range->start && range->start < best->high)
@@ -128,8 +128,9 @@ bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
     return true;
 }
 
-/* Copy the rows of a range that extends over several sequences or leaves them, or those of
- * a shared table, after the rows of the unit. Between sequences the line is not known. */
+/* Copy the rows of a range after the rows of the unit: if the range extends over several
+ * sequences or beyond them, or if the table is shared. Between sequences, the line is not
+ * known. */
 static bool gather_rows(unit_functions *result, unit_joiner *joiner,
                         const walk_function *source, const line_sequence *sequence,
                         unit_function *function, gsym_range range) {
@@ -137,7 +138,7 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
     size_t gathered = result->rows.count;
     bool is_cut = false;
     while (sequence != NULL) {
-        /* Of a sequence that starts in the function, all rows at its start count. */
+        /* All rows at the start of a sequence that starts in the function are used. */
         gsym_range part = {sequence->low >= range.start ? function->address : range.start,
                            range.end};
         gsym_line_row *row;
@@ -150,7 +151,7 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
             dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
             break;
         }
-        /* A row before the part applies from its start on. */
+        /* A row before the part is moved to its start. */
         row = &result->rows.items[result->rows.count - count];
         if (count > 0 && row->address < part.start) row->address = part.start;
         if (sequence->high >= range.end) break;
@@ -203,7 +204,7 @@ bool unit_number_row_files(unit_functions *result, unit_joiner *joiner,
     if (function->row_count > joiner->row_budget) {
         dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
                    function->row_count);
-        /* Those that were gathered for it are the last ones. */
+        /* Rows that were gathered for the function are at the end. */
         if (function->row_first >= joiner->table_rows)
             result->rows.count = function->row_first;
         function->row_count = 0;
