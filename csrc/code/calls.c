@@ -1,7 +1,7 @@
-/* calls.c - the machine code of functions, gone through for calls.
+/* calls.c - list the calls in the machine code of functions.
  *
- * A function is gone through from its start as far as a lookup answers with it, so that
- * each call has its answer and none comes twice. */
+ * The instructions of a function are visited from its start as far as lookups answer with
+ * this function, so that each call belongs to one function. */
 #include "code/calls.h"
 #include "containers/elf.h"
 #include "gsym/function_info.h"
@@ -10,8 +10,8 @@
 
 /* Where a binary has its machine code. */
 
-/* Sections describe better than segments what is code, and whether the file has it: the
- * segments of a debug file refer to bytes that are not in it. */
+/* Sections are preferred to segments: they say better what is code and whether the file has
+ * it. The segments of a debug file refer to bytes that are not in it. */
 static gsym_status next_section(const gsym_object *object, uint32_t *next,
                                 gsym_object_section *ret, gsym_error *error) {
     for (ret->size = 0; *next < object->header.section_count;) {
@@ -58,7 +58,7 @@ typedef struct call_search {
     instruction_size size_of;
     const gsym_code *code;
     size_t code_count;
-    uint64_t done; /* end of what has been gone through, from the base address */
+    uint64_t done; /* end of the code visited so far, from the base address */
     gsym_calls *calls;
 } call_search;
 
@@ -99,7 +99,8 @@ static bool is_text(const gsym_image *image, uint64_t strp, const char *text, si
            memcmp(image->strings + strp, text, size) == 0;
 }
 
-/* A goroutine begins as if the function had called it with its first instruction. */
+/* Whether a function is runtime.goexit: a goroutine begins as if the first instruction of
+ * this function had called it. */
 static bool is_goroutine_exit(const gsym_image *image, uint64_t name) {
     static const char plain[] = "runtime.goexit", marked[] = "runtime.goexit.abi0";
     return is_text(image, name, plain, sizeof plain) ||
@@ -128,7 +129,7 @@ static gsym_status go_through(call_search *search, cursor code, uint64_t address
     return GSYM_OK;
 }
 
-/* The piece that `address` is in; NULL: none. */
+/* Return the range of code that contains `address`, or NULL. */
 static const gsym_code *find_code(const call_search *search, uint64_t address) {
     size_t low = 0, left = search->code_count;
     while (left > 1) {
@@ -142,7 +143,7 @@ static const gsym_code *find_code(const call_search *search, uint64_t address) {
                : NULL;
 }
 
-/* The addresses from `start` up to `end`, counted from the base address. */
+/* Visit the code from `start` up to `end`, relative to the base address. */
 static gsym_status search_range(call_search *search, uint64_t start, uint64_t end,
                                 bool returns_to_start, gsym_error *error) {
     uint64_t address = search->image->header.base_address + start;
@@ -168,8 +169,9 @@ static gsym_status read_head(const gsym_image *image, uint32_t index, uint64_t *
     return function_info_decode_head(&record, image->strp_size, size_ret, name_ret, error);
 }
 
-/* Go through the entries that start with `index`; *next_ret is the one after them. The
- * largest of them tells how far, and where a later one starts none answers. */
+/* Visit the code of the entries that start together with `index`; *next_ret is the entry
+ * after them. The code ends where the largest of them does, or where a later entry
+ * starts. */
 static gsym_status search_entries(call_search *search, uint32_t index, uint32_t *next_ret,
                                   gsym_error *error) {
     const gsym_image *image = search->image;
@@ -190,7 +192,7 @@ static gsym_status search_entries(call_search *search, uint32_t index, uint32_t 
     *next_ret = next;
     limit = next < count ? image_addr_offset(image, next) : UINT64_MAX;
     if (limit < end) end = limit;
-    /* Tables that do not ascend could have the same code gone through without end. */
+    /* With an unsorted table, the same code could be visited any number of times. */
     if (end <= start || start < search->done) return GSYM_OK;
     search->done = end;
     return search_range(search, start, end, returns_to_start, error);
@@ -223,7 +225,7 @@ gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
     return GSYM_OK;
 }
 
-/* The call sites in a file, as calls. */
+/* State of listing the call sites of a file as calls. */
 
 typedef struct call_recall {
     const gsym_image *image;
@@ -233,15 +235,14 @@ typedef struct call_recall {
     uint64_t visited;     /* bytes of records */
 } call_recall;
 
-/* Whether each address is above the one before, as compilers list them. */
+/* Whether addresses ascend without repeats, as compilers write them. */
 static bool ascend(const uint64_t *items, size_t count) {
     for (size_t i = 1; i < count; ++i)
         if (items[i] <= items[i - 1]) return false;
     return true;
 }
 
-/* Sort the calls and drop those that return to the same address: functions that lie over
- * each other may name the same ones. */
+/* Sort the calls and drop repeats: functions that overlap may have the same call sites. */
 static gsym_status tidy(gsym_calls *calls, gsym_error *error) {
     uint64_t *items = calls->addresses.items;
     size_t count = calls->addresses.count, kept = 0;
@@ -273,7 +274,7 @@ static gsym_status add_sites(call_recall *recall, uint64_t start, uint64_t size,
     return GSYM_OK;
 }
 
-/* The call sites of a record; of several lists the last counts. */
+/* Read the call sites of a record; of several lists, the last one is used. */
 static gsym_status read_sites(call_recall *recall, cursor *record, uint64_t *size_ret,
                               gsym_error *error) {
     unsigned strp_size = recall->image->strp_size;

@@ -1,4 +1,4 @@
-/* calls.h - a list of calls as the engine's own sources see it. */
+/* calls.h - the list of calls in a binary, and sizes of instructions. */
 #ifndef GSYM_CODE_CALLS_H
 #define GSYM_CODE_CALLS_H
 
@@ -14,13 +14,13 @@ struct gsym_calls {
     gsym_call_columns counts;
 };
 
-/* Bytes of the instruction at the cursor, which does not move; 0 where none is
- * defined or it is cut off. Calls are CALL, near and far, direct and indirect, SYSCALL
- * and INT n: what code comes back from. */
+/* Size of the instruction at the cursor, which does not move; 0 if it is undefined or cut
+ * off. Calls are instructions after which execution continues later: CALL, near and far,
+ * direct and indirect, SYSCALL and INT n. */
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret);
 
-/* Bytes of the instruction at the cursor, which stays where it is: 4, or 0 where it is cut
- * off. Calls are BL, BLR and SVC, and BLR with pointer authentication. */
+/* Size of the instruction at the cursor, which does not move: 4, or 0 if it is cut off.
+ * Calls are BL, BLR and SVC, and BLR with pointer authentication. */
 unsigned aarch64_instruction_size(const cursor *code, bool *is_call_ret);
 
 #endif

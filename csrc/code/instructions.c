@@ -1,17 +1,17 @@
-/* instructions.c - sizes of x86-64 instructions, and the calls among them and those of
- * AArch64.
+/* instructions.c - find the sizes of instructions of x86-64 and AArch64, and which of them
+ * are calls.
  *
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
  * chapter 2 and appendix A; AMD64 Architecture Programmer's Manual, volume 3, appendix A
  * (XOP, 3DNow!); Intel APX Architecture Specification (REX2, map 4 of EVEX).
  *
- * Sizes are told, not operands: an opcode of the maps 0F38 and 0F3A and of those of VEX,
- * EVEX and XOP counts as defined, for all of one map have the same form. */
+ * Operands are not decoded. All opcodes of the maps 0F38 and 0F3A and of the maps of VEX,
+ * EVEX and XOP are taken as defined, because all opcodes of one map have the same form. */
 #include "code/calls.h"
 
 enum {
     SIZE_LIMIT = 15, /* the maximum size of an instruction */
-    /* So many prefixes; opcode, ModRM and SIB after the four bytes of EVEX. */
+    /* The longest read: SIZE_LIMIT prefixes, then opcode, ModRM and SIB after EVEX. */
     MAX_READ = SIZE_LIMIT + 6
 };
 
@@ -33,7 +33,7 @@ enum shape {
     CALL = 16,
     GROUP = 32, /* ModRM or a prefix determines the opcode */
     PREFIX = 64,
-    UNDEFINED = 128 /* or the begin of a longer opcode */
+    UNDEFINED = 128 /* or the start of a longer opcode */
 };
 
 #define o NONE
@@ -75,7 +75,7 @@ static const uint8_t one_byte_shapes[256] = {
     P, o, P,  P,  o, o, G, G, o, o, o, o,  o,  o, G, G, /* F0 */
 };
 
-/* After 0F. A ModRM that never refers to memory is an immediate byte (20 to 23). */
+/* Opcodes after 0F. In 20 to 23, ModRM never refers to memory: it is like an immediate. */
 static const uint8_t two_byte_shapes[256] = {
     M, M, M,  M,  X, Co, o, o, o, o, X, o, X,  M, o, Mb, /* 00: 0F is 3DNow! */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 10 */
@@ -129,7 +129,8 @@ enum prefix {
     NOT_BEFORE_VECTORS = OPERAND_SIZE | REPNE | REP | LOCK | REX
 };
 
-/* The prefixes before `byte`, and it. REX counts only right before the opcode. */
+/* Add the prefix `byte` to those before it. REX has an effect only right before the
+ * opcode. */
 static unsigned add_prefix(unsigned prefixes, uint8_t byte) {
     unsigned legacy = prefixes & ~(unsigned)(REX | REX_W);
     if ((byte & 0xf0) == 0x40) return legacy | REX | (byte & 8 ? REX_W : 0u);
@@ -191,7 +192,7 @@ static unsigned read_two_byte_opcode(cursor *c, unsigned prefixes) {
     return opcode == 0x38 ? MODRM : MODRM | BYTE;
 }
 
-/* Instructions of APX that were there before it. */
+/* Shapes of older instructions in the form of APX, map 4 of EVEX. */
 static unsigned promoted_shape(uint8_t opcode, uint8_t modrm) {
     switch (opcode) {
         case 0x69:
@@ -250,7 +251,7 @@ static unsigned read_evex_opcode(cursor *c, unsigned *prefixes) {
     return vector_shape(map, opcode, peek(*c), true);
 }
 
-/* 8F: POP where the map of XOP would be below 8. */
+/* Read after 8F: it is POP if the map of XOP would be below 8. */
 static unsigned read_pop_or_xop(cursor *c, unsigned prefixes) {
     unsigned map = peek(*c) & 0x1f;
     if (map < 8) return one_byte_group(0x8f, peek(*c));
@@ -264,7 +265,7 @@ static unsigned read_pop_or_xop(cursor *c, unsigned prefixes) {
     }
 }
 
-/* REX2: four bits for registers more, and which of the first two maps follows. */
+/* Read after REX2: bits for registers, and which of the first two maps follows. */
 static unsigned read_rex2_opcode(cursor *c, unsigned *prefixes) {
     uint8_t payload = cursor_u8_unchecked(c), opcode, row;
     if (payload & 8) *prefixes |= REX_W;
@@ -297,7 +298,7 @@ static unsigned read_long_opcode(cursor *c, uint8_t first, unsigned *prefixes) {
 
 /* ---- sizes ----------------------------------------------------------------------- */
 
-/* Bytes of ModRM, SIB and displacement. */
+/* Size of ModRM, SIB and displacement. */
 static unsigned address_size(cursor code) {
     static const uint8_t displacements[4] = {0, 1, 4, 0};
     uint8_t modrm = cursor_u8_unchecked(&code);
@@ -318,7 +319,7 @@ static unsigned immediate_size(unsigned shape, unsigned prefixes) {
     return prefixes & OPERAND_SIZE ? 2 : 4;
 }
 
-/* The size of an instruction, of which MAX_READ bytes can be read. */
+/* Size of an instruction; MAX_READ bytes can be read. */
 static unsigned measure(cursor c, bool *is_call_ret) {
     const uint8_t *start = c.at;
     uint8_t opcode = cursor_u8_unchecked(&c);
@@ -351,8 +352,7 @@ unsigned x86_instruction_size(const cursor *code, bool *is_call_ret) {
     return size <= left ? size : 0;
 }
 
-/* All instructions are words, in little-endian order whatever the
- * order of data is.
+/* AArch64: all instructions are words in little-endian order, also with big-endian data.
  *
  * Source: Arm Architecture Reference Manual for A-profile architecture, C4.1.65. */
 

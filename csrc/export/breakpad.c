@@ -1,4 +1,4 @@
-/* breakpad.c - the functions of a GSYM file as Breakpad text (.sym).
+/* breakpad.c - write the functions of a GSYM file as Breakpad text (.sym).
  *
  *     FILE number path
  *     INLINE_ORIGIN number name
@@ -6,15 +6,13 @@
  *     address size line file                and lines follow it
  *     PUBLIC [m] address 0 name             a function without a size
  *
- * Readers differ in what they make of functions and lines that overlap, so none do:
- * each function is written where a lookup answers with it and nowhere else. Like a
- * dump, the text is made in pieces. Names must precede what uses
+ * Readers treat overlapping functions and lines differently, so the text has none:
+ * each function is written only for the addresses at which a lookup answers with it.
+ * Like a dump, the text is made in pieces. Names must precede the records that use
  * them, so all records are visited twice. */
 #include "base/utf8.h"
 #include "export/function_walk.h"
 #include "text/text.h"
-
-/* An export under way: what its two files share. */
 
 /* The state of an inlined call while its function is written. */
 typedef struct inline_verdict {
@@ -42,7 +40,7 @@ typedef struct export_inlines {
 } export_inlines;
 
 enum export_part {
-    EXPORT_NAMES = 0, /* nothing is written yet: which names do calls use? */
+    EXPORT_NAMES = 0, /* collect the names of inlined calls; nothing is written */
     EXPORT_FILES,
     EXPORT_ORIGINS,
     EXPORT_FUNCTIONS,
@@ -65,14 +63,14 @@ static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }
 
-/* INLINE records: the tree of inlined calls as Breakpad has it.
+/* INLINE records: the tree of inlined calls in Breakpad text.
  *
  *     INLINE level call_line call_file origin (address size)+
  *
- * Readers find a call by its level and an address, so each range has to lie inside one
- * of the caller's and none may overlap a sibling's. Calls that break this are left out
- * with all that is inlined into them, for readers disagree about them. Nothing here
- * recurses, and the cost is that of sorting the ranges. */
+ * Readers find a call by its level and an address, so each range has to be inside of a
+ * range of the caller, and ranges of siblings must not overlap. Calls that break this are
+ * left out with all calls inlined into them, because readers disagree about them. Nothing
+ * here recurses, and the cost is that of sorting the ranges. */
 
 #define NO_PARENT UINT32_MAX
 
@@ -134,8 +132,8 @@ static uint32_t find_parent(const inline_verdict *verdicts, const gsym_function 
     return parent;
 }
 
-/* Whether the call can be written as far as its caller is concerned; tells the caller
- * where its ranges lie. */
+/* Decide whether a call can be written by its ranges and those of its caller, and record in
+ * the caller whether ranges of its calls may overlap. */
 static void judge(inline_verdict *verdicts, const gsym_function *function, size_t node) {
     const gsym_range *ranges = ranges_of(function, node);
     size_t count = function->nodes[node].range_count;
@@ -174,8 +172,7 @@ static gsym_status gather_siblings(export_inlines *inlines,
     return GSYM_OK;
 }
 
-/* Where siblings overlap a lookup takes the first. Dropping them all, readers know less
- * but nothing that is wrong. */
+/* Drop siblings that overlap: lookups take the first one, readers may take another. */
 static gsym_status drop_overlapping(export_inlines *inlines,
                                     const gsym_function *function, gsym_error *error) {
     inline_verdict *verdicts = inlines->verdicts.items;
@@ -216,7 +213,7 @@ static gsym_status settle(export_inlines *inlines, const gsym_function *function
 
 /* ---- records ------------------------------------------------------------------------ */
 
-/* The part of the ranges inside `extent`; false if it is empty. */
+/* Put the parts of ranges inside `extent`; false if there are none. */
 static bool put_ranges(uint8_t **at, const gsym_range *ranges, size_t count,
                        uint64_t base, answer_extent extent) {
     uint8_t *begin = *at;
@@ -336,7 +333,7 @@ static bool is_blank(const uint8_t *at, const uint8_t *end) {
     return at == end;
 }
 
-/* End the line whose name is the text from `start`. */
+/* Mend the name, which is the text from `start` on, and end the line. */
 static void end_name(gsym_breakpad_export *export, gsym_text *text, size_t start) {
     if (text->out.failed) return;
     if (is_blank(text->out.bytes + start, text->out.bytes + text->out.size)) {
@@ -395,8 +392,8 @@ static void put_line(uint8_t **at, answer_extent extent, uint32_t line, uint32_t
     *(*at)++ = '\n';
 }
 
-/* Line records for the rows from `first` on, a limited number of them; *next_ret is
- * the row that comes next. Of rows at one address the last one counts. */
+/* Put line records for a limited number of rows from `first` on; *next_ret is the row that
+ * comes next. Of several rows at one address, the last one is used. */
 static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
                                   const gsym_function *function, answer_extent extent,
                                   size_t first, size_t *next_ret, gsym_error *error) {
@@ -427,7 +424,8 @@ static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
-/* Readers look for inlined calls only where there is a line: write line 0. */
+/* Put line 0 for bytes before the first row: readers find inlined calls only at addresses
+ * with a line. */
 static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
                                const gsym_function *function, answer_extent extent,
                                gsym_error *error) {
@@ -461,8 +459,8 @@ static bool has_details(const gsym_function *function) {
     return function->row_count > 0 || function->node_count > 0;
 }
 
-/* A symbol without a size that has lines reaches up to what follows it, if that is so near
- * that readers take the size. */
+/* Whether a function is written with a size. One without a size that has lines extends to
+ * the next function, if the size then fits 32 bits. */
 static bool has_extent(const gsym_function *function, answer_extent extent) {
     return function->size != 0 ||
            (has_details(function) && extent.end != UINT64_MAX &&

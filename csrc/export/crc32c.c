@@ -1,4 +1,4 @@
-/* crc32c.c - CRC-32C (Castagnoli), as iSCSI has it; checksums of lidia files. */
+/* crc32c.c - compute CRC-32C (Castagnoli), which lidia files use as checksum. */
 
 #include "gsym/text.h"
 

@@ -1,4 +1,5 @@
-/* function_walk.c - which names a record uses, and where it answers. */
+/* function_walk.c - find the names that a record uses, and the addresses that it
+ * answers. */
 #include "export/function_walk.h"
 
 /* Strings of a table, numbered by their offset. */
@@ -79,7 +80,7 @@ bool function_walk_is_call(const gsym_image *image, const gsym_inline_node *node
     return is_call(image, node->depth == 0, node->call_file);
 }
 
-/* Records that overlap would cost time without end. */
+/* Limit the bytes of visited records: many entries may have one large record. */
 static gsym_status count_bytes(function_walk *walk, uint32_t index, uint64_t size,
                                gsym_error *error) {
     walk->visited_bytes += size;
@@ -128,7 +129,7 @@ gsym_status function_walk_names(function_walk *walk, uint32_t index, bool with_o
     return count_bytes(walk, index, cursor_offset(&record) - start, error);
 }
 
-/* Look ahead from the first of the entries that start together. */
+/* Find the end of the entries that start together with `index`. */
 static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
     uint32_t count = walk->image->header.num_addresses;
     uint32_t after = index + 1;
@@ -138,8 +139,9 @@ static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
     walk->are_several = after - index > 1;
 }
 
-/* Of the entries that start together the first that reaches over an address answers,
- * and none does where a later one starts. *is_cut_ret: others answer for a part of it. */
+/* Find the addresses for which a function answers. Of entries that start together, the
+ * first one that contains an address answers; a later entry ends all of them. *is_cut_ret:
+ * others answer for a part of the function. */
 static answer_extent find_extent(const function_walk *walk, uint64_t start,
                                  const gsym_function *function, bool *is_cut_ret) {
     answer_extent extent = {walk->answered, UINT64_MAX};
@@ -154,7 +156,7 @@ static answer_extent find_extent(const function_walk *walk, uint64_t start,
     return extent;
 }
 
-/* Decode a record; its function is NULL where it is damaged. */
+/* Decode a record; the function is NULL if the record is damaged. */
 static gsym_status decode(function_walk *walk, uint32_t index,
                           const gsym_function **function_ret, gsym_error *error) {
     uint64_t start = image_record_offset(walk->image, index);

@@ -1,8 +1,8 @@
-/* modules.c - symbols of modules, and ids that modules have in common.
+/* modules.c - read code symbols of modules, and ids of other modules.
  *
- * If a program is optimized as a whole, the linker generates the code of its modules,
- * which then name ids of each other: by the name of a module and its own id, for which
- * that module exports the id of the IPI stream. */
+ * If a program is optimized as a whole, the linker generates the code of its modules. A
+ * module may then refer to an id of another one, by the name of that module and its local
+ * id; that module exports the id of the IPI stream for the local id. */
 #include "pdb/pdb.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* msf.c - MSF 7.00: streams as lists of pages.
+/* msf.c - read streams of MSF 7.00, which are lists of pages.
  *
  * The superblock names pages that list the pages of the directory; the directory has the
  * size of each stream and then its pages. The maps of free pages are not read. */
@@ -13,7 +13,7 @@ enum {
     PAGES_AT = 52, /* in the superblock: the pages that list those of the directory */
     MIN_PAGE_SIZE = 512,
     MAX_PAGE_SIZE = 1 << 16,
-    /* Stream that is left from the last change; others may use its pages. */
+    /* The stream of the old directory; other streams may use its pages again. */
     OLD_DIRECTORY = 0
 };
 
@@ -28,7 +28,7 @@ static gsym_status fail_directory(gsym_error *error, uint64_t offset) {
                      "the directory of its streams is cut off");
 }
 
-/* Append page numbers, each of a page in the file. */
+/* Append page numbers, and check that the pages are in the file. */
 static gsym_status put_pages(msf_file *file, cursor *c, uint32_t count, gsym_error *error) {
     if (!cursor_need(c, (uint64_t)count * 4))
         return fail_directory(error, cursor_offset(c));
@@ -44,7 +44,7 @@ static gsym_status put_pages(msf_file *file, cursor *c, uint32_t count, gsym_err
     return GSYM_OK;
 }
 
-/* The pages added since `first` one after the other, at the end of `copy`. */
+/* Append the content of the pages from `first` on to `copy`. */
 static gsym_status copy_pages(msf_file *file, size_t first, uint64_t size, buffer *copy,
                               gsym_error *error) {
     for (size_t i = first; i < file->pages.count; ++i) {
@@ -57,7 +57,7 @@ static gsym_status copy_pages(msf_file *file, size_t first, uint64_t size, buffe
     return copy->failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
-/* Read the directory into `directory`, from the superblock after the page size. */
+/* Read the directory; `c` is in the superblock after the page size. */
 static gsym_status read_directory(msf_file *file, cursor c, buffer *directory,
                                   gsym_error *error) {
     buffer list = {0};
@@ -79,7 +79,7 @@ static gsym_status read_directory(msf_file *file, cursor c, buffer *directory,
     return status;
 }
 
-/* See to it that no two streams share a page. */
+/* Check that no two streams share a page. */
 static gsym_status check_sharing(const msf_file *file, gsym_error *error) {
     uint8_t *seen = calloc(file->size / file->page_size / 8 + 1, 1);
     gsym_status status = GSYM_OK;
@@ -151,7 +151,7 @@ uint32_t msf_stream_size(const msf_file *file, uint32_t stream) {
     return exists ? file->streams.items[stream].size : 0;
 }
 
-/* Page `index` of a stream in the file. */
+/* Return page `index` of a stream. */
 static const uint8_t *page_at(const msf_file *file, uint32_t stream, uint32_t index) {
     uint32_t first = file->streams.items[stream].page_first;
     return file->data + (uint64_t)file->pages.items[first + index] * file->page_size;
@@ -164,7 +164,7 @@ uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset)
            offset % file->page_size;
 }
 
-/* How many pages from `index` on follow each other in the file, at most `most`. */
+/* Number of pages from `index` on that are adjacent in the file, at most `most`. */
 static uint32_t run_of_pages(const msf_file *file, uint32_t stream, uint32_t index,
                              uint32_t most) {
     const uint8_t *start = page_at(file, stream, index);

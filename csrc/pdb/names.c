@@ -1,4 +1,4 @@
-/* names.c - the names of source files in a PDB. */
+/* names.c - find the names of source files in a PDB. */
 #include "pdb/pdb.h"
 
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) {

@@ -1,4 +1,5 @@
-/* pdb.c - streams of a PDB that describe the others: PDB, DBI, section headers, omap. */
+/* pdb.c - read the streams of a PDB that describe the others: PDB, DBI, section headers,
+ * and the omap, which says where an optimizer moved code. */
 #include "pdb/pdb.h"
 #include "containers/pe.h"
 
@@ -142,7 +143,7 @@ static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *err
 /* ---- omap ---------------------------------------------------------------------------- */
 
 typedef struct omap_entry {
-    uint32_t at; /* they ascend; an entry ends where the next one begins */
+    uint32_t at; /* ascends; an entry ends where the next one begins */
     uint32_t to;
 } omap_entry;
 
@@ -157,8 +158,8 @@ static int compare_by_source(const void *left, const void *right) {
     return compare_by_image(left, right);
 }
 
-/* Code that was removed, or that is not of the source, has no place there, but 0 or a mark
- * such as 0x80000000 or 0xffffffff. */
+/* Add the move of an entry. Code that was removed, or that is not from the source, has 0 or
+ * a mark such as 0x80000000 or 0xffffffff instead of an address. */
 static void add_moved(gsym_pdb *pdb, const omap_entry *entry, uint32_t end,
                       bool is_to_source) {
     uint32_t size = end - entry->at;
@@ -169,7 +170,8 @@ static void add_moved(gsym_pdb *pdb, const omap_entry *entry, uint32_t end,
         .start = start, .end = start + size, .to = is_to_source ? entry->at : entry->to};
 }
 
-/* A place in the image has one source: what would reach over the next entry ends there. */
+/* Cut moves that overlap in the image, where each address has one source: a move ends where
+ * the next one starts. */
 static void clip_moved(gsym_pdb *pdb) {
     pdb_moved *items = pdb->moved.items;
     size_t count = pdb->moved.count;
@@ -194,8 +196,8 @@ static void sort_moved(gsym_pdb *pdb) {
     }
 }
 
-/* Read a table that translates addresses of the image, as debuggers do, or else one that
- * translates those of the source. */
+/* Read a table that translates addresses of the image (is_to_source), which debuggers use,
+ * or else one that translates those of the source. */
 static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
                              gsym_error *error) {
     uint32_t size = msf_stream_size(&pdb->file, stream);
@@ -308,7 +310,7 @@ static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error
     return GSYM_OK;
 }
 
-/* See to it that no stream is of two modules, or any number of them could be one. */
+/* Check that a stream belongs to one module: a hostile file could give all modules one. */
 static gsym_status take_stream(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
     uint64_t ignored;
     if (number_map_find(&pdb->taken, stream, &ignored))
@@ -347,7 +349,8 @@ static gsym_status read_modules(gsym_pdb *pdb, uint32_t size, gsym_error *error)
     return fail_at(pdb, STREAM_DBI, "the list of modules", error);
 }
 
-/* An optimizer that kept the sections as they were writes no copy of their headers. */
+/* Read section headers and omap. A copy of the original headers exists only if an optimizer
+ * changed the sections. */
 static gsym_status read_debug_streams(gsym_pdb *pdb, const dbi_header *header,
                                       gsym_error *error) {
     uint32_t streams[DEBUG_COUNT], sections;

@@ -1,9 +1,10 @@
-/* pdb.h - program databases: streams, modules, types and names.
+/* pdb.h - read program databases: streams, modules, types and names.
  *
  * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere
- * in the file. msf.c reads streams; pdb.c the streams that describe the others; types.c
- * records of types and the names made of them. Symbols and lines of a module are read by
- * sources/pdb_functions.c. All numbers are little-endian. */
+ * in the file. msf.c reads streams; pdb.c the streams that describe the others; modules.c
+ * code symbols and ids of other modules; types.c records of types and the names made of
+ * them; names.c names of source files. sources/pdb_functions.c reads symbols and lines of
+ * modules. All numbers are little-endian. */
 #ifndef GSYM_PDB_PDB_H
 #define GSYM_PDB_PDB_H
 
@@ -17,32 +18,33 @@
 
 typedef struct msf_stream {
     uint32_t size;
-    uint32_t page_first; /* in the list of pages of all streams */
+    uint32_t page_first; /* index in the list of pages of all streams */
 } msf_stream;
 
 typedef struct msf_file {
     const uint8_t *data;
     size_t size;
-    bool is_file_mapping; /* pages that are done may be given back */
+    bool is_file_mapping; /* pages may be released */
     uint32_t page_size;   /* a power of two */
     LIST(uint32_t) pages;
     LIST(msf_stream) streams;
 } msf_file;
 
-/* No two streams share a page, so all together are no larger than the file. */
+/* Open a file. No two streams share a page, so all streams together are no larger than the
+ * file. */
 gsym_status msf_open(msf_file *file, const uint8_t *data, size_t size,
                      bool is_file_mapping, gsym_error *error);
 void msf_close(msf_file *file);
-/* 0 for a stream that does not exist. */
+/* Size of a stream, 0 if it does not exist. */
 uint32_t msf_stream_size(const msf_file *file, uint32_t stream);
-/* Where byte `offset` of a stream is in the file, for messages. */
+/* File offset of byte `offset` of a stream, for messages. */
 uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset);
-/* A cursor over size bytes of a stream. Consecutive pages are read in place, others are
- * copied to `copy`. It has failed if the stream is too short, or if memory ran out
- * (copy->failed). */
+/* Return a cursor over `size` bytes of a stream. Adjacent pages are read in place, others
+ * are copied to `copy`. The cursor has failed if the stream is too short, or if memory ran
+ * out, which sets copy->failed. */
 cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t size,
                 buffer *copy);
-/* Let the system take the pages of a stream back, if they are of a mapped file. */
+/* Let the system drop the pages of a stream, if the file is mapped. */
 void msf_release(const msf_file *file, uint32_t stream);
 
 /* ---- types and ids (types.c) --------------------------------------------------------- */
@@ -51,7 +53,7 @@ void msf_release(const msf_file *file, uint32_t stream);
 typedef struct pdb_types {
     uint32_t stream;
     uint32_t first, end;        /* TypeIndexBegin, TypeIndexEnd */
-    LIST(uint32_t) offsets;     /* in the stream, of some of them */
+    LIST(uint32_t) offsets;     /* in the stream, of every fourth record */
 } pdb_types;
 
 struct gsym_pdb;
@@ -64,17 +66,17 @@ static inline void pdb_types_close(pdb_types *types) { free(types->offsets.items
 typedef struct pdb_namer {
     const struct gsym_pdb *pdb;
     buffer *out;
-    size_t start;       /* of the name in `out` */
-    unsigned work_left; /* records that may still be read for it */
-    buffer copy;        /* the last record that pages cut */
+    size_t start;       /* of the present name in `out` */
+    unsigned work_left; /* records that may still be read for this name */
+    buffer copy;        /* the last record that was not in adjacent pages */
 } pdb_namer;
 
 void pdb_namer_deinit(pdb_namer *namer);
-/* Append the name that ends the symbol of a function and, if they are wanted, the
- * parameters of its type, as in `(int, char const *)`. Nothing if it is empty. False where
- * memory ran out. */
+/* Append the name at the end of the symbol of a function and, with `has_parameters`, the
+ * parameters of its type, such as `(int, char const *)`. An empty name appends nothing.
+ * False where memory ran out. */
 bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type, bool has_parameters);
-/* The same for a function id, with its scope. */
+/* Append the name of a function id in the same way, with its scope in front. */
 bool pdb_put_function_id(pdb_namer *namer, uint32_t id, bool has_parameters);
 
 /* ---- the streams that describe others (pdb.c) ---------------------------------------- */
@@ -93,11 +95,11 @@ typedef struct pdb_section {
     bool holds_code;
 } pdb_section;
 
-/* An optimizer may move code after linking. What it read, the image that the linker
- * wrote, is called the source: sections, symbols and lines count from there. */
+/* Code that an optimizer moved after linking. The image that the linker wrote is called the
+ * source; sections, symbols and lines have its addresses. */
 typedef struct pdb_moved {
     uint32_t start, end; /* in the source */
-    uint32_t reach;      /* the greatest end of it and of those before */
+    uint32_t reach;      /* the greatest end of this item and those before it */
     uint32_t to;         /* in the image */
 } pdb_moved;
 
@@ -110,30 +112,30 @@ struct gsym_pdb {
     LIST(pdb_module) modules;
     LIST(pdb_section) sections; /* of the source */
     bool has_omap;              /* else source and image are the same */
-    pdb_moved_list moved;       /* by start; code in none of them was removed */
-    size_t omap_size;           /* number of entries */
+    pdb_moved_list moved;       /* sorted by start; code in none of them was removed */
+    size_t omap_size;           /* number of entries of the omap */
     bool has_ids;
     pdb_types types, ids;
     buffer names_copy;
     cursor names; /* of source files, by offset */
     number_map taken; /* streams of modules */
-    pdb_module linker; /* what the linker wrote itself; of no stream without it */
-    bool is_ltcg; /* modules may use ids of others */
+    pdb_module linker; /* the module of the linker; without one, it has no stream */
+    bool is_ltcg; /* the linker generated code, so modules may use ids of others */
     number_map exporters; /* name_hash of a module -> its index */
-    number_map exports;   /* index of the module << 32 | its id -> id */
+    number_map exports;   /* index of the module << 32 | local id -> id */
 };
 
-/* The address of segment:offset relative to the source; false without such a segment. */
+/* Find the address of segment:offset in the source; false without such a segment. */
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret);
-/* Find where start .. end of the source is: several places if it was cut or copied, in
- * the order of the image, none if it was removed. *steps grows by the entries of the omap
- * that were looked at. False where memory ran out. */
+/* Find the ranges of the image that have start .. end of the source, in the order of the
+ * image: several if the code was cut or copied, none if it was removed. *steps grows by the
+ * entries of the omap that were visited. False where memory ran out. */
 bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end,
                     pdb_moved_list *ret, uint64_t *steps);
-/* The number of places from `first` on, without a gap between them. */
+/* Number of ranges from `first` on that are adjacent in the image, and their size. */
 size_t pdb_moved_run(const pdb_moved_list *moved, size_t first, uint32_t *size_ret);
-/* The string of /names at an offset; the empty string for an invalid offset. */
+/* Return the string of /names at an offset; "" for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
 
 /* ---- subsections of C13, and ids of other modules (modules.c) ------------------------ */
@@ -146,8 +148,8 @@ enum pdb_subsection_kind {
     DEBUG_S_CROSSSCOPEEXPORTS = 0xf8
 };
 
-/* Read the next subsection. False at the end, or where it is damaged and the cursor has
- * failed. */
+/* Read the next subsection. False at the end, or if it is damaged, which fails the
+ * cursor. */
 static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *content_ret) {
     uint32_t size;
     if (cursor_left(c) < 8) return false;
@@ -164,14 +166,15 @@ static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *co
 uint64_t pdb_module_name_hash(const char *name, size_t size);
 /* Read which ids modules export, if the program was optimized as a whole. */
 gsym_status pdb_exports_read(gsym_pdb *pdb, gsym_error *error);
-/* The id that stands for one of another module; `imports` is the subsection with them.
- * False for an unknown id. */
+/* Find the id to which a reference to another module leads; `imports` is the subsection
+ * with such references. False if it is unknown. */
 bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_t *id_ret);
 static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
 
 /* ---- records of symbols -------------------------------------------------------------- */
 
-/* Names of kinds below S_ST_MAX, of compilers of before 2002, begin with their size. */
+/* In kinds below S_ST_MAX, which compilers wrote before 2002, a name begins with its
+ * size. */
 enum pdb_symbol_kind {
     S_COMPILE = 0x0001,
     S_END = 0x0006,
@@ -209,7 +212,7 @@ enum pdb_symbol_kind {
 
 typedef struct pdb_symbol {
     uint32_t kind;
-    cursor c; /* what follows the kind */
+    cursor c; /* the bytes after the kind */
 } pdb_symbol;
 
 /* Read the next symbol. False at the end, or if it is damaged: the cursor has failed. */
@@ -228,7 +231,7 @@ static inline bool pdb_next_symbol(cursor *c, pdb_symbol *ret) {
     return true;
 }
 
-/* The name that ends a record; a NUL ends it, which may be missing. */
+/* Return the name at the end of a record; its NUL may be missing. */
 static inline const char *pdb_symbol_name(cursor *c, size_t *size_ret) {
     const char *name = (const char *)c->at;
     const void *nul = memchr(name, 0, cursor_left(c));
@@ -236,7 +239,7 @@ static inline const char *pdb_symbol_name(cursor *c, size_t *size_ret) {
     return name;
 }
 
-/* Leave the name that ends a symbol. */
+/* Skip the size in front of the name of an old kind of symbol. */
 static inline void pdb_skip_to_name(const pdb_symbol *symbol, cursor *c) {
     uint8_t size;
     if (symbol->kind >= S_ST_MAX) return;
@@ -244,7 +247,7 @@ static inline void pdb_skip_to_name(const pdb_symbol *symbol, cursor *c) {
     if (cursor_need(c, size)) c->end = c->at + size;
 }
 
-/* A symbol that says where code is. */
+/* A symbol for code. */
 typedef struct pdb_code {
     uint32_t segment, offset, size;
     uint32_t type;
@@ -252,7 +255,7 @@ typedef struct pdb_code {
     cursor name; /* has failed if the symbol is cut off */
 } pdb_code;
 
-/* False for a symbol of another kind. */
+/* Read a symbol for code; false for a symbol of another kind. */
 bool pdb_read_code(const pdb_symbol *symbol, pdb_code *ret);
 
 #endif

@@ -1,8 +1,8 @@
-/* types.c - records of types and ids, and the names of functions with their parameters.
+/* types.c - read records of types and ids, and make names of functions with parameters.
  *
  * Names are spelled as undname and LLVM spell them, without the words class, struct, union
- * and enum before a type. A record names others by index, in any order, so a file could
- * have them name each other without end: the records read for a name are limited. */
+ * and enum before a type. A record refers to others by index, so records of a hostile file
+ * could refer to each other without end: the records read for a name are limited. */
 #include "pdb/pdb.h"
 
 enum {
@@ -38,9 +38,9 @@ enum {
 
 /* ---- records --------------------------------------------------------------------- */
 
-/* Note where every STEP-th record is, in a part of the stream from `*offset` on, which goes
- * on to the first record that does not begin there. The index ends at one that is
- * damaged. */
+/* Store the offset of every STEP-th record that begins in a part of the stream, which is at
+ * `*offset`; `*offset` moves to the first record after the part. A damaged record ends the
+ * index. */
 static bool index_part(pdb_types *types, cursor c, uint32_t *index, uint64_t *offset,
                        uint32_t stream_end) {
     while (*index < types->end && cursor_left(&c) >= 2) {
@@ -94,7 +94,7 @@ gsym_status pdb_types_open(pdb_types *types, const msf_file *file, uint32_t stre
     return GSYM_OK;
 }
 
-/* A record, starting with its kind; a failed cursor for an unknown index. */
+/* Return a record, which starts with its kind; a failed cursor for an unknown index. */
 static cursor record_at(pdb_namer *namer, const pdb_types *types, uint32_t index) {
     const msf_file *file = &namer->pdb->file;
     buffer *copy = &namer->copy;
@@ -134,8 +134,8 @@ static void put(pdb_namer *namer, const char *text) {
     buffer_put(namer->out, text, strlen(text));
 }
 
-/* The number of bytes at the start of a text that name an anonymous namespace: `?A0x` and
- * a number. */
+/* Size of the name of an anonymous namespace, `?A0x` and a number, at the start of a text;
+ * 0 if there is none. */
 static size_t anonymous_size(const char *text, size_t size) {
     static const char digits[] = "0123456789abcdef";
     size_t at = 4;
@@ -144,7 +144,7 @@ static size_t anonymous_size(const char *text, size_t size) {
     return at;
 }
 
-/* The name at the end of a record. */
+/* Append the name at the end of a record. */
 static void put_name(pdb_namer *namer, cursor *c) {
     size_t size;
     const char *name = pdb_symbol_name(c, &size), *end = name + size;
@@ -206,7 +206,7 @@ static void put_simple(pdb_namer *namer, uint32_t type) {
 
 /* ---- types --------------------------------------------------------------------------- */
 
-/* A type as C++ writes it around a declared name: what comes before it, and after it. */
+/* Append what C++ writes of a type before a declared name, and after it. */
 static void put_before(pdb_namer *namer, uint32_t type, unsigned depth);
 static void put_after(pdb_namer *namer, uint32_t type, unsigned depth);
 
@@ -259,7 +259,7 @@ static void put_modified(pdb_namer *namer, cursor *c, unsigned depth) {
     if (flags & 2) put(namer, " volatile");
 }
 
-/* The name of a class, union or enumeration. */
+/* Append the name of a class, union or enumeration. */
 static void put_user_type(pdb_namer *namer, uint32_t kind, cursor *c) {
     cursor_skip(c, 4); /* count, properties */
     if (kind == LF_ENUM)
@@ -300,7 +300,7 @@ static void put_before(pdb_namer *namer, uint32_t type, unsigned depth) {
     }
 }
 
-/* The list of parameters that a function type has; false: it is not one. */
+/* Read the list of parameters of a function type; false for another type. */
 static bool read_function(cursor *c, uint32_t kind, uint32_t *list_ret,
                           uint32_t *this_ret) {
     *this_ret = 0;
@@ -333,7 +333,7 @@ static void put_after(pdb_namer *namer, uint32_t type, unsigned depth) {
     put_after(namer, next, depth + 1);
 }
 
-/* The type of a parameter without const, which is not part of the type of its function. */
+/* Return the type of a parameter without const, which is no part of the function's type. */
 static uint32_t unmodified(pdb_namer *namer, uint32_t type) {
     cursor c;
     if (type < FIRST_RECORD) return type;
@@ -349,7 +349,7 @@ static void put_arguments(pdb_namer *namer, uint32_t list, unsigned depth) {
     put(namer, "(");
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t type;
-        /* A type may replace it. */
+        /* Read the list again: the record of a type may have replaced its copy. */
         cursor again = record_at(namer, &namer->pdb->types, list);
         cursor_skip(&again, 6 + 4 * (uint64_t)i);
         type = cursor_u32(&again);
@@ -366,7 +366,7 @@ static void put_arguments(pdb_namer *namer, uint32_t list, unsigned depth) {
     put(namer, ")");
 }
 
-/* Whether the object that a function of a class works on cannot be changed by it. */
+/* Whether a member function is const, by the type of `this`. */
 static bool is_const(pdb_namer *namer, uint32_t this_type) {
     cursor c = record_at(namer, &namer->pdb->types, this_type);
     if (cursor_u16(&c) != LF_POINTER) return false;
@@ -376,7 +376,7 @@ static bool is_const(pdb_namer *namer, uint32_t this_type) {
     return (cursor_u16(&c) & 1) != 0;
 }
 
-/* The parameters of a function type. */
+/* Append the parameters of a function type. */
 static void put_parameters(pdb_namer *namer, uint32_t type, unsigned depth) {
     cursor c = record_at(namer, &namer->pdb->types, type);
     uint32_t kind = cursor_u16(&c), list, this_type;
@@ -404,7 +404,7 @@ bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type,
     return !namer->out->failed && !namer->copy.failed;
 }
 
-/* The name of a scope, which is a string or, of other compilers, a type. */
+/* Append the name of a scope, which is a string or, from some compilers, a type. */
 static void put_scope(pdb_namer *namer, uint32_t scope, bool is_type) {
     cursor c;
     if (scope == 0) return;

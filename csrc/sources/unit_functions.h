@@ -65,7 +65,8 @@ typedef struct unit_functions {
     uint32_t file; /* number of the file with its DIEs */
     uint64_t lines_end; /* end of the unit's part of .debug_line */
     uint64_t lists_end; /* end of its part of .debug_rnglists */
-    /* Symbols do not have better names than the DIEs, as in Go. */
+    /* A symbol has a better name than the DIE, the linkage name; in Go both are the
+     * same. */
     bool has_linkage_names;
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* A code for each DWARF file index; FILE_UNSEEN, also beyond `count`, for all files but

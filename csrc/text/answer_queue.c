@@ -1,5 +1,5 @@
-/* answer_queue.c - a block of lines: looked up in ascending order of addresses, answered in
- * the order of the lines. */
+/* answer_queue.c - look up the addresses of a block of lines in ascending order, and answer
+ * the lines in their own order. */
 #include "text/answer_queue.h"
 
 #include "base/buffer.h"

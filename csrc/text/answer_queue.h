@@ -1,4 +1,5 @@
-/* answer_queue.h - lines of a block: looked up together, answered in their order. */
+/* answer_queue.h - look up the addresses of a block of lines together, and answer the lines
+ * in their order. */
 #ifndef GSYM_TEXT_ANSWER_QUEUE_H
 #define GSYM_TEXT_ANSWER_QUEUE_H
 
@@ -55,14 +56,13 @@ static inline const waiting_line *queue_next(const answer_queue *queue) {
     return queue->next < queue->lines.count ? &queue->lines.items[queue->next] : NULL;
 }
 
-/* Its result; FRAMES_UNKNOWN: look it up separately. */
+/* The result for the next line; FRAMES_UNKNOWN: look it up separately. */
 static inline const found_frames *queue_found(const answer_queue *queue) {
     return &queue->sweep.found[queue->next];
 }
 
 enum {
-    /* How many lines ahead frames are prefetched; likewise their names, and the texts of
-     * names. */
+    /* Number of lines ahead for which frames, names and texts of names are prefetched. */
     AHEAD_FRAMES = 16,
     AHEAD_NAMES = 8,
     AHEAD_TEXTS = 4,

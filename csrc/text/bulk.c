@@ -1,4 +1,4 @@
-/* bulk.c - addresses of many modules: sorted by module, each distinct one looked up once.
+/* bulk.c - look up addresses of many modules, each distinct address once.
  *
  * A row refers to a stack, a stack to frames, a frame to texts, so that all work but the
  * first step depends on the number of distinct addresses. */
@@ -7,7 +7,7 @@
 #include "text/text.h"
 #include "text/text_table.h"
 
-/* Stacks that every bulk has. */
+/* Numbers of the stacks that every bulk has, for rows that are not looked up. */
 enum { STACK_NO_ADDRESS, STACK_NO_MODULE, STACK_OUTSIDE, FIRST_STACKS };
 
 enum {
@@ -18,21 +18,21 @@ enum {
 };
 
 struct gsym_known {
-    LIST(number_map) modules; /* addresses to stacks */
+    LIST(number_map) modules; /* address -> stack, for each module */
     LIST(uint32_t) firsts;    /* the first frame of each stack */
-    LIST(uint32_t) reasons;   /* of each stack */
+    LIST(uint32_t) reasons;   /* of each stack: why it has no answer */
     uint32_t frame_count;
 };
 
 struct gsym_bulk {
     gsym_rows rows;
     gsym_known *known;
-    uint32_t first_frame; /* the number of those that are older */
-    uint32_t *order;      /* rows with an address, by module */
-    uint32_t *starts;     /* of each module there, and the end of the last */
+    uint32_t first_frame; /* frames before this one are of earlier calls */
+    uint32_t *order;      /* rows with an address, sorted by module */
+    uint32_t *starts;     /* first row of each module in `order`, and the end */
     uint32_t *stacks;     /* of each row */
-    gsym_batch frames;    /* an address is a stack here */
-    LIST(uint32_t) names; /* of each frame, in the table of texts */
+    gsym_batch frames;    /* its address_index is the number of a stack */
+    LIST(uint32_t) names; /* of each frame: number in name_texts */
     LIST(uint32_t) files;
     text_table name_texts, file_texts;
     number_map numbers;   /* names or files of one module */
@@ -63,7 +63,7 @@ size_t gsym_known_size(const gsym_known *known) {
     return size;
 }
 
-/* The addresses of the module with this number; NULL where memory ran out. */
+/* Return the known addresses of a module; NULL where memory ran out. */
 static number_map *known_addresses(gsym_known *known, uint32_t number) {
     while (known->modules.count <= number)
         if (!LIST_ADD(known->modules, (number_map){0})) return NULL;
@@ -76,7 +76,8 @@ static bool has_address(const gsym_rows *rows, size_t row) {
     return rows->has_address == NULL || rows->has_address[row] != 0;
 }
 
-/* Counting sort of the rows that can be answered; the others get their stack. */
+/* Sort the rows that can be answered by module, in a counting sort; the others get their
+ * stack. */
 static void sort_rows(gsym_bulk *bulk) {
     const gsym_rows *rows = &bulk->rows;
     uint32_t *starts = bulk->starts, sum = 0;
@@ -86,7 +87,7 @@ static void sort_rows(gsym_bulk *bulk) {
         bulk->stacks[row] = has_address(rows, row) ? STACK_NO_MODULE : STACK_NO_ADDRESS;
         if (has_module && has_address(rows, row)) ++starts[module + 1];
     }
-    /* While rows are put down, entry `module + 1` is where its next one goes. */
+    /* During the sort, starts[module + 1] is the position of the module's next row. */
     for (uint32_t module = 0; module < rows->module_count; ++module) {
         uint32_t size = starts[module + 1];
         starts[module + 1] = sum;
@@ -113,7 +114,7 @@ static bool add_miss_stack(gsym_bulk *bulk, uint32_t reason) {
     return true;
 }
 
-/* Number 0 of the texts is the empty one, which placeholders have. */
+/* Allocate memory. Text 0 is the empty one, for frames without an answer. */
 static bool begin(gsym_bulk *bulk) {
     gsym_error ignored;
     uint32_t empty;
@@ -242,7 +243,7 @@ static void put_path(text_table *texts, const gsym_image *image, uint64_t file) 
 
 typedef void put_text(text_table *texts, const gsym_image *image, uint64_t number);
 
-/* The number of the text that `number` has in the image. */
+/* Find the text of a name or file of the image, which is made once. */
 static gsym_status find_text(gsym_bulk *bulk, text_table *texts, put_text *put,
                              const gsym_image *image, uint64_t number, uint32_t *text_ret,
                              gsym_error *error) {
@@ -276,7 +277,7 @@ static gsym_status name_frames(gsym_bulk *bulk, const gsym_image *image,
     return GSYM_OK;
 }
 
-/* Enter the stacks of the frames from `first` on. */
+/* Add the stacks of the frames from `first` on. */
 static bool add_stacks(gsym_bulk *bulk, size_t first) {
     const gsym_batch *frames = &bulk->frames;
     for (size_t i = first; i < frames->count; ++i)

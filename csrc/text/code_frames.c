@@ -1,4 +1,4 @@
-/* code_frames.c - names and paths of the frames at an address of code. */
+/* code_frames.c - put names and paths of the frames at an address of code. */
 #include "text/markup.h"
 
 static bool wants(const markup_work *work, uint32_t flags) {
@@ -21,7 +21,7 @@ bool is_code_name_known(const markup_work *work, uint64_t name) {
 bool put_code_name(const markup_work *work, uint64_t name) {
     const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
     if (wants(work, GSYM_MARKUP_NO_FUNCTIONS)) return false;
-    /* A name with a text is known: the file is not read again. */
+    /* First try names with a text, for which the file is not read again. */
     if (work->texts != NULL && text_put_known_name(work->text, work->texts, number))
         return true;
     if (!is_code_name_known(work, name)) return false;
@@ -32,7 +32,7 @@ bool put_code_name(const markup_work *work, uint64_t name) {
     return true;
 }
 
-/* A path whose parts need escapes, from their texts. */
+/* Put a path whose parts need escapes, from the texts of the parts. */
 static void put_odd_path(const markup_work *work, uint32_t file) {
     const gsym_image *image = work->module->image;
     const uint64_t prefix = work->number << GSYM_MARKUP_MODULE_SHIFT | GSYM_PLAIN_STRING;

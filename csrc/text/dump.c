@@ -8,7 +8,7 @@
 #include "gsym/image.h"
 #include "text/text.h"
 
-/* Why LLVM's decoder refuses a record, in its own words.
+/* Find the error for which LLVM's decoder refuses a record, and the text of its message.
  *
  * The engine reports an error by file offset; a dump equal to llvm-gsymutil's needs the
  * message of that tool, with offsets from the start of the record or of the InfoType. So
@@ -31,7 +31,7 @@ static bool lacks(const fault_walk *walk, const cursor *c, size_t size, const ch
     return cursor_left(c) < size && at_fault(walk, c, what);
 }
 
-/* The next `size` bytes, with offsets of their own. */
+/* Cut off the next `size` bytes; offsets count from their start. */
 static cursor cut_payload(cursor *c, size_t size) {
     cursor part = *c;
     part.start = c->at;
@@ -127,7 +127,7 @@ static bool call_sites_at_fault(const fault_walk *walk, cursor c) {
     return false;
 }
 
-/* The sizes of all merged functions, which LLVM checks before it decodes one. */
+/* Check the sizes of all merged functions, as LLVM does before it decodes one. */
 static bool merged_extents_at_fault(const fault_walk *walk, cursor c) {
     uint32_t count;
     if (cursor_left(&c) < 4) {
@@ -439,7 +439,7 @@ static void put_file(const dump *d, uint64_t index) {
     text_put_char(d->text, '\n');
 }
 
-/* The string at offset *at, which is moved after it. Bytes between the file's own strings
+/* Put the string at offset *at, and move *at after it. Bytes between the file's own strings
  * and those of the binary are skipped. */
 static void put_string_line(const dump *d, uint64_t *at) {
     const gsym_header *header = &d->image->header;
@@ -473,7 +473,7 @@ static void put_line_table(gsym_text *text, const gsym_image *image,
     }
 }
 
-/* Ranges that touch are one range, empty ones none. */
+/* Put ranges: adjacent ones are joined, empty ones left out. */
 static void put_ranges(gsym_text *text, const gsym_range *ranges, size_t count) {
     bool first = true;
     for (size_t i = 0; i < count;) {
@@ -503,8 +503,8 @@ static void put_inline_node(gsym_text *text, const gsym_image *image,
     text_put_char(text, '\n');
 }
 
-/* LLVM prints the title only for an unindented root, so the tree of a merged function has
- * none. */
+/* Put a tree of inlined calls. As LLVM does, put the title only without indentation, so the
+ * tree of a merged function has none. */
 static void put_inline_info(gsym_text *text, const gsym_image *image,
                             const gsym_function *function, unsigned indent) {
     if (indent == 0) text_put_literal(text, "InlineInfo:\n");
@@ -630,7 +630,7 @@ static void put_title(const dump *d, uint32_t part) {
     }
 }
 
-/* Positions in a part, in the units of its items. */
+/* Number of positions in a part. */
 static uint64_t part_size(const dump *d, uint32_t part) {
     switch (part) {
         case DUMP_HEADER: return 0;

@@ -1,4 +1,4 @@
-/* element_records.c - a code location as a JSON object, and as an HTML detail.
+/* element_records.c - put a code location as a JSON object, and as an HTML detail.
  *
  *     {"log_line": 3, "column": 5, "element": "bt", "frame": 0, "address": "0x401136",
  *      "kind": "ra", "message": "", "looked_up": "0x401135", "module": "NAME",
@@ -21,7 +21,7 @@ static const char *escape_of(uint8_t byte) {
     }
 }
 
-/* Bytes of a malformed sequence: the longest prefix of a valid one. */
+/* Size of a malformed sequence: the longest prefix that a valid one could have. */
 static size_t malformed_size(const uint8_t *at, size_t left) {
     const uint8_t lead = *at;
     size_t most = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -56,7 +56,7 @@ static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
     return size;
 }
 
-/* Bytes that need no escape: printable ASCII. */
+/* Number of bytes that need no escape: printable ASCII. */
 static size_t plain_size(const uint8_t *bytes, size_t size) {
     size_t at = 0;
     while (at < size && bytes[at] >= ' ' && bytes[at] < 0x7f &&

@@ -25,7 +25,7 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
 
 /* ---- symbols at an address ----------------------------------------------------------- */
 
-/* `<invalid>` is escaped like other text. */
+/* Put a mark such as `<invalid>`, which is escaped in HTML like other text. */
 static void put_marks(const markup_work *work, const char *marks) {
     if (wants(work, GSYM_MARKUP_HTML))
         put_html(&work->text->out, marks, strlen(marks));
@@ -52,7 +52,7 @@ static void put_line(const markup_work *work, uint32_t line) {
     end_value(work);
 }
 
-/* `FUNCTION FILE:LINE `, as far as known. */
+/* Put `FUNCTION FILE:LINE `, as far as known. */
 static void put_location(const markup_work *work, const code_answer *answer,
                          uint32_t frame) {
     gsym_text *text = work->text;
@@ -83,7 +83,7 @@ static void put_hex_value(const markup_work *work, uint64_t value) {
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-/* `#3.1  ` with the number right-aligned; `depth` is 0 for the outermost frame. */
+/* Put `#3.1  ` with the number right-aligned; `depth` is 0 for the outermost frame. */
 static void put_index(const markup_work *work, uint64_t number, uint32_t depth) {
     gsym_text *text = work->text;
     uint8_t digits[MAX_DECIMAL_SIZE];
@@ -102,7 +102,7 @@ static void put_index(const markup_work *work, uint64_t number, uint32_t depth) 
     end_value(work);
 }
 
-/* The text after the number. */
+/* Put the text of a frame after its number. */
 static void put_frame(const markup_work *work, const code_answer *answer, uint32_t frame) {
     const code_element *element = answer->element;
     gsym_text *text = work->text;
@@ -120,7 +120,7 @@ static void put_frame(const markup_work *work, const code_answer *answer, uint32
     text_put_char(text, ')');
 }
 
-/* `   #3.1  `; the innermost frame has the highest depth. */
+/* Put `   #3.1  `; the innermost frame has the highest depth. */
 static void put_fuchsia_index(gsym_text *text, uint64_t number, uint32_t depth) {
     const size_t begin = text->out.size;
     size_t size;
@@ -135,7 +135,7 @@ static void put_fuchsia_index(gsym_text *text, uint64_t number, uint32_t depth) 
         text_put_spaces(text, (unsigned)(FUCHSIA_INDEX_WIDTH - size));
 }
 
-/* The text between the number and the message. */
+/* Put the text of a frame between its number and the message. */
 static void put_fuchsia_frame(const markup_work *work, const code_answer *answer,
                               uint32_t frame) {
     const code_element *element = answer->element;
@@ -155,8 +155,8 @@ static void put_message(gsym_text *text, const code_element *element) {
     buffer_put(&text->out, element->message, element->message_size);
 }
 
-/* The text between the frames of an element: the text after it, a newline, the text before
- * it, as far as repeated. */
+/* The text between two frames of an element: the text after the element, a newline, and the
+ * part of the text before the element that each line repeats. */
 typedef struct frame_gap {
     const char *after, *before;
     size_t after_size, before_size;
@@ -212,7 +212,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
 
 /* ---- code locations ------------------------------------------------------------------ */
 
-/* The unchanged element in other brackets. */
+/* Put the unchanged element in square brackets. */
 static void put_raw(const markup_work *work, const code_element *element) {
     gsym_text *text = work->text;
     const char *at = element->fields, *end = at + element->fields_size;
@@ -237,7 +237,7 @@ static void put_unknown(const markup_work *work, const code_element *element) {
     text_put_hex(work->text, element->linked, 1);
 }
 
-/* `FUNCTION[FILE:LINE]`. */
+/* Put `FUNCTION[FILE:LINE]`. */
 static void put_pc(const markup_work *work, const code_answer *answer) {
     gsym_text *text = work->text;
     const bool is_outermost = wants(work, GSYM_MARKUP_OUTERMOST_PC);
@@ -261,7 +261,7 @@ static void put_text(markup_work *work, const code_answer *answer, const char *l
                      size_t begin, size_t size) {
     const code_element *element = answer->element;
     if (element->is_frame && wants(work, GSYM_MARKUP_FUCHSIA_FRAMES))
-        work->is_coloured = false; /* these never are */
+        work->is_coloured = false; /* frames of Fuchsia have no colours */
     begin_element(work);
     if (element->is_frame) {
         frame_gap gap = gap_of(work, line, begin, element->end, size);

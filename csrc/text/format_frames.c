@@ -1,4 +1,4 @@
-/* format_frames.c - stacks of responses of Mozilla's symbolication API.
+/* format_frames.c - write the stacks in responses of Mozilla's symbolication API.
  *
  *     [{"frame":0,HEAD0x734e3c","function":"f","function_offset":"0x7dc",
  *     "function_size":"0x900","file":"a.cpp","line":172,
@@ -25,7 +25,7 @@ enum {
         sizeof ",{\"frame\":,0x\",\"function\":,\"function_offset\":\"0x\"" +
         sizeof ",\"function_size\":\"0x\",\"line\":,\"inlines\":[]}",
     MAX_FRAME_SIZE = FRAME_SIZE + 2 * MAX_DECIMAL_SIZE + 3 * MAX_HEX_SIZE,
-    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* likewise */
+    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* in the same way */
     MAX_CALL_SIZE = CALL_SIZE + MAX_DECIMAL_SIZE
 };
 
@@ -50,7 +50,7 @@ static uint64_t size_of_function(function_size *known, const gsym_image *image,
     return known->size;
 }
 
-/* A line without a file has no meaning. */
+/* Put a file and its line; a line without a file has no meaning and is omitted. */
 static uint8_t *put_place(uint8_t *at, piece file, uint32_t line) {
     at = put_bytes_unchecked(at, file.bytes, file.size);
     if (line == 0 || file.size == 0) return at;
@@ -76,7 +76,7 @@ static void put_calls(gsym_text *text, const gsym_frame_part *part, size_t first
     text_put_char(text, ']');
 }
 
-/* The function itself is the last row, inlined calls come before it. */
+/* Put a function, which is the last row; its inlined calls come before it. */
 static void put_function(gsym_text *text, const gsym_frame_part *part, uint64_t size,
                          size_t first, size_t end) {
     size_t row = end - 1;
@@ -126,8 +126,8 @@ static bool is_next_unknown(gsym_frame_queue *queue) {
     return is_unknown;
 }
 
-/* The part of the next frame, and its number of rows from queue->next_row on. NULL without
- * an answer. */
+/* Find the part of the next frame, and the number of its rows from queue->next_row on. NULL
+ * if the frame has no answer. */
 static const gsym_frame_part *find_rows(gsym_frame_queue *queue, size_t *count_ret) {
     const gsym_frame_part *part;
     size_t first, row = queue->next_row;

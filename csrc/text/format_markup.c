@@ -15,7 +15,7 @@
  *     PREFIX   #0.1   0x0000000000401136 in FUNCTION DIRECTORY/FILE:LINE <MODULE>+0x1136
  *        #0     0x0000000000401136 in FUNCTION DIRECTORY/FILE:LINE <MODULE>+0x1136SUFFIX
  *
- * Of `{{{pc:0xADDRESS}}}` a line may have any number; each becomes
+ * A line may have any number of elements `{{{pc:0xADDRESS}}}`; each becomes
  * FUNCTION[DIRECTORY/FILE:LINE].
  *
  * Lines without an element are unchanged. Lines with any other element, or with an address
@@ -38,7 +38,7 @@ static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
     return escape == NULL ? size : (size_t)(escape - bytes);
 }
 
-/* Whether the colours after an element depend on those before it. */
+/* Whether a line sets colours that must be restored after an element. */
 static bool sets_colours(const markup_work *work, const char *line, size_t size) {
     const uint32_t flags =
         GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED;
@@ -113,7 +113,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
         for (end = i; end < queue->sought && order[end].address - first < past - first;
              ++end) {
             uint64_t linked = markup_linked(segment, order[end].address);
-            /* They may wrap to 0. */
+            /* Link-time addresses may wrap around to 0. */
             if (end > i && linked < order[end - 1].address) break;
             order[end].address = linked;
         }
@@ -124,7 +124,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Of the module with the most functions. */
+/* Return the image of the module with the most functions. */
 static const gsym_image *largest_image(const gsym_markup_job *job) {
     const gsym_image *largest = NULL;
     for (size_t i = 0; i < job->module_count; ++i) {
@@ -158,7 +158,7 @@ static gsym_status add_lines(const markup_work *work, const char *lines, size_t 
     return status == GSYM_OK ? find(work, error) : status;
 }
 
-/* Most following lines have the same module. */
+/* Prefetch for the following lines, most of which have the same module. */
 static void look_ahead(const markup_work *work) {
     const answer_queue *queue = &work->text->queue;
     if (work->texts == NULL)

@@ -1,4 +1,4 @@
-/* formatter.c - lines with addresses -> answers, in the style of a template.
+/* formatter.c - answer lines with addresses, in the style of a template.
  *
  * Many lines are looked up together, then answered one by one: a template is a list of
  * operations (its language is described in style.c), executed for each answer.
@@ -90,7 +90,7 @@ static bool is_plain(string_form form, const char *bytes, size_t size) {
     return form == IF_PRINTABLE && is_printable_text(bytes, size);
 }
 
-/* `mark` is GSYM_PLAIN_STRING, or 0 for a name. */
+/* Put a string of the file; `mark` is GSYM_PLAIN_STRING, or 0 for a name. */
 static void put_string(answer *a, uint64_t strp, uint64_t mark) {
     size_t size;
     const char *bytes = gsym_image_string(a->image, strp, &size);
@@ -133,7 +133,7 @@ static void put_separator(answer *a, uint64_t directory) {
     text_put_char(a->text, separator);
 }
 
-/* The path, or one of its parts, that needs escapes. */
+/* Put a path, or one of its parts, that needs escapes. */
 static void put_odd_path(answer *a, style_kind part) {
     uint64_t directory, basename;
     if (!image_file(a->image, a->frame->file, &directory, &basename)) return;
@@ -193,7 +193,8 @@ static bool keeps(const gsym_format_job *job, uint32_t child) {
     return job->keep == NULL || (child < job->keep_count && job->keep[child]);
 }
 
-/* A damaged function makes the answer damaged: check all before writing. */
+/* Check all merged functions before writing: one that is damaged makes the answer
+ * damaged. */
 static gsym_status check_merged(answer *a, gsym_error *error) {
     uint32_t count;
     GSYM_TRY(look_up(a, 0, error));
@@ -268,7 +269,8 @@ static void run_patterns(answer *a, const style_op *op) {
     }
 }
 
-/* Resets the function. */
+/* Run operations for each function from `first` on: 0 is the function itself, the others
+ * are merged into it. Afterwards the answer has no function. */
 static void run_functions(answer *a, const style_op *op, uint32_t first) {
     bool is_later = false;
     gsym_error error;
@@ -301,7 +303,8 @@ static void run_loop(answer *a, const style_op *op) {
     a->is_later = was_later;
 }
 
-/* The operation before the loop body for the next frame; NULL after the last frame. */
+/* Go to the next frame; returns the operation before the loop body, NULL after the last
+ * frame. */
 static const style_op *next_frame(answer *a) {
     uint32_t number = a->frame_number++;
     if (number >= (a->loop->kind == STYLE_FRAMES ? a->frame_count : 1)) return NULL;
@@ -312,7 +315,7 @@ static const style_op *next_frame(answer *a) {
     return a->loop;
 }
 
-/* The operation before the next one. */
+/* Begin a loop over frames; returns the operation before the one that is run next. */
 static const style_op *begin_frames(answer *a, const uint8_t *at, const style_op *op) {
     if (a->indent == UNKNOWN_INDENT)
         a->indent = (size_t)(at - a->text->out.bytes) - a->begin;
@@ -323,7 +326,8 @@ static const style_op *begin_frames(answer *a, const uint8_t *at, const style_op
     return next_frame(a);
 }
 
-/* The same at the end of a loop; NULL at the end of the template or of another loop. */
+/* End a pass of a loop over frames; returns the operation before the one that is run next,
+ * NULL at the end of the template or of another loop. */
 static const style_op *end_frames(answer *a, const style_op *op) {
     const style_op *next;
     if (a->loop == NULL) return NULL;
@@ -359,7 +363,7 @@ static void put_rare_field(answer *a, style_kind field) {
     }
 }
 
-/* One of the kinds after STYLE_RARE. */
+/* Run an operation of a kind after STYLE_RARE. */
 static uint8_t *run_rare(answer *a, uint8_t *at, const style_op **op) {
     style_kind kind = (*op)->rare;
     if (kind < STYLE_FUNCTIONS) {
@@ -479,7 +483,8 @@ static gsym_status put_answer(const void *place, uint64_t address, gsym_error *e
     return GSYM_OK;
 }
 
-/* Hexadecimal after 0x, octal after 0o or 0, binary after 0b, else decimal. */
+/* Return the base of a number: hexadecimal after 0x, octal after 0o or 0, binary after 0b,
+ * else decimal. */
 static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) {
     *prefix_ret = 0;
     if (size < 2 || bytes[0] != '0') return 10;
@@ -494,14 +499,14 @@ static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) 
     }
 }
 
-/* One more than the value, 0 for what is not a digit. */
+/* The value of each digit plus 1, 0 for other characters. */
 static const uint8_t digits[UINT8_MAX + 1] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
     ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
     ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
 
-/* A large number for what is not a digit in any base. */
+/* Value of a digit, a large number for other characters. */
 static inline unsigned digit_value(char character) {
     return digits[(unsigned char)character] - 1u;
 }
@@ -525,8 +530,8 @@ static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     return true;
 }
 
-/* Hexadecimal digits as for strtoul(), 0 without any; all ones on overflow. False for a
- * symbol: a word with a `+` that does not begin like a number. */
+/* Parse hexadecimal digits as strtoul() does: 0 without any, all ones on overflow. False
+ * for a symbol: a word with a `+` that does not begin like a number. */
 static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     const char *nul = memchr(at, '\0', (size_t)(end - at));
     bool overflows = false;
@@ -545,7 +550,8 @@ static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     return true;
 }
 
-/* A number between the prefix and the suffix, in the base of its prefix. */
+/* Parse a number between the prefix and the suffix of the job, in the base that it
+ * shows. */
 static bool parse_between(const gsym_format_job *job, const char *at, const char *end,
                           uint64_t *value_ret) {
     size_t prefix = job->prefix_size, suffix = job->suffix_size;
@@ -559,7 +565,7 @@ static bool parse_between(const gsym_format_job *job, const char *at, const char
     return parse_number(at, (size_t)(end - at), value_ret);
 }
 
-/* Decimal or with 0x, without leading zeros; blanks may surround it. */
+/* Parse a number, decimal or with 0x, without leading zeros; blanks may surround it. */
 static bool parse_plain(const char *at, const char *end, uint64_t *value_ret) {
     while (is_space(*at)) ++at; /* a word is there */
     while (is_space(end[-1])) --end;
@@ -580,8 +586,8 @@ static bool parse_line(const gsym_format_job *job, const char *line, const char 
     return parse_between(job, line, end, address_ret);
 }
 
-/* The position after the next line, which has its newline unless it has the maximum length;
- * NULL if it is incomplete. */
+/* Return the position after the next line, which has its newline unless it has the maximum
+ * length; NULL if it is incomplete. */
 static const char *next_line(const gsym_format_job *job, const char *line, size_t left) {
     size_t window = left < job->line_size ? left : (size_t)job->line_size;
     const char *newline = memchr(line, '\n', window);
@@ -616,7 +622,7 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
     return queue_find(queue, job->image, wants(job, GSYM_FORMAT_LLVM), error);
 }
 
-/* What is looked up for `address`. */
+/* List the addresses that are looked up for `address`. */
 static size_t list_sought(const gsym_format_job *job, uint64_t address, uint64_t *addresses,
                           size_t capacity) {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* markup.h - elements of symbolizer markup for code addresses. */
+/* markup.h - parse and format elements of symbolizer markup for code addresses. */
 #ifndef GSYM_TEXT_MARKUP_H
 #define GSYM_TEXT_MARKUP_H
 
@@ -10,18 +10,18 @@ typedef struct code_element {
     uint64_t number;       /* of the frame */
     uint64_t logged;       /* the address */
     uint64_t looked_up;    /* one less for a return address */
-    uint64_t linked;       /* the link-time address of that */
-    const gsym_markup_segment *segment; /* that contains it */
+    uint64_t linked;       /* the link-time address of `looked_up` */
+    const gsym_markup_segment *segment; /* contains `looked_up` */
     const char *fields;    /* the text between the braces */
     size_t fields_size;
     const char *message;   /* the text after the frame */
     size_t message_size;
-    size_t end; /* offset in the line after it */
+    size_t end; /* offset in the line after the element */
 } code_element;
 
-/* The offset of the first `{{{` at or after `at`, or `size`. */
+/* Find the offset of the first `{{{` at or after `at`; `size` if there is none. */
 size_t markup_find_element(const char *bytes, size_t at, size_t size);
-/* The segment that contains an address in memory, or NULL. */
+/* Find the segment that contains an address in memory, or NULL. */
 const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,
                                                uint64_t address);
 /* Read the element of a line at `at`; false if it is not one for code, or malformed. */
@@ -56,7 +56,7 @@ typedef struct code_answer {
     bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
 } code_answer;
 
-/* The name of a frame, and the number of frames, as shown. */
+/* The name of a frame, and the number of frames, after merging. */
 uint64_t code_name(const code_answer *answer, uint32_t frame);
 uint32_t code_frame_count(const code_answer *answer);
 bool is_code_name_known(const markup_work *work, uint64_t name);
@@ -77,9 +77,9 @@ void put_html(buffer *out, const char *bytes, size_t size);
 /* Put text of the log, which JSON omits. */
 void put_log_text(const markup_work *work, const char *bytes, size_t size);
 
-/* The beginning of an object, for an element at an offset of the lines. */
+/* Put the beginning of an object, for an element at an offset of the lines. */
 void put_json_begin(const markup_work *work, const code_element *element, size_t at);
-/* The rest of the object; the result of the lookup as an HTML detail. */
+/* Put the rest of the object; put the result of the lookup as an HTML detail. */
 void put_json_answer(const markup_work *work, const code_answer *answer);
 void put_html_detail(const markup_work *work, const code_answer *answer);
 

@@ -1,7 +1,7 @@
 /* name_texts.c - texts of names, supplied by the caller on demand.
  *
- * Names are demangled outside of the engine, which has no callbacks: a block of answers is
- * written with gaps, which are filled when all new names have their texts. */
+ * Names are demangled outside of the engine: a block of answers is written with gaps, which
+ * are filled when all new names have their texts. */
 #include "base/tables.h"
 #include "text/text.h"
 
@@ -15,7 +15,7 @@ struct gsym_name_texts {
     buffer bytes;
 };
 
-enum { SIZE_OF_NAME = 8 + 8 + 3 * 16 }; /* with its share of the hash table */
+enum { SIZE_OF_NAME = 8 + 8 + 3 * 16 }; /* memory for a name and its hash slots */
 
 gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error) {
     *texts_ret = calloc(1, sizeof **texts_ret);

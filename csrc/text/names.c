@@ -1,10 +1,11 @@
-/* names.c - C++ names: cost of demangling, many at once, without template arguments. */
+/* names.c - demangle many C++ names at once, estimate the cost of demangling, and remove
+ * template arguments. */
 #include "base/buffer.h"
 #include "base/error.h"
 
 enum {
     MAX_REFERENCE = 4,  /* characters before its `_` */
-    MAX_REFERENCES = 64 /* distinct ones; each may double the text */
+    MAX_REFERENCES = 64 /* distinct references; each may double the text */
 };
 
 static const uint64_t ENDLESS = UINT64_C(1) << 62;
@@ -20,7 +21,8 @@ static uint32_t reference_key(const char *at, const char *end) {
     return key;
 }
 
-/* The cost of the part at its first reference: it is complete before that. */
+/* Cost of the part to which a reference refers: the cost of all that came before the first
+ * reference to it. */
 static uint64_t cost_of(known_part *parts, size_t *count, uint32_t reference,
                         uint64_t work) {
     for (size_t i = 0; i < *count; ++i)
@@ -45,11 +47,12 @@ uint64_t gsym_cxx_name_work(const char *name, size_t size) {
         }
         if (last == NULL) continue;
         if (*last == 'T') {
-            ++doublings; /* repeats an argument */
+            ++doublings; /* the reference repeats an argument */
             continue;
         }
         work += (uint64_t)(end - begin);
-        /* Of several readings use the longest: most likely a new one. */
+        /* If the reference can be read in several ways, use the longest one, which is most
+         * likely new and so has the highest cost. */
         work += cost_of(parts, &count, reference_key(first == last ? last : from, end),
                         work);
         if (work >= ENDLESS) return ENDLESS;
@@ -59,9 +62,9 @@ uint64_t gsym_cxx_name_work(const char *name, size_t size) {
     return doublings > 62 || work >= ENDLESS >> doublings ? ENDLESS : work << doublings;
 }
 
-/* The texts of many names at once, for names that are plain C++ or not mangled: these are
- * most names, and a call for each would take longer than its text. Other names are left to
- * the caller. */
+/* The texts of many names, made at once for names that are plain C++ or not mangled. These
+ * are most names, and one call for each from Python would take longer than making its text.
+ * Other names are left to the caller. */
 
 struct gsym_cxx_texts {
     const gsym_cxx_demangler *demangler;
@@ -86,7 +89,7 @@ void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
     *left_count_ret = texts->left.count;
 }
 
-/* What is in the hash of Rust's first mangling. */
+/* Whether a name may contain the hash of Rust's legacy mangling: `17h`. */
 static bool has_hash(const char *name, size_t size) {
     const char *at = name, *end = name + size;
     while ((at = memchr(at, 'h', (size_t)(end - at))) != NULL) {
@@ -96,7 +99,7 @@ static bool has_hash(const char *name, size_t size) {
     return false;
 }
 
-/* Whether older runtimes take a type of the name for another: std::bfloat16_t. */
+/* Whether a name contains std::bfloat16_t, which older runtimes demangle wrongly. */
 static bool is_misread(const char *name, size_t size) {
     const char *at = name, *end = name + size;
     while ((at = memchr(at, 'D', (size_t)(end - at))) != NULL) {
@@ -131,7 +134,7 @@ static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     return true;
 }
 
-/* False if the text is left to the caller. */
+/* Append the text of a name; false if the name is left to the caller. */
 static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
     /* A dot begins the suffix that compilers add to names of copies. */
     if (memchr(name, '.', size) != NULL) return false;
@@ -215,7 +218,7 @@ static void copy(reduction *r, size_t size) {
     r->at += size;
 }
 
-/* Characters of an operator are not brackets: `operator<<`, `operator()`. */
+/* Copy an operator, whose characters are not brackets: `operator<<`, `operator()`. */
 static bool copy_operator(reduction *r, const char *name) {
     static const char *const signs[] = {"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=",
                                         ">=",  "->",  "<",   ">",   "()", "[]"};
@@ -234,7 +237,7 @@ static bool copy_operator(reduction *r, const char *name) {
     return true;
 }
 
-/* Whether a `<` opens arguments; comparisons are in parentheses. */
+/* Whether a `<` opens template arguments; comparisons are in parentheses. */
 static bool opens_arguments(const reduction *r, const char *name) {
     static const char call[] = "operator()";
     size_t before = (size_t)(r->at - name);

@@ -1,6 +1,6 @@
-/* style.c - templates, the language that output styles are written in.
+/* style.c - compile templates, the language of output styles.
  *
- * A template is the text of one answer. In it stand
+ * A template is the text of one answer, with these tags:
  *
  *     <name>               a field
  *     <?line>A</>          A where a condition holds
@@ -8,40 +8,41 @@
  *     <*frames>A</>        A for each of the frames, or of whatever else is repeated
  *     <<                   a single <
  *
- * Of an answer:
+ * Tags of an answer:
  *
  *     <address>            as it was asked for, hexadecimal with 0x; <address8> and
  *                          <address16> with so many digits, <address_decimal>
- *     <?found>             whether there is a function; else maybe
- *       <?outside>           because the address is not one of the module
- *       <?damaged>           because of damage that <error> describes
+ *     <?found>             whether there is a function; if there is none,
+ *       <?outside>           whether the address is outside of the module
+ *       <?damaged>           whether there is damage, which <error> describes
  *     <indent>             as many blanks as there is text before the first frame
  *     <*merged>            the functions merged into the one at the address, <?merged>
  *                          whether there are any; <*functions> with the function itself
- *     <count>              how many functions that makes, <?several> whether it is not one
- *     <?more>              in these two: whether the address has functions after this one
+ *     <count>              the number of all these functions; <?several> whether there are
+ *                          several
+ *     <?more>              in <*merged> and <*functions>: whether a function follows
  *
- * Neither may stand in a part that is repeated, nor anything of a function after them.
- * Of a function:
+ * <*merged> and <*functions> may not be in a part that is repeated, and no tag of a
+ * function may follow them. Tags of a function:
  *
  *     <function>           its name; <start> and <size>, decimal
  *     <*frames>            innermost first; <*innermost> only the first of them;
  *                          <*combined> its place in the source under the name of the last
- *     <*patterns>          names of what a call that returns to the address may have
- *                          called, each <pattern>; <?patterns> whether there are any
+ *     <*patterns>          patterns for the callee of a call that returns to the address,
+ *                          each <pattern>; <?patterns> whether there are any
  *
- * Of a frame:
+ * Tags of a frame:
  *
  *     <name>, <path>, <directory>, <filename>, <line>
  *     <offset>             of the address in the function, decimal
- *     <frame_start>        where that counts from, hexadecimal with 0x
- *     <source>             marks where lines of source text belong, which others put there:
- *                          NUL, the path, NUL, the line, NUL
+ *     <frame_start>        address of offset 0, hexadecimal with 0x
+ *     <source>             a mark that the caller replaces by lines of source text: NUL,
+ *                          the path, NUL, the line, NUL
  *     <?name>, <?path>, <?filename>, <?line>, <?offset>  whether it is known and not 0
  *     <?inlined>           whether the function was inlined into the next one
  *
- * <?later> holds in what is repeated, but not the first time. How strings are escaped is
- * no part of a template. */
+ * <?later> is true in a repeated part, except the first time. A template does not say how
+ * strings are escaped. */
 #include "text/style.h"
 
 #include "base/buffer.h"
@@ -163,7 +164,8 @@ static gsym_status add_op(template_reader *reader, style_kind kind, gsym_error *
     return GSYM_OK;
 }
 
-/* Text that must not be joined with the next operation. */
+/* End the text before a position to which operations jump: the text is not part of the next
+ * operation. */
 static gsym_status end_text(template_reader *reader, gsym_error *error) {
     return reader->pending.size == 0 ? GSYM_OK : add_op(reader, STYLE_TEXT, error);
 }
@@ -208,7 +210,7 @@ static void set_next(template_reader *reader, size_t op) {
     style->ops.items[op].next = (uint32_t)(style->ops.count - op - 1);
 }
 
-/* The one operation for a condition and the field that it is about; or STYLE_END. */
+/* Return the operation that joins a condition and its field, or STYLE_END. */
 static style_kind joined_kind(style_kind condition, style_kind field) {
     if (condition == STYLE_IF_NAME && field == STYLE_NAME) return STYLE_NAME_OR;
     if (condition == STYLE_IF_PATH && field == STYLE_PATH) return STYLE_PATH_OR;
@@ -216,7 +218,7 @@ static style_kind joined_kind(style_kind condition, style_kind field) {
     return STYLE_END;
 }
 
-/* Whether the part has just its field, which is then joined with the condition. */
+/* Join a condition with its part if that is only its field; false if it is not. */
 static bool join_field(template_reader *reader, const open_part *part) {
     gsym_style *style = reader->style;
     style_op *condition = style->ops.items + part->op, *field = condition + 1;

@@ -39,8 +39,8 @@ typedef enum style_kind {
     STYLE_LINE,
     STYLE_OFFSET,
     STYLE_FRAME_START,
-    /* <?name><name><:>...</> and the like: the field, and skip `next` operations; without
-     * it go on with them. */
+    /* A condition and its field, <?name><name><:>...</>: put the field and skip `next`
+     * operations, or run these if it is unknown. */
     STYLE_NAME_OR,
     STYLE_PATH_OR,
     STYLE_LINE_OR,
@@ -67,7 +67,7 @@ typedef struct style_op {
     uint8_t rare; /* style_kind, after it */
     uint8_t size; /* of the text */
     uint8_t reserved;
-    uint32_t next;              /* operations in between */
+    uint32_t next;              /* number of operations to skip */
     char text[STYLE_TEXT_SIZE]; /* written first; zeros after its end */
 } style_op;
 

@@ -44,7 +44,8 @@ typedef struct path_part {
     size_t size;
 } path_part;
 
-/* Both are empty without a file; file 0 means no file, whatever the entry is. */
+/* Find directory and base name of a file; both are empty without a file. File 0 means no
+ * file, whatever its entry is. */
 static void find_parts(const gsym_image *image, uint32_t file, path_form form,
                        path_part *directory_ret, path_part *basename_ret) {
     uint64_t directory = 0, basename = 0;
@@ -62,7 +63,7 @@ static void put_part(path_cache *cache, path_part part) {
         buffer_put(&cache->bytes, part.bytes, part.size);
 }
 
-/* Offsets of the parts count from the start of the path. */
+/* Join the parts of a path; offsets in it count from its start. */
 static void join(path_cache *cache, path_part directory, path_part basename,
                  joined_path *path) {
     static const char invalid[] = "<invalid-file>";
@@ -98,7 +99,7 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     return true;
 }
 
-/* File numbers are per image. */
+/* The slot of a file; images have the same file numbers, so their address counts, too. */
 static size_t slot_of(const gsym_image *image, uint32_t file) {
     return (file + (size_t)((uintptr_t)image / sizeof *image)) % SLOTS;
 }

@@ -59,7 +59,7 @@ static inline bool is_quotable_text(const char *bytes, size_t size) {
 typedef enum path_form {
     PATH_WHOLE,
     PATH_BASENAME,
-    PATH_LLVM /* `<invalid-file>` for an unknown base name; not classified */
+    PATH_LLVM /* `<invalid-file>` for an unknown base name; is_printable is not set */
 } path_form;
 
 typedef struct joined_path {
@@ -67,8 +67,8 @@ typedef struct joined_path {
     uint32_t size;     /* 0: unknown */
     uint32_t directory_size; /* of the directory without the separator after it */
     uint32_t filename_at;
-    bool is_printable; /* false if it is not classified */
-    bool is_quotable;  /* likewise */
+    bool is_printable; /* all bytes are printable ASCII; not set for PATH_LLVM */
+    bool is_quotable;  /* and JSON needs no escapes; not set for PATH_LLVM */
 } joined_path;
 
 struct cached_path;
@@ -86,7 +86,7 @@ char path_separator(const char *directory, size_t size);
 
 /* Clear the cache; set the form of all paths. False if out of memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
-/* The path of a file of the table. False if out of memory. */
+/* Get the path of a file of the table. False if out of memory. */
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
                     joined_path *path_ret);
 
@@ -111,13 +111,14 @@ struct gsym_text {
     LIST(text_gap) gaps;
 };
 
-/* Lower-case hexadecimal with 0x, padded with zeros to `digits`. */
+/* Put lower-case hexadecimal with 0x, padded with zeros to `digits`. */
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits);
 void text_put_decimal(gsym_text *text, uint64_t value);
-/* Bytes of a name or path. */
+/* Put bytes of a name or path, which may need escapes. */
 void text_put_bytes(gsym_text *text, const char *bytes, size_t size);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
-/* As queue_look_ahead(), for texts of names; `prefix` is combined with their offsets. */
+/* Prefetch texts of names as queue_look_ahead() does; `prefix` is combined with their
+ * offsets. */
 void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
                            uint64_t prefix);
 /* Put the text of a name; false if unknown. */
@@ -126,8 +127,8 @@ bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
 /* Put a directory and the separator after it, or nothing. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
-/* The path of a file, in the form of the cache. False, and the text failed, if out of
- * memory. */
+/* Get the path of a file, in the form of the cache. False, and text->out has failed, if out
+ * of memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
 /* Look up `address`: frames go to text->frames, which grows, and patterns of its call site
@@ -135,13 +136,13 @@ bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
 gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,
                          uint32_t child, uint32_t flags, gsym_answer *answer,
                          gsym_error *error);
-/* The frames at an address; none without a function, without an image, or if the record is
- * damaged. */
+/* Find the frames at an address; none without a function, without an image, or if the
+ * record is damaged. */
 gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
                       const gsym_frame **frames_ret, uint32_t *count_ret,
                       gsym_error *error);
 
-/* The frames of the next line in the queue, looked up if necessary. */
+/* Find the frames of the next line in the queue; look them up if necessary. */
 gsym_status text_next_frames(gsym_text *text, const gsym_image *image, uint64_t address,
                              const gsym_frame **frames_ret, uint32_t *count_ret,
                              gsym_error *error);
@@ -155,7 +156,7 @@ gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t l
                               text_put_answer put, const void *job, size_t *used_ret,
                               gsym_error *error);
 
-/* As isspace() in the C locale. */
+/* Whether a character is white space, as isspace() in the C locale. */
 static inline bool is_space(char character) {
     return character == ' ' || (character >= '\t' && character <= '\r');
 }
@@ -171,7 +172,8 @@ static inline void text_put_spaces(gsym_text *text, unsigned count) {
     while (count-- > 0) text_put_char(text, ' ');
 }
 
-/* Reserve `size` bytes after the text; their position, or NULL. text_end() ends them. */
+/* Reserve `size` bytes after the text and return their position, or NULL. The caller writes
+ * them and calls text_end() with their end. */
 static inline uint8_t *text_begin(gsym_text *text, size_t size) {
     return buffer_reserve(&text->out, size) ? text->out.bytes + text->out.size : NULL;
 }

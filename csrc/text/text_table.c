@@ -1,5 +1,5 @@
-/* text_table.c - a text is put together at the end of all bytes, and stays there if it is
- * new. */
+/* text_table.c - keep distinct texts: a text is written after all others, and removed if it
+ * is there already. */
 #include "text/text_table.h"
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -26,7 +26,7 @@ void text_table_put(text_table *table, const char *bytes, size_t size) {
     }
 }
 
-/* The number of an equal text plus 1, or 0. */
+/* Return the number of an equal text plus 1, or 0. */
 static uint64_t find_equal(const text_table *table, uint64_t hash, const uint8_t *text,
                            size_t size) {
     const int32_t *offsets = table->offsets.items;

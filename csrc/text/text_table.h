@@ -7,16 +7,16 @@
 
 /* Empty when zeroed. */
 typedef struct text_table {
-    buffer bytes;            /* of all texts, and of one that is being put together */
-    LIST(int32_t) offsets;   /* of each text, and the end of the last */
+    buffer bytes;            /* of all texts, and of the one that is being written */
+    LIST(int32_t) offsets;   /* of each text, and the end of the last one */
     slot_table slots;
 } text_table;
 
 bool text_table_begin(text_table *table);
 void text_table_deinit(text_table *table);
-/* Append to the text that is being put together; U+FFFD in place of what is not UTF-8. */
+/* Append to the text that is being written; bytes that are not UTF-8 become U+FFFD. */
 void text_table_put(text_table *table, const char *bytes, size_t size);
-/* The number of this text, which ends here. */
+/* End the text that is being written, and return its number. */
 gsym_status text_table_end(text_table *table, uint32_t *number_ret, gsym_error *error);
 
 #endif
