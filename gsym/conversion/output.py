@@ -12,7 +12,14 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
-from gsym.modules.key import fits_uuid, is_hex, uuid_code_id, uuid_debug_id
+from gsym.modules.key import (
+    ModuleKey,
+    fits_uuid,
+    is_absent,
+    is_hex,
+    uuid_code_id,
+    uuid_debug_id,
+)
 from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionWarning
-    from gsym.modules.key import ModuleKey
     from gsym.writing.selection import Selection
 
 
@@ -70,6 +76,7 @@ class ConversionRequest(NamedTuple):
         return self._replace(options=self.options._replace(**options))
 
 
+_CONTRADICTION = "Id omitted: it contradicts the UUID"
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
 _COUNTS_OF_INPUT = (
     "functions_debug_info",
@@ -209,8 +216,9 @@ class ConversionOutput:
                     from gsym.writing.data_part import DATA_ALIGNMENT
 
                     part = bytes(-size % DATA_ALIGNMENT) + part
-                if request.options.identity:
-                    part += module_part(self._sound(module, build_id), size + len(part))
+                named, omitted = self._sound(self._named(module, build_id))
+                part += module_part(named, size + len(part))
+                warnings = warnings | omitted
                 file.write(part)
                 counts["file_size"] = size + len(part)
             outputs: tuple[str, ...] = (request.output,)
@@ -249,14 +257,24 @@ class ConversionOutput:
             is_written=is_written,
         )
 
-    def _sound(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
-        """What the output says of its module, without ids that cannot be of it."""
-        named = self._named(module, build_id)
-        if not is_hex(named.code_id) or not fits_uuid(named, self._uuid):
-            named = named._replace(code_id="")
-        if not fits_uuid(named, self._uuid):
-            named = named._replace(debug_id="")
-        return named
+    def _sound(self, named: ModuleKey) -> tuple[ModuleKey, dict[str, int]]:
+        """*named* without ids that contradict the UUID of the output.
+
+        The warning counts these. What is no id at all is left out without a warning.
+        Nothing is left if the output should not name its module.
+        """
+        if not self._request.options.identity:
+            return ModuleKey(), {}
+        kept = named
+        if not is_hex(kept.code_id) or not fits_uuid(kept, self._uuid):
+            kept = kept._replace(code_id="")
+        if not fits_uuid(kept, self._uuid):
+            kept = kept._replace(debug_id="")
+        omitted = sum(
+            each != left and is_hex(each) and not is_absent(each)
+            for each, left in zip(named, kept, strict=True)
+        )
+        return kept, {_CONTRADICTION: omitted} if omitted else {}
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
         """What the output says of its module, which has the UUID that was asked for."""

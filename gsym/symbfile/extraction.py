@@ -86,12 +86,15 @@ class ExtractionReport(NamedTuple):
         conversion: The report on the conversion of the input, with its warnings; None
             without a conversion.
         seconds: Wall time.
+        unsure: Why the binary with the machine code may be of another build than the
+            source, in words; "" if it is not.
     """
 
     kinds: dict[str, SymbfileReport]
     missing: str
     conversion: ConversionReport | None
     seconds: float
+    unsure: str = ""
 
 
 def extract(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -145,10 +148,10 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
             binary = source if holds_code(source) else None
         if binary is None or not can_find_calls(binary):
             conversion["call_sites"] = True
-    calls, missing = None, ""
+    calls, missing, unsure = None, "", ""
     with _open_image(source, progress, **conversion) as (reader, converted):
         if binary is not None:
-            open_fitting(os.fspath(binary), reader.module_like)
+            unsure = _doubt(os.fspath(binary), reader)
         if return_pads is not None:
             try:
                 calls = _calls_of(reader, binary)
@@ -162,7 +165,19 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
         apart = len(targets) > 1 and threads > 1
         other = FunctionPass(reader, texts, part_size) if apart else functions
         kinds = _write(functions, other, calls, targets, is_split=part_size is not None)
-    return ExtractionReport(kinds, missing, converted, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return ExtractionReport(kinds, missing, converted, seconds, unsure)
+
+
+def _doubt(binary: str, reader: Reader) -> str:
+    """Why a binary may be of another build than a GSYM file; "" if it is not.
+
+    Raises:
+        UuidMismatchError: It is of another build.
+    """
+    image, fit = open_fitting(binary, reader.module_like)
+    with image:
+        return fit.reason and f"{binary} may be of another build: {fit.reason}"
 
 
 def symbfile_blocks(

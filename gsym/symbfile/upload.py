@@ -222,6 +222,8 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
 
 
 def _notes(report: ExtractionReport) -> Iterator[str]:
+    if report.unsure:
+        yield report.unsure
     if report.missing:
         yield f"return pads left out: {report.missing}"
     ranges, converted = report.kinds.get("ranges"), report.conversion

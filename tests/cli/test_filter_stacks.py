@@ -283,13 +283,15 @@ def test_a_module_of_a_cut_build_id_is_said_once_and_in_json(
         )
         if "html" in options and form == "markup":
             assert f"{unsure}: it may be another build" in printed.out
+    assert main(["filter", "--strict", str(log)]) == 3
+    capfd.readouterr()
     assert main(["filter", "--json", str(log)]) == 0
     records = [json.loads(each) for each in capfd.readouterr().out.splitlines()]
     frames = [each for each in records if each.get("frames")]
     assert frames
     assert {each["unsure"] for each in frames} == {unsure}
     log.write_text(text.replace(cut, "ab" * 32))
-    assert main(["filter", "--json", str(log)]) == 0
+    assert main(["filter", "--json", "--strict", str(log)]) == 0
     printed = capfd.readouterr()
     assert (printed.err, "unsure" in printed.out) == ("", False)
 

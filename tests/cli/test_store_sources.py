@@ -15,6 +15,7 @@ from gsym.modules.key import ModuleKey
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from tests.http_server import Reply, Server
+from tests.inputs import elf
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
@@ -79,8 +80,13 @@ def tree(tmp_path: Path) -> Path:
     for number in range(3):
         folder = root / "app" / debug_id(number)
         folder.mkdir(parents=True)
-        (folder / "app.sym").write_bytes(symbols(number))
+        (folder / "app.sym").write_bytes(of_mac(number))
     return root
+
+
+def of_mac(number: int) -> bytes:
+    """A file whose debug id is the whole id of its module."""
+    return symbols(number).replace(b"Linux", b"mac")
 
 
 @pytest.fixture
@@ -114,6 +120,31 @@ def test_the_modules_of_a_list_are_fetched(
     assert prefetch(store, module_list(tmp_path, 1, 2), "--strict") == 0
 
 
+def test_a_module_that_may_be_of_another_build_is_marked(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = elf.Section(".text", bytes(16), flags=elf.CODE, address=0x1000)
+    symbol = elf.Symbol("f", 0x1000, 16)
+    program = elf.Elf([text], symbols=(symbol,), build_id=bytes(range(1, 33)))
+    (tmp_path / "app").write_bytes(program.to_bytes())
+    entry = add_file(store, tmp_path / "app").entry
+    wanted = tmp_path / "list"
+    unsure = "only 16 of 32 bytes of its build id are known"
+    for identifier, reason in (
+        (entry.identity.debug_id, unsure),
+        (entry.identity.code_id, ""),
+    ):
+        wanted.write_text(f"app {identifier}\n")
+        assert prefetch(store, str(wanted), "--json") == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["unsure"] == reason
+        said = f"app/{identifier}: {reason}: it may be another build"
+        expected = f"gsym store prefetch: warning: {said}\n" if reason else ""
+        assert printed.err == expected
+        assert prefetch(store, str(wanted), "--strict", "-q") == (3 if reason else 0)
+        capsys.readouterr()
+
+
 def test_missing_modules_are_requested_again_on_request(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,7 +152,7 @@ def test_missing_modules_are_requested_again_on_request(
     with Server() as server:
         sources = ("--source", server.url)
         assert prefetch(store, wanted, *sources, "-q") == 0
-        server.replies[f"/app/{debug_id(7)}/app.sym"] = Reply(symbols(7))
+        server.replies[f"/app/{debug_id(7)}/app.sym"] = Reply(of_mac(7))
         assert prefetch(store, wanted, *sources, "--strict", "-q") == 3
         assert prefetch(store, wanted, *sources, "--retry", "--strict") == 0
     assert "1 fetched" in capsys.readouterr().out
@@ -134,7 +165,7 @@ def test_missing_modules_of_folders_are_looked_for_again(
     assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 3
     folder = tree / "app" / debug_id(7)
     folder.mkdir()
-    (folder / "app.sym").write_bytes(symbols(7))
+    (folder / "app.sym").write_bytes(of_mac(7))
     assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 0
 
 

@@ -1079,3 +1079,19 @@ def test_a_damaged_head_gives_an_output_that_is_valid(
     source.write_bytes(head + b"\nINFO CODE_ID " + code_id + b" a.dll\nFUNC 10 4 0 f\n")
     gsym.convert(source, output)
     assert main(["verify", str(output)]) == 0
+
+
+@pytest.mark.parametrize("code_id", ["1234", "xyz", "00"])
+def test_an_id_that_contradicts_the_uuid_is_counted(
+    code_id: str, tmp_path: Path
+) -> None:
+    source, output = tmp_path / "a.sym", tmp_path / "a.gsym"
+    source.write_text(
+        f"MODULE Linux x86 {GUID}0 a\nINFO CODE_ID {code_id} a\nFUNC 10 4 0 f\n"
+    )
+    report = gsym.convert(source, output)
+    with gsym.open(output) as reader:
+        assert reader.module is not None
+        assert (reader.module.debug_id, reader.module.code_id) == (f"{GUID}0", "")
+    expected = {"Id omitted: it contradicts the UUID": 1} if code_id == "1234" else {}
+    assert report.warnings == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from struct import pack_into
 from typing import TYPE_CHECKING
 
@@ -332,6 +333,11 @@ def test_code_that_cannot_be_decoded_is_reported(
     assert run("a.gsym", "--kind=returnpads", "--binary=broken", "-o", "out") == 0
     told = capsys.readouterr().err
     assert "Code after an undefined instruction left out (once)" in told
+    assert "a.gsym: warning: broken may be of another build: there is no id" in told
+    words = "--kind=returnpads", "--binary=broken", "-o", "out", "--json"
+    assert run("a.gsym", *words) == 0
+    unsure = json.loads(capsys.readouterr().out)["unsure"]
+    assert unsure.startswith("broken may be of another build: there is no id")
     assert read("out") == PADS[:1]
 
 

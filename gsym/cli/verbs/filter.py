@@ -16,8 +16,8 @@ from gsym.cli.grammar import (
     scan_getopt,
     scan_llvm,
 )
-from gsym.cli.options import COLOR, DEMANGLE, JSON, uses_color
-from gsym.cli.program import EXIT_INTERRUPTED
+from gsym.cli.options import COLOR, DEMANGLE, JSON, STRICT, uses_color
+from gsym.cli.program import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from gsym.cli.streams import IDLE, IDLE_AFTER, log_pieces
 from gsym.cli.terminal import (
     describe,
@@ -184,6 +184,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         ),
         Option("--summary", "report unresolved addresses at the end (default)"),
         Option("--no-summary", "no such report (default in style llvm)"),
+        STRICT,
     ),
     """\
 Stacks that are not markup, of sanitizers, backtrace() or coredumpctl, are answered as
@@ -200,7 +201,7 @@ rules of each style.
     scan=_scan_words,
 )
 def filter_logs(values: Values) -> int:
-    """Filter all logs; unresolved addresses do not affect the exit code."""
+    """Filter all logs; unresolved addresses affect the exit code under STRICT alone."""
     style = STYLES[values.chosen("--style")]
     form = _form(values)
     dumps = _dump_handler(values)
@@ -233,7 +234,10 @@ def filter_logs(values: Values) -> int:
         if form == "html":
             stack.callback(_end_page)
         is_stopped = filter_log(log_filter, values.operands("LOG"))
-    return EXIT_INTERRUPTED if is_stopped else 0
+    if is_stopped:
+        return EXIT_INTERRUPTED
+    is_complete = not log_filter.summary() and not log_filter.doubts()
+    return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 
 
 def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:

@@ -27,7 +27,7 @@ from gsym.cli.options import (
     transfer_limits,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable, progress_for
+from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.cli.verbs.store import (
     entry_record,
     module_keys,
@@ -281,7 +281,7 @@ def prefetch(values: Values) -> int:
     """Resolve all modules; print a line for each, then the counts."""
     modules = read_module_list(_read(values.operand("LIST")))
     store = open_store(values)
-    counts = {"there": 0, "fetched": 0, "missing": 0}
+    counts, is_unsure = {"there": 0, "fetched": 0, "missing": 0}, False
     jobs = values.number("--threads", minimum=1, end=257) or _JOBS
     is_quiet = values.flag("--quiet")
     with (
@@ -298,6 +298,10 @@ def prefetch(values: Values) -> int:
             outcome = _outcome(resolution)
             counts[outcome] += 1
             progress.clear()
+            is_unsure |= bool(resolution.unsure)
+            if resolution.unsure and not is_quiet:
+                doubt = f"{_name(keys[0])}: {resolution.unsure}"
+                warn(f"{doubt}: it may be another build", "gsym store prefetch")
             if values.flag("--json"):
                 print_json(_prefetch_record(keys[0], outcome, resolution))
             elif not is_quiet:
@@ -307,7 +311,8 @@ def prefetch(values: Values) -> int:
     if not is_quiet and not values.flag("--json"):
         counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         print(f"{len(modules)} modules: {counted}")
-    return EXIT_INCOMPLETE if values.flag("--strict") and counts["missing"] else 0
+    is_complete = not counts["missing"] and not is_unsure
+    return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 
 
 def _read(path: str) -> str:
@@ -352,6 +357,7 @@ def _prefetch_record(
         **key._asdict(),
         "outcome": outcome,
         "path": resolution.entry.path if resolution.entry else None,
+        "unsure": resolution.unsure,
         "attempts": [each._asdict() for each in resolution.attempts],
     }
 

@@ -157,6 +157,8 @@ def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
         for written in report.kinds.values():
             for line in loss_lines(path, written.losses):
                 print(line, file=sys.stderr)
+        if report.unsure:
+            print(printable(f"{path}: warning: {report.unsure}"), file=sys.stderr)
     if report.missing:
         way_out = "" if values.text("--binary") else ": use --binary"
         warning = f"return pads left out: {report.missing}{way_out}"
@@ -181,10 +183,14 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
     return outputs
 
 
+_FIELDS = "input", *KINDS, "missing", "unsure", "conversion"
+
+
 def _print_json(path: str, report: ExtractionReport) -> None:
     """One object with the report of each kind, null for others."""
-    record: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
+    record: dict[str, Any] = dict.fromkeys(_FIELDS)
     record["input"], record["missing"] = path, report.missing or None
+    record["unsure"] = report.unsure or None
     if report.conversion is not None:
         record["conversion"] = json_report(report.conversion)
     for kind, written in report.kinds.items():
