@@ -1,8 +1,56 @@
-/* sort.c - radix sort by the bits in which addresses differ. */
+/* sort.c - a merge sort of any items, and a radix sort of addresses by the bits in which
+ * they differ. */
 #include "base/sort.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Merge two sorted runs, left .. middle and middle .. end, of items of `size` bytes. */
+static void merge(uint8_t *to, const uint8_t *left, const uint8_t *middle,
+                  const uint8_t *end, size_t size, sort_order *is_before,
+                  const void *context) {
+    const uint8_t *right = middle;
+    while (left < middle && right < end) {
+        const uint8_t **next = is_before(right, left, context) ? &right : &left;
+        memcpy(to, *next, size);
+        *next += size;
+        to += size;
+    }
+    memcpy(to, left, (size_t)(middle - left));
+    memcpy(to + (middle - left), right, (size_t)(end - right));
+}
+
+static bool is_sorted(const uint8_t *items, size_t bytes, size_t size,
+                      sort_order *is_before, const void *context) {
+    for (size_t at = size; at < bytes; at += size)
+        if (is_before(items + at, items + at - size, context)) return false;
+    return true;
+}
+
+bool sort_stable(void *items, size_t count, size_t size, sort_order *is_before,
+                 const void *context) {
+    const size_t bytes = count * size;
+    uint8_t *from = items, *to, *spare;
+    if (is_sorted(items, bytes, size, is_before, context)) return true;
+    spare = to = malloc(bytes);
+    if (spare == NULL) return false;
+    for (size_t width = size; width < bytes; width *= 2) {
+        uint8_t *merged = to;
+        for (size_t left = 0; left < bytes; left += 2 * width) {
+            size_t middle = bytes - left < width ? bytes : left + width;
+            size_t end = bytes - middle < width ? bytes : middle + width;
+            merge(to + left, from + left, from + middle, from + end, size, is_before,
+                  context);
+        }
+        to = from;
+        from = merged;
+    }
+    if (from != items) memcpy(items, from, bytes);
+    free(spare);
+    return true;
+}
+
+/* ---- addresses ----------------------------------------------------------------- */
 
 enum { MAX_DIGIT_BITS = 11, FEW = 32 };
 

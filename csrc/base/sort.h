@@ -1,8 +1,18 @@
-/* sort.h - sort addresses and remember where each one was. */
+/* sort.h - sorts that keep the order of equal items. */
 #ifndef GSYM_BASE_SORT_H
 #define GSYM_BASE_SORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Whether an item comes before another. */
+typedef bool sort_order(const void *left, const void *right, const void *context);
+
+/* Sort `count` items of `size` bytes. Where neither of two items comes before the other,
+ * they keep their order. False where memory ran out. */
+bool sort_stable(void *items, size_t count, size_t size, sort_order *is_before,
+                 const void *context);
 
 typedef struct numbered_address {
     uint64_t address;

@@ -5,6 +5,7 @@
  * function; those of a pruned function go to the record that answers for its addresses. */
 #include <inttypes.h>
 
+#include "base/sort.h"
 #include "create/state.h"
 
 /* ---- taking in --------------------------------------------------------------- */
@@ -131,7 +132,6 @@ static gsym_status keep_sites(gsym_creator *creator, const wanted_name *wanted,
         .address = wanted->address,
         .size = wanted->size,
         .record = wanted->record,
-        .order = list->count,
         .sites = sites,
         .site_count = (uint32_t)function->call_site_count,
         .regexes = regexes,
@@ -303,11 +303,10 @@ static void find_record_of(const record_list *records, named_call_sites *named) 
             named->address - records->items[named->record].address;
 }
 
-static int compare_records(const void *left, const void *right) {
+static bool is_record_before(const void *left, const void *right, const void *context) {
     const named_call_sites *a = left, *b = right;
-    if (a->record != b->record) return a->record < b->record ? -1 : 1;
-    if (a->name != b->name) return a->name < b->name ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    (void)context;
+    return a->record != b->record ? a->record < b->record : a->name < b->name;
 }
 
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error) {
@@ -316,7 +315,8 @@ gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error) {
     if (list->count == 0) return GSYM_OK;
     for (size_t i = 0; i < list->count && !creator->options.keep_all; ++i)
         find_record_of(records, &list->items[i]);
-    qsort(list->items, list->count, sizeof *list->items, compare_records);
+    if (!sort_stable(list->items, list->count, sizeof *list->items, is_record_before, NULL))
+        return gsym_fail_memory(error);
     for (size_t from = 0, end; from < list->count; from = end) {
         site_run run = {list->items + from, 0};
         end = from;

@@ -4,27 +4,14 @@
  * the first in LLVM's order becomes the parent, the others its children. */
 #include <inttypes.h>
 
+#include "base/sort.h"
 #include "create/state.h"
 
-/* Merge sort, poorest first; equals keep the order in which they were added. */
-static void sort_by_richness(const gsym_creator *creator, record_key *keys, size_t count,
-                             record_key *spare) {
-    const creator_record *records = creator->records.items;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t from = 0; from + width < count; from += 2 * width) {
-            size_t middle = from + width, left = from, right = middle;
-            size_t end = count - middle < width ? count : middle + width;
-            memcpy(spare + from, keys + from, (end - from) * sizeof *keys);
-            for (size_t at = from; at < end; ++at) {
-                bool take_right =
-                    left == middle ||
-                    (right < end &&
-                     record_order_is_poorer(creator, &records[spare[right].index],
-                                            &records[spare[left].index]));
-                keys[at] = take_right ? spare[right++] : spare[left++];
-            }
-        }
-    }
+static bool is_poorer(const void *left, const void *right, const void *context) {
+    const gsym_creator *creator = context;
+    const record_key *a = left, *b = right;
+    return record_order_is_poorer(creator, &creator->records.items[a->index],
+                                  &creator->records.items[b->index]);
 }
 
 /* Append the children that a record has already; returns how many. */
@@ -83,11 +70,12 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
 }
 
 static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t count,
-                            record_key *spare, record_list *folded, gsym_error *error) {
+                            record_list *folded, gsym_error *error) {
     for (size_t from = 0, end; from < count; from = end) {
         creator_record *parent = &folded->items[folded->count++];
         end = record_order_run_end(keys, count, from);
-        sort_by_richness(creator, keys + from, end - from, spare + from);
+        if (!sort_stable(keys + from, end - from, sizeof *keys, is_poorer, creator))
+            return gsym_fail_memory(error);
         *parent = creator->records.items[keys[from].index];
         if (end - from > 1)
             GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
@@ -97,7 +85,7 @@ static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t coun
 
 gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error) {
     record_list *records = &creator->records, folded = {NULL, 0, 0};
-    record_key *keys, *spare;
+    record_key *keys;
     gsym_status status;
     GSYM_TRY(creator_check_open(creator, error));
     for (size_t i = 0; i < records->count; ++i)
@@ -106,14 +94,12 @@ gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *erro
                              "functions can be merged before symbols are added only");
     if (records->count < 2) return GSYM_OK;
     GSYM_TRY(record_order_sort(records, &keys, error));
-    spare = calloc(records->count, sizeof *spare);
-    if (spare != NULL && array_reserve(&folded.items, &folded.capacity, records->count,
-                                       sizeof *folded.items))
-        status = fold_all(creator, keys, records->count, spare, &folded, error);
+    if (array_reserve(&folded.items, &folded.capacity, records->count,
+                      sizeof *folded.items))
+        status = fold_all(creator, keys, records->count, &folded, error);
     else
         status = gsym_fail_memory(error);
     free(keys);
-    free(spare);
     if (status != GSYM_OK) {
         free(folded.items);
         return status;

@@ -39,7 +39,6 @@ typedef struct named_call_sites {
     uint64_t address; /* of the function that was found, which may be pruned later */
     uint64_t size;
     size_t record; /* index in creator->records */
-    size_t order;  /* number of call sites that came before */
     gsym_call_site *sites;
     uint32_t site_count;
     bool is_placed; /* they are written into a record */

@@ -4,6 +4,7 @@
  * has bytes is reserved once, and no row needs a check.
  *
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
+#include "base/sort.h"
 #include "dwarf/dwarf.h"
 
 /* The advance of a special opcode. */
@@ -254,26 +255,10 @@ static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
         row->address &= ~isa_bit;
 }
 
-/* Sort rows by address, in a merge sort: those of one address keep their order. False where
- * memory ran out. */
-static bool sort_rows(gsym_line_row *rows, size_t count) {
-    gsym_line_row *spare = malloc(count * sizeof *spare);
-    if (spare == NULL) return false;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t low = 0; low < count; low += 2 * width) {
-            size_t middle = low + width < count ? low + width : count;
-            size_t end = low + 2 * width < count ? low + 2 * width : count;
-            size_t i = low, j = middle;
-            for (size_t k = low; k < end; ++k) {
-                bool left =
-                    j >= end || (i < middle && rows[i].address <= rows[j].address);
-                spare[k] = rows[left ? i++ : j++];
-            }
-        }
-        memcpy(rows, spare, count * sizeof *rows);
-    }
-    free(spare);
-    return true;
+static bool is_row_before(const void *left, const void *right, const void *context) {
+    const gsym_line_row *a = left, *b = right;
+    (void)context;
+    return a->address < b->address;
 }
 
 /* Keep a sequence if it is in code, and begin the next one. False where memory ran out. */
@@ -288,7 +273,8 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     }
     clear_isa_bit(state, input->isa_bit);
     if (state->is_descending &&
-        !sort_rows(state->sequence, (size_t)(state->end - state->sequence)))
+        !sort_stable(state->sequence, (size_t)(state->end - state->sequence),
+                     sizeof *state->sequence, is_row_before, NULL))
         return false;
     low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
     /* In an object file, a sequence may contain functions in spans after its start. */

@@ -355,20 +355,16 @@ static void put_name(gsym_breakpad_export *export, gsym_text *text, uint64_t str
 }
 
 static void put_file(gsym_breakpad_export *export, gsym_text *text, uint32_t file) {
-    uint64_t directory = 0, basename = 0;
-    size_t directory_size, basename_size, start;
-    const char *directory_bytes, *basename_bytes;
+    image_path path;
+    size_t start;
     if (file == 0) return; /* whatever its entry in the file table is */
-    (void)image_file(export->image, file, &directory, &basename);
-    directory_bytes = gsym_image_string(export->image, directory, &directory_size);
-    basename_bytes = gsym_image_string(export->image, basename, &basename_size);
-    if (directory_size == 0 && basename_size == 0) return;
+    (void)image_path_get(export->image, file, &path);
+    if (path.directory_size == 0 && path.basename_size == 0) return;
     text_put_literal(text, "FILE ");
     text_put_decimal(text, file);
     text_put_char(text, ' ');
     start = text->out.size;
-    text_put_directory(text, directory_bytes, directory_size);
-    buffer_put(&text->out, basename_bytes, basename_size);
+    image_path_put(&path, &text->out);
     end_name(export, text, start);
     export->counts.files++;
 }

@@ -428,6 +428,28 @@ bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret
     return true;
 }
 
+bool image_path_get(const gsym_image *image, uint32_t file, image_path *ret) {
+    uint64_t directory, basename;
+    *ret = (image_path){.directory = "", .basename = ""};
+    if (!image_file(image, file, &directory, &basename)) return false;
+    ret->directory_strp = directory;
+    ret->basename_strp = basename;
+    ret->directory = gsym_image_string(image, directory, &ret->directory_size);
+    ret->basename = gsym_image_string(image, basename, &ret->basename_size);
+    if (ret->directory_size > 0)
+        ret->separator = memchr(ret->directory, '/', ret->directory_size) == NULL &&
+                                 memchr(ret->directory, '\\', ret->directory_size) != NULL
+                             ? '\\'
+                             : '/';
+    return true;
+}
+
+void image_path_put(const image_path *path, buffer *out) {
+    buffer_put(out, path->directory, path->directory_size);
+    if (path->separator != 0) buffer_put_u8(out, (uint8_t)path->separator);
+    buffer_put(out, path->basename, path->basename_size);
+}
+
 gsym_status gsym_image_file(const gsym_image *image, uint32_t index,
                             uint64_t *directory_ret, uint64_t *basename_ret,
                             gsym_error *error) {

@@ -62,6 +62,18 @@ gsym_status image_check_function(const gsym_image *image, const gsym_function *f
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);
 
+/* A source path in the string table. */
+typedef struct image_path {
+    uint64_t directory_strp, basename_strp;
+    const char *directory, *basename;
+    size_t directory_size, basename_size;
+    char separator; /* after the directory: `\` for Windows paths; 0: no directory */
+} image_path;
+
+/* The path of a file; empty, and false, if it is not in the table. */
+bool image_path_get(const gsym_image *image, uint32_t file, image_path *ret);
+void image_path_put(const image_path *path, buffer *out);
+
 /* Whether the string at `strp` is not empty. */
 static inline bool image_has_string(const gsym_image *image, uint64_t strp) {
     return strp < image->header.strtab_size && image->strings[strp] != 0;

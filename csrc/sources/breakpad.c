@@ -56,10 +56,10 @@ static gsym_status end_carried_line(gsym_breakpad *breakpad, gsym_error *error) 
     bool is_too_long = breakpad->is_skipping;
     breakpad->carry.size = 0;
     breakpad->is_skipping = false;
-    breakpad->place.line++;
+    breakpad->position.line++;
     if (!is_too_long) return breakpad_read_line(breakpad, line, error);
     breakpad->counts.bad_records++;
-    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_LONG_LINE, breakpad->place, 0, 1);
+    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_LONG_LINE, breakpad->position, 0, 1);
     return GSYM_OK;
 }
 
@@ -97,7 +97,7 @@ static gsym_status read_block(gsym_breakpad *breakpad, cursor block, gsym_error 
     GSYM_TRY(breakpad_read_lines(breakpad, &lines, error));
     if (lines.end == block.end) return GSYM_OK;
     breakpad->is_carrying = true;
-    breakpad->place.offset = breakpad->offset + cursor_offset(&lines);
+    breakpad->position.offset = breakpad->offset + cursor_offset(&lines);
     return carry(breakpad, lines.end, (size_t)(block.end - lines.end), error);
 }
 

@@ -83,7 +83,7 @@ typedef struct breakpad_function {
     uint32_t size;
     bool is_ordered; /* rows ascend */
     bool is_early;   /* it used a number before a record gave it */
-    breakpad_position place;
+    breakpad_position position;
     size_t row_first, row_count;
     size_t inline_first, inline_count;
     size_t piece_first, piece_count;
@@ -99,7 +99,7 @@ typedef struct breakpad_findings {
 
 /* Add `times` findings at one place of the text. */
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
-                   breakpad_position place, uint64_t value, uint64_t times);
+                   breakpad_position position, uint64_t value, uint64_t times);
 /* Add the findings of a batch. */
 void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
 
@@ -131,7 +131,6 @@ typedef struct breakpad_public {
     uint64_t next; /* lowest start of a function between it and the next PUBLIC */
     const char *name;
     uint32_t name_size;
-    uint32_t order;
     int64_t covers; /* functions that cover it, minus those that cover the one before */
 } breakpad_public;
 
@@ -139,7 +138,7 @@ struct gsym_breakpad {
     gsym_creator *creator;
     path_rule_list path_rules;
     /* the text */
-    breakpad_position place; /* of the line being read */
+    breakpad_position position; /* of the line being read */
     uint64_t offset;      /* of the next byte to come */
     buffer carry;         /* start of a line whose end has not come yet */
     bool is_carrying;

@@ -6,6 +6,7 @@
  * A line record has a range of bytes, a row of a line table only a start. So bytes without
  * a line record get a row with line 0. Of line records that overlap, the one that starts
  * first keeps all of its bytes. */
+#include "base/sort.h"
 #include "sources/breakpad.h"
 
 void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
@@ -31,27 +32,10 @@ gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
     return batch;
 }
 
-/* Sort rows by start; those of one start keep their order. */
-static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error) {
-    uint64_t *keys;
-    breakpad_row *sorted;
-    if (count > UINT32_MAX)
-        return gsym_fail(error, GSYM_E_LIMIT, 0, "a function of more than 2^32 lines");
-    keys = malloc(count * sizeof *keys);
-    sorted = malloc(count * sizeof *sorted);
-    if (keys != NULL && sorted != NULL) {
-        for (size_t i = 0; i < count; ++i) keys[i] = (uint64_t)rows[i].start << 32 | i;
-        qsort(keys, count, sizeof *keys, compare_first_u64);
-        for (size_t i = 0; i < count; ++i) sorted[i] = rows[(uint32_t)keys[i]];
-        memcpy(rows, sorted, count * sizeof *rows);
-    }
-    free(keys);
-    if (sorted == NULL || keys == NULL) {
-        free(sorted);
-        return gsym_fail_memory(error);
-    }
-    free(sorted);
-    return GSYM_OK;
+static bool is_row_before(const void *left, const void *right, const void *context) {
+    const breakpad_row *a = left, *b = right;
+    (void)context;
+    return a->start < b->start;
 }
 
 /* Append a row, unless it repeats the previous one. Its memory is reserved. */
@@ -70,13 +54,15 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
     rows->count = 0;
     if (function->row_count == 0) return GSYM_OK;
     row = batch->parts.rows.items + function->row_first;
-    if (!function->is_ordered) GSYM_TRY(sort_rows(row, function->row_count, error));
+    if (!function->is_ordered &&
+        !sort_stable(row, function->row_count, sizeof *row, is_row_before, NULL))
+        return gsym_fail_memory(error);
     /* A line record gives one row, and one for a gap before it; the last gap gives one. */
     if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
     for (size_t i = 0; i < function->row_count; ++i, ++row) {
         uint32_t start = row->start, gap_file = file;
         if (GSYM_UNLIKELY(start < covered)) {
-            breakpad_find(&batch->findings, GSYM_BREAKPAD_OVERLAP, function->place,
+            breakpad_find(&batch->findings, GSYM_BREAKPAD_OVERLAP, function->position,
                           function->address + start, 1);
             if (row->end <= covered) continue;
             start = covered;
@@ -102,11 +88,11 @@ static gsym_status make_nodes(gsym_breakpad_batch *batch, const breakpad_functio
                               batch->parts.pieces.items + function->piece_first,
                               function->piece_count, function->inline_count))
         return gsym_fail_memory(error);
-    breakpad_find(findings, GSYM_BREAKPAD_OVERLAP, function->place, function->address,
+    breakpad_find(findings, GSYM_BREAKPAD_OVERLAP, function->position, function->address,
                   builder->overlapping);
-    breakpad_find(findings, GSYM_BREAKPAD_UNCOVERED, function->place, function->address,
+    breakpad_find(findings, GSYM_BREAKPAD_UNCOVERED, function->position, function->address,
                   builder->uncovered);
-    breakpad_find(findings, GSYM_BREAKPAD_LIMIT, function->place, function->address,
+    breakpad_find(findings, GSYM_BREAKPAD_LIMIT, function->position, function->address,
                   builder->beyond_limit);
     if (builder->nodes.count == 1) builder->nodes.count = 0; /* there is only the root */
     nodes = builder->nodes.items;
@@ -141,7 +127,7 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
     GSYM_TRY(function_info_encode(&batch->blobs, batch->strp_size, &made, NULL, error));
     size = batch->blobs.size - offset;
     if (size > UINT32_MAX)
-        return gsym_fail(error, GSYM_E_LIMIT, function->place.offset,
+        return gsym_fail(error, GSYM_E_LIMIT, function->position.offset,
                          "a function needs a record of more than 4 GiB");
     if (!ARRAY_RESERVE(batch->records, 1)) return gsym_fail_memory(error);
     batch->records.items[batch->records.count++] = (creator_record){

@@ -2,14 +2,14 @@
 #include "sources/breakpad.h"
 
 void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
-                   breakpad_position place, uint64_t value, uint64_t times) {
+                   breakpad_position position, uint64_t value, uint64_t times) {
     if (times == 0) return;
     findings->counts[fault] += times;
     if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
         !ARRAY_RESERVE(findings->kept, 1))
         return; /* a finding that cannot be kept is counted */
     findings->kept.items[findings->kept.count++] =
-        (gsym_breakpad_finding){(uint32_t)fault, 0, place.line, place.offset, value};
+        (gsym_breakpad_finding){(uint32_t)fault, 0, position.line, position.offset, value};
 }
 
 void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more) {

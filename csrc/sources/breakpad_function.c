@@ -40,7 +40,7 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
         .name = name,
         .size = (uint32_t)size,
         .is_ordered = true,
-        .place = breakpad->place,
+        .position = breakpad->position,
         .row_first = breakpad->parts.rows.count,
         .inline_first = breakpad->parts.inlines.count,
         .piece_first = breakpad->parts.pieces.count,
@@ -74,8 +74,8 @@ static uint32_t file_of(gsym_breakpad *breakpad, const breakpad_function *functi
                         uint32_t entry) {
     const numbered *file = &breakpad->files.entries.items[entry];
     if (GSYM_LIKELY(file->value != NUMBER_UNDEFINED)) return (uint32_t)file->value;
-    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_NO_FILE, function->place, file->number,
-                  1);
+    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_NO_FILE, function->position,
+                  file->number, 1);
     return 0;
 }
 
@@ -85,7 +85,7 @@ static gsym_status name_of_origin(gsym_breakpad *breakpad,
     const numbered *origin = &breakpad->origins.entries.items[entry];
     *name_ret = origin->value;
     if (GSYM_LIKELY(origin->value != NUMBER_UNDEFINED)) return GSYM_OK;
-    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_NO_ORIGIN, function->place,
+    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_NO_ORIGIN, function->position,
                   origin->number, 1);
     return gsym_creator_add_string(breakpad->creator, NAME_OMITTED,
                                    sizeof NAME_OMITTED - 1, name_ret, error);

@@ -4,18 +4,17 @@
  * ends where the next FUNC or PUBLIC starts, which is known at the end of the text. The
  * functions are searched among the sorted PUBLIC records, not the other way round: so
  * functions need not be sorted, and no memory is needed for each of them. */
+#include "base/sort.h"
 #include "create/state.h"
 #include "sources/breakpad.h"
 
 gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
                                 const char *name, size_t name_size, gsym_error *error) {
-    breakpad_public added = {.address = address,
-                             .next = UINT64_MAX,
-                             .name_size = (uint32_t)name_size,
-                             .order = (uint32_t)breakpad->publics.count};
+    breakpad_public added = {
+        .address = address, .next = UINT64_MAX, .name_size = (uint32_t)name_size};
     const uint8_t *stored;
     if (breakpad->publics.count == UINT32_MAX)
-        return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
+        return gsym_fail(error, GSYM_E_LIMIT, breakpad->position.offset,
                          "more PUBLIC records than a GSYM file can contain");
     if (!ARRAY_RESERVE(breakpad->publics, 1)) return gsym_fail_memory(error);
     GSYM_TRY(creator_store(breakpad->creator, (const uint8_t *)name, name_size, &stored,
@@ -25,23 +24,22 @@ gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
     return GSYM_OK;
 }
 
-static int compare_publics(const void *left, const void *right) {
+static bool is_public_before(const void *left, const void *right, const void *context) {
     const breakpad_public *a = left, *b = right;
-    if (a->address != b->address) return a->address < b->address ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    (void)context;
+    return a->address < b->address;
 }
 
 /* Sort by address; of several at one address, keep the first of the file. */
-static void sort_publics(gsym_breakpad *breakpad) {
+static gsym_status sort_publics(gsym_breakpad *breakpad, gsym_error *error) {
     breakpad_public *items = breakpad->publics.items;
     size_t count = breakpad->publics.count, kept = 0;
-    bool is_sorted = true;
-    for (size_t i = 1; i < count && is_sorted; ++i)
-        is_sorted = items[i - 1].address <= items[i].address;
-    if (!is_sorted) qsort(items, count, sizeof *items, compare_publics);
+    if (!sort_stable(items, count, sizeof *items, is_public_before, NULL))
+        return gsym_fail_memory(error);
     for (size_t i = 1; i < count; ++i)
         if (items[i].address != items[kept].address) items[++kept] = items[i];
     breakpad->publics.count = kept + 1;
+    return GSYM_OK;
 }
 
 /* Index of the first PUBLIC at or above `address`. */
@@ -97,7 +95,7 @@ gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error
     if (!breakpad->is_finished)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the text has not ended");
     if (count == 0) return GSYM_OK;
-    sort_publics(breakpad);
+    GSYM_TRY(sort_publics(breakpad, error));
     creator_count_symbols(breakpad->creator, count - breakpad->publics.count);
     for (size_t i = 0; i < functions->count; ++i)
         if (functions->items[i].size != 0) mark_function(breakpad, &functions->items[i]);

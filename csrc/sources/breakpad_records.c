@@ -172,12 +172,12 @@ enum { HEAD_SIZE_LIMIT = 65536 };
 static gsym_status lose(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
                         uint64_t value) {
     breakpad->counts.bad_records++;
-    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
+    breakpad_find(&breakpad->findings, fault, breakpad->position, value, 1);
     return GSYM_OK;
 }
 
 static void complain(gsym_breakpad *breakpad, gsym_breakpad_fault fault, uint64_t value) {
-    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
+    breakpad_find(&breakpad->findings, fault, breakpad->position, value, 1);
 }
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -444,7 +444,7 @@ static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record
     uint32_t origin;
     if (record->is_outside) complain(breakpad, GSYM_BREAKPAD_OUTSIDE, record->outside);
     if (breakpad->parts.inlines.count - breakpad->function.inline_first == UINT32_MAX)
-        return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
+        return gsym_fail(error, GSYM_E_LIMIT, breakpad->position.offset,
                          "a function of more than 2^32 INLINE records");
     if (!ARRAY_RESERVE(breakpad->parts.inlines, 1) ||
         (call.has_call_file &&
@@ -496,7 +496,7 @@ static void skip_byte_order_mark(cursor *line) {
 
 gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
     const uint8_t *record;
-    if (breakpad->place.line == 1) skip_byte_order_mark(&line);
+    if (breakpad->position.line == 1) skip_byte_order_mark(&line);
     while (line.end > line.at && line.end[-1] == '\r') line.end--;
     field_skip_blanks(&line);
     if (line.at == line.end) return GSYM_OK;
@@ -586,7 +586,7 @@ static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
     }
     if (!is_ordered) breakpad->function.is_ordered = false;
     breakpad->counts.lines += read;
-    breakpad->place.line += read;
+    breakpad->position.line += read;
     return GSYM_OK;
 }
 
@@ -633,8 +633,8 @@ gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
         gsym_status status;
         GSYM_TRY(read_plain_rows(breakpad, lines, error));
         if (lines->at == lines->end) return GSYM_OK;
-        breakpad->place.line++;
-        breakpad->place.offset = breakpad->offset + cursor_offset(lines);
+        breakpad->position.line++;
+        breakpad->position.offset = breakpad->offset + cursor_offset(lines);
         if (!read_plain_inline(breakpad, lines, &status, error)) {
             cursor line = *lines;
             line.end = memchr(line.at, '\n', cursor_left(&line));

@@ -24,8 +24,6 @@ void pdb_reader_deinit(pdb_reader *reader) {
     number_map_deinit(&reader->names);
     number_map_deinit(&reader->procs);
     free(reader->inlinee_lines.items);
-    free(reader->keys.items);
-    free(reader->spare.items);
     free(reader->scopes.items);
     free(reader->sites.items);
     free(reader->records.items);

@@ -86,8 +86,6 @@ typedef struct pdb_reader {
     number_map procs; /* address of a function -> name */
     uint64_t row_budget;
     size_t line_count; /* rows of the module, with which result->rows begins */
-    LIST(uint64_t) keys; /* for sorting */
-    row_list spare;
     /* of the function */
     bool is_in_function;
     pdb_function function;

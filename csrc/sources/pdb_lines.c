@@ -2,6 +2,7 @@
  *
  * The C13 part has checksums of files, lines and lines of inlined functions. The C11 part,
  * which compilers wrote before 2005, has files, each with the lines of some ranges. */
+#include "base/sort.h"
 #include "sources/pdb_functions.h"
 
 enum {
@@ -202,27 +203,12 @@ static bool read_c11(pdb_reader *reader, cursor c11) {
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* Sort rows by address. Those of one address keep their order, except for a row that ends a
- * subsection, which comes first. */
-static bool sort_rows(pdb_reader *reader) {
-    row_list *rows = &reader->result->rows;
-    gsym_line_row *items = rows->items, *spare;
-    bool ascends = true;
-    for (size_t i = 1; i < rows->count && ascends; ++i)
-        ascends = items[i - 1].address <= items[i].address;
-    if (ascends) return true;
-    if (!ARRAY_RESERVE(reader->keys, rows->count) ||
-        !ARRAY_RESERVE(reader->spare, rows->count))
-        return false;
-    spare = reader->spare.items;
-    for (size_t i = 0; i < rows->count; ++i)
-        reader->keys.items[i] = (items[i].address - reader->base) << 32 |
-                                (uint64_t)(items[i].file != 0) << 31 | (i & INT32_MAX);
-    qsort(reader->keys.items, rows->count, sizeof *reader->keys.items, compare_first_u64);
-    for (size_t i = 0; i < rows->count; ++i)
-        spare[i] = items[reader->keys.items[i] & INT32_MAX];
-    memcpy(items, spare, rows->count * sizeof *items);
-    return true;
+/* By address; of one address, the row that ends a subsection comes first. */
+static bool is_row_before(const void *left, const void *right, const void *context) {
+    const gsym_line_row *a = left, *b = right;
+    (void)context;
+    if (a->address != b->address) return a->address < b->address;
+    return a->file == 0 && b->file != 0;
 }
 
 void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
@@ -281,5 +267,6 @@ bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13) {
             return false;
     }
     reader->line_count = reader->result->rows.count;
-    return sort_rows(reader);
+    return sort_stable(reader->result->rows.items, reader->result->rows.count,
+                       sizeof *reader->result->rows.items, is_row_before, NULL);
 }

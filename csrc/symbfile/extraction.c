@@ -174,18 +174,12 @@ static uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64
 /* ---- paths ------------------------------------------------------------------------ */
 
 static gsym_status add_path(gsym_symbfile_names *names, gsym_symbfile_writer *writer,
-                            uint64_t directory, uint64_t basename, uint32_t *string_ret,
+                            const image_path *parts, uint32_t *string_ret,
                             gsym_error *error) {
-    size_t directory_size, basename_size;
-    const char *first = gsym_image_string(names->image, directory, &directory_size);
-    const char *last = gsym_image_string(names->image, basename, &basename_size);
     buffer path = {0};
     gsym_status status = GSYM_OK;
-    GSYM_TRY(spend_text(names, directory_size + basename_size, error));
-    buffer_put(&path, first, directory_size);
-    if (directory_size > 0)
-        buffer_put_u8(&path, (uint8_t)path_separator(first, directory_size));
-    buffer_put(&path, last, basename_size);
+    GSYM_TRY(spend_text(names, parts->directory_size + parts->basename_size, error));
+    image_path_put(parts, &path);
     if (path.failed)
         status = gsym_fail_memory(error);
     else if (path.size > 0)
@@ -199,14 +193,12 @@ static gsym_status add_path(gsym_symbfile_names *names, gsym_symbfile_writer *wr
 static gsym_status symbfile_names_file(gsym_symbfile_names *names,
                                        gsym_symbfile_writer *writer, uint32_t file,
                                        uint32_t *string_ret, gsym_error *error) {
-    uint64_t directory, basename;
+    image_path path;
     *string_ret = 0;
     /* File 0 means no file, whatever the entry is. */
     if (file == 0 || file >= names->image->header.num_files) return GSYM_OK;
-    if (names->files[file] == 0 &&
-        image_file(names->image, file, &directory, &basename) &&
-        (directory != 0 || basename != 0))
-        GSYM_TRY(add_path(names, writer, directory, basename, &names->files[file], error));
+    if (names->files[file] == 0 && image_path_get(names->image, file, &path))
+        GSYM_TRY(add_path(names, writer, &path, &names->files[file], error));
     *string_ret = names->files[file];
     return GSYM_OK;
 }

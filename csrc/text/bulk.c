@@ -228,17 +228,11 @@ static void put_string(text_table *texts, const gsym_image *image, uint64_t strp
 }
 
 static void put_path(text_table *texts, const gsym_image *image, uint64_t file) {
-    uint64_t directory, basename;
-    size_t size;
-    const char *bytes;
-    if (file == 0 || !image_file(image, (uint32_t)file, &directory, &basename)) return;
-    bytes = gsym_image_string(image, directory, &size);
-    text_table_put(texts, bytes, size);
-    if (size > 0) {
-        char separator = path_separator(bytes, size);
-        text_table_put(texts, &separator, 1);
-    }
-    put_string(texts, image, basename);
+    image_path path;
+    if (file == 0 || !image_path_get(image, (uint32_t)file, &path)) return;
+    text_table_put(texts, path.directory, path.directory_size);
+    text_table_put(texts, &path.separator, path.separator != 0);
+    text_table_put(texts, path.basename, path.basename_size);
 }
 
 typedef void put_text(text_table *texts, const gsym_image *image, uint64_t number);

@@ -37,19 +37,16 @@ static void put_odd_path(const markup_work *work, uint32_t file) {
     const gsym_image *image = work->module->image;
     const uint64_t prefix = work->number << GSYM_MARKUP_MODULE_SHIFT | GSYM_PLAIN_STRING;
     gsym_text *text = work->text;
-    uint64_t directory, basename;
-    const char *bytes;
-    size_t size;
-    if (!image_file(image, file, &directory, &basename)) return;
-    bytes = gsym_image_string(image, directory, &size);
-    if (size > 0 && !wants(work, GSYM_MARKUP_BASENAMES)) {
-        const char separator = path_separator(bytes, size);
-        text_put_name(text, work->texts, prefix | directory);
-        if (separator == '\\' && wants(work, GSYM_MARKUP_JSON)) text_put_char(text, '\\');
-        text_put_char(text, separator);
+    image_path path;
+    if (!image_path_get(image, file, &path)) return;
+    if (path.separator != 0 && !wants(work, GSYM_MARKUP_BASENAMES)) {
+        text_put_name(text, work->texts, prefix | path.directory_strp);
+        if (path.separator == '\\' && wants(work, GSYM_MARKUP_JSON))
+            text_put_char(text, '\\');
+        text_put_char(text, path.separator);
     }
-    if (image_has_string(image, basename))
-        text_put_name(text, work->texts, prefix | basename);
+    if (path.basename_size > 0)
+        text_put_name(text, work->texts, prefix | path.basename_strp);
 }
 
 bool put_code_path(const markup_work *work, uint32_t file) {

@@ -271,20 +271,12 @@ static void put_index(gsym_text *text, uint64_t index) {
 }
 
 static void put_path(gsym_text *text, const gsym_image *image, uint32_t file) {
-    uint64_t directory, basename;
-    size_t directory_size, basename_size;
-    const char *directory_bytes, *basename_bytes;
-    if (!image_file(image, file, &directory, &basename)) {
+    image_path path;
+    bool is_known = image_path_get(image, file, &path);
+    if (is_known && path.directory_strp == 0 && path.basename_strp == 0) return;
+    if (path.directory_size == 0 && path.basename_size == 0)
         text_put_literal(text, "<invalid-file>");
-        return;
-    }
-    if (directory == 0 && basename == 0) return;
-    directory_bytes = gsym_image_string(image, directory, &directory_size);
-    basename_bytes = gsym_image_string(image, basename, &basename_size);
-    if (directory_size == 0 && basename_size == 0)
-        text_put_literal(text, "<invalid-file>");
-    text_put_directory(text, directory_bytes, directory_size);
-    text_put_bytes(text, basename_bytes, basename_size);
+    image_path_put(&path, &text->out);
 }
 
 static void put_range(gsym_text *text, uint64_t start, uint64_t end) {

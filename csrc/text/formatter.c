@@ -125,22 +125,16 @@ static inline const joined_path *path_of(answer *a) {
     return &a->path;
 }
 
-static void put_separator(answer *a, uint64_t directory) {
-    size_t size;
-    const char *bytes = gsym_image_string(a->image, directory, &size);
-    char separator = path_separator(bytes, size);
-    if (separator == '\\' && a->form == IF_QUOTABLE) text_put_char(a->text, separator);
-    text_put_char(a->text, separator);
-}
-
 /* Put a path, or one of its parts, that needs escapes. */
 static void put_odd_path(answer *a, style_kind part) {
-    uint64_t directory, basename;
-    if (!image_file(a->image, a->frame->file, &directory, &basename)) return;
-    if (part != STYLE_FILENAME) put_string(a, directory, GSYM_PLAIN_STRING);
-    if (part == STYLE_PATH && image_has_string(a->image, directory))
-        put_separator(a, directory);
-    if (part != STYLE_DIRECTORY) put_string(a, basename, GSYM_PLAIN_STRING);
+    image_path path;
+    if (!image_path_get(a->image, a->frame->file, &path)) return;
+    if (part != STYLE_FILENAME) put_string(a, path.directory_strp, GSYM_PLAIN_STRING);
+    if (part == STYLE_PATH && path.separator != 0) {
+        if (path.separator == '\\' && a->form == IF_QUOTABLE) text_put_char(a->text, '\\');
+        text_put_char(a->text, path.separator);
+    }
+    if (part != STYLE_DIRECTORY) put_string(a, path.basename_strp, GSYM_PLAIN_STRING);
 }
 
 static inline uint8_t *put_path(answer *a, uint8_t *at, style_kind part) {

@@ -16,12 +16,6 @@ typedef struct cached_path {
     joined_path path; /* without the bytes, which may move */
 } cached_path;
 
-char path_separator(const char *directory, size_t size) {
-    return memchr(directory, '/', size) == NULL && memchr(directory, '\\', size) != NULL
-               ? '\\'
-               : '/';
-}
-
 static void forget(path_cache *cache) {
     cache->bytes.size = 0;
     cache->bytes.failed = false;
@@ -39,62 +33,52 @@ bool path_cache_begin(path_cache *cache, path_form form) {
     return buffer_reserve(&cache->bytes, 1);
 }
 
-typedef struct path_part {
-    const char *bytes;
-    size_t size;
-} path_part;
-
-/* Find directory and base name of a file; both are empty without a file. File 0 means no
- * file, whatever its entry is. */
-static void find_parts(const gsym_image *image, uint32_t file, path_form form,
-                       path_part *directory_ret, path_part *basename_ret) {
-    uint64_t directory = 0, basename = 0;
-    if (file != 0 && !image_file(image, file, &directory, &basename))
-        directory = basename = 0;
-    if (form == PATH_BASENAME) directory = 0;
-    directory_ret->bytes = gsym_image_string(image, directory, &directory_ret->size);
-    basename_ret->bytes = gsym_image_string(image, basename, &basename_ret->size);
+/* Find the path of a file; empty for file 0, which means no file whatever its entry is. */
+static image_path find_path(const gsym_image *image, uint32_t file, path_form form) {
+    image_path path = {.directory = "", .basename = ""};
+    if (file != 0) (void)image_path_get(image, file, &path);
+    if (form == PATH_BASENAME) path.directory_size = path.separator = 0;
+    return path;
 }
 
-static void put_part(path_cache *cache, path_part part) {
+static void put_part(path_cache *cache, const char *bytes, size_t size) {
     if (cache->escapes)
-        buffer_put_escaped(&cache->bytes, part.bytes, part.size);
+        buffer_put_escaped(&cache->bytes, bytes, size);
     else
-        buffer_put(&cache->bytes, part.bytes, part.size);
+        buffer_put(&cache->bytes, bytes, size);
 }
 
 /* Join the parts of a path; offsets in it count from its start. */
-static void join(path_cache *cache, path_part directory, path_part basename,
-                 joined_path *path) {
+static void join(path_cache *cache, const image_path *parts, joined_path *path) {
     static const char invalid[] = "<invalid-file>";
     buffer *bytes = &cache->bytes;
     size_t begin = bytes->size;
-    put_part(cache, directory);
+    put_part(cache, parts->directory, parts->directory_size);
     path->directory_size = (uint32_t)(bytes->size - begin);
-    if (directory.size > 0)
-        buffer_put_u8(bytes, (uint8_t)path_separator(directory.bytes, directory.size));
+    if (parts->separator != 0) buffer_put_u8(bytes, (uint8_t)parts->separator);
     path->filename_at = (uint32_t)(bytes->size - begin);
-    if (cache->form == PATH_LLVM && basename.size == 0 && directory.size > 0)
-        basename = (path_part){invalid, sizeof invalid - 1};
-    put_part(cache, basename);
+    if (cache->form == PATH_LLVM && parts->basename_size == 0 && parts->directory_size > 0)
+        put_part(cache, invalid, sizeof invalid - 1);
+    put_part(cache, parts->basename, parts->basename_size);
 }
 
 static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
                  uint32_t file) {
     bool is_classed = cache->form != PATH_LLVM;
-    path_part directory, basename;
+    const image_path parts = find_path(image, file, cache->form);
     joined_path path = {0};
     size_t at;
     if (cache->bytes.size >= MAX_BYTES) forget(cache);
     at = cache->bytes.size;
-    find_parts(image, file, cache->form, &directory, &basename);
-    join(cache, directory, basename, &path);
+    join(cache, &parts, &path);
     if (cache->bytes.failed || cache->bytes.size > UINT32_MAX) return false;
     path.size = (uint32_t)(cache->bytes.size - at);
-    path.is_printable = is_classed && is_printable_text(directory.bytes, directory.size) &&
-                        is_printable_text(basename.bytes, basename.size);
-    path.is_quotable = is_classed && is_quotable_text(directory.bytes, directory.size) &&
-                       is_quotable_text(basename.bytes, basename.size);
+    path.is_printable = is_classed &&
+                        is_printable_text(parts.directory, parts.directory_size) &&
+                        is_printable_text(parts.basename, parts.basename_size);
+    path.is_quotable = is_classed &&
+                       is_quotable_text(parts.directory, parts.directory_size) &&
+                       is_quotable_text(parts.basename, parts.basename_size);
     *slot = (cached_path){image, file, cache->generation, (uint32_t)at, path};
     return true;
 }
@@ -203,12 +187,6 @@ void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp) {
     size_t size;
     const char *bytes = gsym_image_string(image, strp, &size);
     text_put_bytes(text, bytes, size);
-}
-
-void text_put_directory(gsym_text *text, const char *directory, size_t size) {
-    if (size == 0) return;
-    text_put_bytes(text, directory, size);
-    text_put_char(text, path_separator(directory, size));
 }
 
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,

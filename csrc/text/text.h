@@ -81,9 +81,6 @@ typedef struct path_cache {
     bool escapes;        /* ASCII control characters are written as \xNN */
 } path_cache;
 
-/* The separator after a directory, which is `\` for Windows paths. */
-char path_separator(const char *directory, size_t size);
-
 /* Clear the cache; set the form of all paths. False if out of memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
 /* Get the path of a file of the table. False if out of memory. */
@@ -125,8 +122,6 @@ void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *que
 bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t strp);
 /* Put the text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
-/* Put a directory and the separator after it, or nothing. */
-void text_put_directory(gsym_text *text, const char *directory, size_t size);
 /* Get the path of a file, in the form of the cache. False, and text->out has failed, if out
  * of memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
