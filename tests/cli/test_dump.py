@@ -132,19 +132,21 @@ def test_a_record_that_is_cut_lacks_the_field_that_llvm_names(
     assert "missing" not in run(str(path)).out
 
 
+def merged(function: bytes) -> bytes:
+    """Return the rest of a record into which a function with these bytes is merged."""
+    return info(3, u32(1) + u32(len(function)) + function) + END_OF_LIST
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
         (b"", "missing FunctionInfo InfoType value"),
         (u32(1), "missing FunctionInfo InfoType length"),
         (u32(1) + u32(2) + b"\0", "missing FunctionInfo data for InfoType 1"),
-        (u32(5) + u32(0), "unsupported InfoType 5"),
-        (info(3, u32(1) + u32(4) + u32(16)), "missing FunctionInfo Name"),
-        (
-            info(3, u32(1) + u32(8) + u32(16) + u32(0)),
-            "invalid FunctionInfo Name value",
-        ),
-        (info(3, u32(1) + u32(2) + u32(0)[:2]), "missing FunctionInfo Size"),
+        (u32(5) + u32(0) + END_OF_LIST, "unsupported InfoType 5"),
+        (merged(u32(16)), "missing FunctionInfo Name"),
+        (merged(u32(16) + u32(0)), "invalid FunctionInfo Name value"),
+        (merged(u32(0)[:2]), "missing FunctionInfo Size"),
     ],
 )
 def test_a_record_that_is_damaged_has_the_error_that_llvm_names(

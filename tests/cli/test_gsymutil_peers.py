@@ -6,6 +6,7 @@ in another way; all else of what is compared here is as in version 24.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -294,13 +295,9 @@ def test_mistakes_are_answered_alike(
         assert run(*arguments) == peer(*arguments)
 
 
-def in_words_of_24(dump: str) -> str:
-    for old, new in (
-        ("missing InlineInfo uint32_t for name", "missing InlineInfo name"),
-        ("FunctionInfo Name value 0x00000000", "FunctionInfo Name value 0x0"),
-    ):
-        dump = dump.replace(old, new)
-    return dump
+def without_reasons(dump: str) -> str:
+    """Return the dump without the offsets and reasons of damaged records."""
+    return re.sub(r"FunctionInfo:.*", "FunctionInfo: damaged", dump)
 
 
 def cut_records() -> list[bytes]:
@@ -316,13 +313,15 @@ def cut_records() -> list[bytes]:
     return files
 
 
-def test_damaged_records_are_named_alike(tmp_path: Path, run: Run, peer: Peer) -> None:
+def test_the_same_records_are_damaged(tmp_path: Path, run: Run, peer: Peer) -> None:
     path = tmp_path / "cut"
     complaints = set()
     for data in cut_records():
         path.write_bytes(data)
         ours, theirs = run(str(path)), peer(str(path))
-        assert ours == theirs._replace(out=in_words_of_24(theirs.out))
+        assert ours._replace(out=without_reasons(ours.out)) == theirs._replace(
+            out=without_reasons(theirs.out)
+        )
         complaints |= {
             line.rpartition(": ")[2] for line in ours.out.splitlines() if ":0x" in line
         }
