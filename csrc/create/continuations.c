@@ -230,7 +230,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
                              const gsym_function *outer, continuation *part,
                              gsym_error *error) {
     gsym_creator *creator = maker->creator;
-    buffer *out = &creator->encoded;
+    const buffer *out = &creator->encoded;
     creator_record *record = &part->record;
     const gsym_function *made;
     if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
@@ -239,12 +239,9 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
         return GSYM_OK; /* its record has only a size and a name */
-    out->size = 0;
-    GSYM_TRY(function_info_encode(out, creator->strp_size, made, NULL, error));
+    GSYM_TRY(creator_encode(creator, made, record, error));
     if (out->size > maker->bytes_left) return fail_limit(outer_record, error);
     maker->bytes_left -= out->size;
-    record->row_count = (uint32_t)made->row_count;
-    record->node_count = (uint32_t)(made->node_count == 0 ? 0 : made->node_count - 1);
     return creator_store_blob(creator, out, record, error);
 }
 

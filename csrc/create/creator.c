@@ -164,6 +164,21 @@ gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t si
     return GSYM_OK;
 }
 
+gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
+                           creator_record *record, gsym_error *error) {
+    const creator_record counts = creator_record_of(function, 0);
+    creator->encoded.size = 0;
+    GSYM_TRY(
+        function_info_encode(&creator->encoded, creator->strp_size, function, NULL, error));
+    if (creator->encoded.size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the record of the function at 0x%" PRIx64 " exceeds 4 GiB",
+                         function->address);
+    record->row_count = counts.row_count;
+    record->node_count = counts.node_count;
+    return GSYM_OK;
+}
+
 gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
                                creator_record *record, gsym_error *error) {
     record->blob_size = (uint32_t)bytes->size;
@@ -287,24 +302,11 @@ gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64
 
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
                                       gsym_origin origin, gsym_error *error) {
-    buffer *encoded = &creator->encoded;
-    creator_record record = {
-        .address = function->address,
-        .size = function->size,
-        .name = function->name,
-        .row_count = (uint32_t)function->row_count,
-        .node_count = (uint32_t)(function->node_count == 0 ? 0 : function->node_count - 1),
-        .flags = origin,
-    };
+    creator_record record = creator_record_of(function, origin);
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(check_extent(function->address, function->size, error));
-    encoded->size = 0;
-    GSYM_TRY(function_info_encode(encoded, creator->strp_size, function, NULL, error));
-    if (encoded->size > UINT32_MAX)
-        return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "the record of the function at 0x%" PRIx64 " exceeds 4 GiB",
-                         function->address);
-    GSYM_TRY(creator_store_blob(creator, encoded, &record, error));
+    GSYM_TRY(creator_encode(creator, function, &record, error));
+    GSYM_TRY(creator_store_blob(creator, &creator->encoded, &record, error));
     return creator_keep(creator, &record, 1, error);
 }
 

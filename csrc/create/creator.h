@@ -46,6 +46,18 @@ typedef struct creator_record {
     uint32_t flags;
 } creator_record;
 
+/* The record of a function, without its blob. */
+static inline creator_record creator_record_of(const gsym_function *function,
+                                               uint32_t flags) {
+    return (creator_record){
+        .address = function->address,
+        .size = function->size,
+        .name = function->name,
+        .row_count = (uint32_t)function->row_count,
+        .node_count = (uint32_t)(function->node_count == 0 ? 0 : function->node_count - 1),
+        .flags = flags};
+}
+
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
 bool creator_has_index(const gsym_creator *creator);
@@ -63,6 +75,9 @@ gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error)
 /* Copy bytes to memory that lives as long as the creator. */
 gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
                           const uint8_t **stored_ret, gsym_error *error);
+/* Encode a function into `encoded` of the creator, and set the counts of its record. */
+gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
+                           creator_record *record, gsym_error *error);
 /* Store bytes as the blob of a record, which has no index. */
 gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
                                creator_record *record, gsym_error *error);

@@ -84,22 +84,22 @@ static gsym_status assign_lines(line_assigner *assigner, creator_record *record,
     gsym_creator *creator = assigner->creator;
     gsym_function function = {
         .address = record->address, .size = record->size, .name = record->name};
-    buffer *out = &creator->encoded;
+    creator_record made = *record;
+    const buffer *out = &creator->encoded;
     GSYM_TRY(gather(assigner, record->address, last, error));
     if (assigner->visits_left == 0) creator->cut_functions++;
     if (assigner->rows.count == 0 || assigner->visits_left == 0) return GSYM_OK;
     function.rows = assigner->rows.items;
     function.row_count = assigner->rows.count;
-    out->size = 0;
-    GSYM_TRY(function_info_encode(out, creator->strp_size, &function, NULL, error));
+    GSYM_TRY(creator_encode(creator, &function, &made, error));
     if (out->size > assigner->bytes_left) {
         assigner->visits_left = 0;
         creator->cut_functions++;
         return GSYM_OK;
     }
     assigner->bytes_left -= out->size;
-    record->row_count = (uint32_t)function.row_count;
     creator->report.functions_with_lines++;
+    *record = made;
     return creator_store_blob(creator, out, record, error);
 }
 

@@ -116,6 +116,7 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
     gsym_function made = {
         .address = function->address, .size = function->size, .name = function->name};
     size_t offset = batch->blobs.size, size;
+    creator_record *record;
     GSYM_TRY(make_rows(batch, function, error));
     GSYM_TRY(make_nodes(batch, function, error));
     made.rows = batch->rows.items;
@@ -130,15 +131,10 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
         return gsym_fail(error, GSYM_E_LIMIT, function->position.offset,
                          "a function needs a record of more than 4 GiB");
     if (!ARRAY_RESERVE(batch->records, 1)) return gsym_fail_memory(error);
-    batch->records.items[batch->records.count++] = (creator_record){
-        .address = function->address,
-        .size = function->size,
-        .name = function->name,
-        .blob_offset = offset,
-        .blob_size = (uint32_t)size,
-        .row_count = (uint32_t)made.row_count,
-        .node_count = (uint32_t)(made.node_count == 0 ? 0 : made.node_count - 1),
-        .flags = GSYM_ORIGIN_DEBUG_INFO};
+    record = &batch->records.items[batch->records.count++];
+    *record = creator_record_of(&made, GSYM_ORIGIN_DEBUG_INFO);
+    record->blob_offset = offset;
+    record->blob_size = (uint32_t)size;
     return GSYM_OK;
 }
 

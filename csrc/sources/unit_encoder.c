@@ -159,6 +159,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                                  : unit->strps.items[function->name]};
     size_t offset = encoder->chunk.size, size;
     index_source *source = encoder->has_index ? &encoder->index.source : NULL;
+    creator_record *record;
     bool has_blob;
     if (!put_rows(encoder, unit, function, &encoded) ||
         !put_nodes(encoder, unit, function, &encoded) ||
@@ -180,21 +181,20 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         (void)function_index_put(&encoder->index, &encoder->chunk);
         if (encoder->chunk.failed) return gsym_fail_memory(error);
     }
-    *unit_encoder_record(encoder, encoder->record_count++) = (creator_record){
-        .address = function->address + function->shift,
-        .size = function->size,
-        .name = function->is_not_asked ? 0 : encoded.name,
-        .blob_offset = has_blob ? offset : 0,
-        .blob_size = (uint32_t)size,
-        .index_size = (uint32_t)(encoder->chunk.size - offset - size),
-        .row_count = own_rows(unit, function, encoded.row_count),
-        .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-        .flags = (uint32_t)GSYM_ORIGIN_DEBUG_INFO | RECORD_COPY |
-                 (function->is_lines        ? RECORD_LINES
-                  : function->is_not_asked  ? RECORD_NOT_ASKED
-                  : is_nameless             ? RECORD_NAMELESS
-                  : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
-                                            : 0u)};
+    record = unit_encoder_record(encoder, encoder->record_count++);
+    *record =
+        creator_record_of(&encoded, (uint32_t)GSYM_ORIGIN_DEBUG_INFO | RECORD_COPY |
+                                        (function->is_lines        ? RECORD_LINES
+                                         : function->is_not_asked  ? RECORD_NOT_ASKED
+                                         : is_nameless             ? RECORD_NAMELESS
+                                         : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
+                                                                   : 0u));
+    record->address += function->shift;
+    if (function->is_not_asked) record->name = 0;
+    record->blob_offset = has_blob ? offset : 0;
+    record->blob_size = (uint32_t)size;
+    record->index_size = (uint32_t)(encoder->chunk.size - offset - size);
+    record->row_count = own_rows(unit, function, encoded.row_count);
     return GSYM_OK;
 }
 
