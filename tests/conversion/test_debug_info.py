@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tests.inputs.encoding import ByteOrder
 
 LINKED = debug_file()
+DEBUG = debug_sections(64, "little", function("in_debug", 0x1000, 0x1010))
 LINK = debug_link("app.dbg", LINKED)
 
 
@@ -186,6 +187,11 @@ FAULTS = {
     "there is no id to compare": (debug_file(), f"lib/{ID_PATH}"),
     f"is of another build: its build id is {OTHER_ID.hex()}": (
         debug_file(OTHER_ID),
+        f"lib/{ID_PATH}",
+    ),
+    # a fixed build id, which two programs have
+    "is of another build: its .text has 4080 bytes, not 4096": (
+        Elf([code_section(size=0xFF0), *DEBUG], build_id=ID).to_bytes(),
         f"lib/{ID_PATH}",
     ),
     "has no .debug_info": (stripped(build_id=ID), f"lib/{ID_PATH}"),

@@ -15,7 +15,12 @@ import os
 from gsym.containers.inflation import believable_size, inflate_xz
 from gsym.containers.mapped_file import give_back
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.search import CompanionSearch, fault_of, other_build
+from gsym.conversion.companions.search import (
+    CompanionSearch,
+    fault_of,
+    other_build,
+    other_code,
+)
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import ModuleKey, compare
@@ -91,7 +96,11 @@ def debug_files(
     wanted = ModuleKey(code_id=build_id.hex())
 
     def mismatch(candidate: ObjectFile) -> str:
-        return other_build(candidate, wanted) or _no_dwarf(candidate)
+        return (
+            other_build(candidate, wanted)
+            or other_code(candidate, search.binary)
+            or _no_dwarf(candidate)
+        )
 
     if is_elf:
         installed = build_id_paths(build_id, options.debug_file_directories)

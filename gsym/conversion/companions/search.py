@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 from gsym.containers.fat import slice_if_fat
 from gsym.containers.mapped_file import map_file, map_one_of_many
@@ -120,6 +121,28 @@ class CompanionSearch:
 def other_build(candidate: ObjectFile, wanted: ModuleKey) -> str:
     """Why it is not sure that *candidate* is of a build; "" if it is."""
     return fault_of(compare(wanted, key_of_binary(candidate)))
+
+
+def other_code(candidate: ObjectFile, binary: ObjectFile) -> str:
+    """Why a debug file is not of a binary although its ids are equal; "" if it may be.
+
+    Sections with code keep their sizes when debug information is moved to another file.
+    Their addresses do not count, as `CompanionSearch` aligns them.
+    """
+    sizes = _code_sizes(binary)
+    for name, size in _code_sizes(candidate).items():
+        if size != sizes.get(name, size):
+            return (
+                f"is of another build: its {name} has {size} bytes, not {sizes[name]}"
+            )
+    return ""
+
+
+def _code_sizes(file: ObjectFile) -> dict[str, int]:
+    """The sizes of sections with code that have a name of their own."""
+    sections = list(file.code_sections())
+    counts = Counter(name for name, _, _ in sections)
+    return {name: end - start for name, start, end in sections if counts[name] == 1}
 
 
 def fault_of(fit: Comparison) -> str:
