@@ -131,7 +131,7 @@ OWN = Symbol("own", HERE, 0x10)
     [
         ([(".text", 0, 0x1000), (".fini", 0x1800, 9)], "by different distances"),
         (
-            [(".code", 0, 0x1000), (".exit", 0x2000, 8)],
+            [(".text", 0, 0x1008), (".text", 0x2000, 8)],
             "no section in common",
         ),
     ],
