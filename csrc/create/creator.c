@@ -272,11 +272,11 @@ gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_
                                 uint32_t binding, gsym_error *error) {
     creator_record record = {
         .address = address,
-        .size = size,
+        .size = size > UINT32_MAX ? 0 : size,
         .pending_name = name,
         .blob_size = (uint32_t)name_size,
         .flags = GSYM_ORIGIN_SYMBOL_TABLE | RECORD_NAME_PENDING |
-                  binding << RECORD_BINDING_SHIFT,
+                 binding << RECORD_BINDING_SHIFT,
     };
     if (name_size == 0 || name_size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,

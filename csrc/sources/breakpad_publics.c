@@ -63,13 +63,6 @@ static void mark_function(gsym_breakpad *breakpad, const creator_record *functio
     if (end < count) items[end].covers--;
 }
 
-/* Return the size up to `next`; 0, which also extends to the next entry, if it does not fit
- * 32 bits. */
-static uint64_t size_up_to(const breakpad_public *symbol, uint64_t next) {
-    uint64_t size = next - symbol->address;
-    return next == UINT64_MAX || size > UINT32_MAX ? 0 : size;
-}
-
 static gsym_status keep_uncovered(gsym_breakpad *breakpad, gsym_error *error) {
     const breakpad_public *items = breakpad->publics.items;
     size_t count = breakpad->publics.count;
@@ -83,8 +76,9 @@ static gsym_status keep_uncovered(gsym_breakpad *breakpad, gsym_error *error) {
         }
         if (items[i].next < next) next = items[i].next;
         GSYM_TRY(creator_keep_symbol(breakpad->creator, items[i].address,
-                                     size_up_to(&items[i], next), items[i].name,
-                                     items[i].name_size, SYMBOL_GLOBAL, error));
+                                     next == UINT64_MAX ? 0 : next - items[i].address,
+                                     items[i].name, items[i].name_size, SYMBOL_GLOBAL,
+                                     error));
     }
     return GSYM_OK;
 }

@@ -225,8 +225,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                       names_no_function(name)))
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               symbol->size > UINT32_MAX ? 0 : symbol->size, name,
-                               unversioned_size(name, size),
+                               symbol->size, name, unversioned_size(name, size),
                                elf_binding(symbol) | untyped, error);
 }
 

@@ -115,9 +115,8 @@ static gsym_status add_symbol(gsym_conversion *conversion, macho_symbols *symbol
     if (is_temporary(name)) return GSYM_OK;
     if (name[0] == '_') ++name, --name_size;
     if (name_size == 0) return GSYM_OK;
-    return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               size > UINT32_MAX ? 0 : size, name, name_size,
-                               symbol->binding | SYMBOL_LABEL, error);
+    return creator_keep_symbol(conversion_creator(conversion), symbol->address, size, name,
+                               name_size, symbol->binding | SYMBOL_LABEL, error);
 }
 
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,

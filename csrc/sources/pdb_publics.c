@@ -35,9 +35,8 @@ typedef struct public_reader {
 
 static gsym_status keep_symbol(public_reader *reader, uint64_t address, uint64_t size,
                                const char *name, size_t name_size, gsym_error *error) {
-    return creator_keep_symbol(conversion_creator(reader->conversion), address,
-                               size > UINT32_MAX ? 0 : size, name, name_size,
-                               SYMBOL_GLOBAL | SYMBOL_LABEL, error);
+    return creator_keep_symbol(conversion_creator(reader->conversion), address, size, name,
+                               name_size, SYMBOL_GLOBAL | SYMBOL_LABEL, error);
 }
 
 /* Find the ranges to which the bytes of a symbol were moved. */

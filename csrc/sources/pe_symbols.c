@@ -213,8 +213,8 @@ static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol 
     }
     if (symbol->name_size == 0) return GSYM_OK;
     return creator_keep_symbol(conversion_creator(reader->conversion), symbol->address,
-                               size > UINT32_MAX ? 0 : size, symbol->name,
-                               symbol->name_size, symbol->binding | SYMBOL_LABEL, error);
+                               size, symbol->name, symbol->name_size,
+                               symbol->binding | SYMBOL_LABEL, error);
 }
 
 static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,
