@@ -1,5 +1,5 @@
-/* pdb.c - read the streams of a PDB that describe the others: PDB, DBI, names of source
- * files, section headers, and the omap, which says where an optimizer moved code. */
+/* pdb.c - read the streams of a PDB that describe the others: PDB, DBI, section headers,
+ * and the omap, which says where an optimizer moved code. */
 #include "pdb/pdb.h"
 #include "containers/pe.h"
 
@@ -421,12 +421,4 @@ void gsym_pdb_close(gsym_pdb *pdb) {
 
 void gsym_pdb_header_get(const gsym_pdb *pdb, gsym_pdb_header *header_ret) {
     *header_ret = pdb->header;
-}
-
-const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) {
-    cursor c = pdb->names;
-    const char *name;
-    cursor_skip(&c, offset);
-    name = cursor_name(&c, NULL, size_ret);
-    return name == NULL ? "" : name;
 }

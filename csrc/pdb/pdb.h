@@ -3,7 +3,8 @@
  * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere
  * in the file. msf.c reads streams; pdb.c the streams that describe the others; modules.c
  * code symbols and ids of other modules; types.c records of types and the names made of
- * them. sources/pdb_functions.c reads symbols and lines of modules. All numbers are little-endian. */
+ * them; source_names.c names of source files. sources/pdb_functions.c reads symbols and
+ * lines of modules. All numbers are little-endian. */
 #ifndef GSYM_PDB_PDB_H
 #define GSYM_PDB_PDB_H
 
