@@ -124,7 +124,8 @@ typedef enum symbol_binding {
 } symbol_binding;
 
 /* Keep a function of a symbol table; a size of 4 GiB or more is kept as unknown. Its name
- * is interned only if it survives pruning, so `name` must live until gsym_creator_finish. */
+ * is interned only if it survives pruning, so `name` must live until
+ * gsym_creator_finish(). */
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size,
                                 uint32_t binding, gsym_error *error);
