@@ -208,6 +208,8 @@ def compare_binary(
     if best.is_refused or not module.code_hash:
         return best
     code_hash = hash_of_code(binary.code()) if hash_code is None else hash_code()
+    if code_hash == module.code_hash:
+        return best
     return compare(own._replace(code_hash=code_hash), module)
 
 

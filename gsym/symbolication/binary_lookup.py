@@ -91,6 +91,7 @@ class FoundGsym(NamedTuple):
 EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
+_LITTLE_CODE = 1 << 20  # bytes, which are read as fast as the cache
 
 
 def open(  # the name is the API
@@ -387,9 +388,12 @@ def _ready(
         embedded: See `find_gsym`.
     """
     from gsym.conversion.identity import compare_binary
-    from gsym.modules.key import SAME
+    from gsym.modules.key import SAME, hash_of_code
 
     def hash_code() -> str:
+        code = list(binary.code())
+        if sum(map(len, code)) < _LITTLE_CODE:
+            return hash_of_code(code)
         return _stamp(binary.path, search, before).code_hash(binary)
 
     unsure = None

@@ -37,7 +37,6 @@ _STAMPS = "stamps"
 _MOST_LINKS = 1 << 16
 _UP = os.path.join("..", "")
 _BLOCK = 4 << 20
-_LITTLE_CODE = 1 << 20  # bytes, which are read as fast as a link
 _SECOND = 10**9
 # Nanoseconds: more than the precision of times of change, where these have fractions of
 # a second, and where not.
@@ -97,12 +96,7 @@ class Stamp:
         return self._age() >= least and self.is_same()
 
     def code_hash(self, binary: ObjectFile) -> str:
-        """The `code_hash` of the file, or of its slice *binary*.
-
-        Much code is read once.
-        """
-        if sum(map(len, binary.code())) < _LITTLE_CODE:
-            return hash_of_code(binary.code())
+        """The `code_hash` of the file, or its slice *binary*, whose code is read once."""
         what = f"{binary.architecture}-code"
         known = self.read(what)
         if not known:
