@@ -96,7 +96,7 @@ class Stamp:
         return self._age() >= least and self.is_same()
 
     def code_hash(self, binary: ObjectFile) -> str:
-        """The `code_hash` of the file, or its slice *binary*, whose code is read once."""
+        """The `code_hash` of the slice *binary*, whose code is read once."""
         what = f"{binary.architecture}-code"
         known = self.read(what)
         if not known:
@@ -248,12 +248,12 @@ def debug_file_paths(binary: ObjectFile, search: BinarySearch) -> Iterator[str]:
         yield from bundle_paths(binary.path, directories)
         return
     from gsym.conversion.companions.elf import (
-        build_id_paths,
         debug_link_paths,
+        installed_paths,
         read_debug_link,
     )
 
-    yield from build_id_paths(binary.uuid, directories)
+    yield from installed_paths(binary.uuid, directories)
     try:
         link = read_debug_link(binary)
     except GsymError:

@@ -10,6 +10,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import key_of_binary, module_of
 from gsym.errors import GsymError
+from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare
 
 TYPE_CHECKING = False
@@ -69,10 +70,8 @@ class ModuleBinaries:
             names += [entry.identity.code_file, entry.identity.debug_file]
             ids += [entry.identity.code_id, entry.uuid.hex()]
         for folder in self._folders:
-            for build_id in dict.fromkeys(each.lower() for each in ids if each):
-                if build_id.isalnum():
-                    place = os.path.join(folder, ".build-id", build_id[:2])
-                    yield os.path.join(place, build_id[2:])
+            for build_id in dict.fromkeys(each.lower() for each in ids):
+                yield from build_id_paths(folder, build_id)
             for name in dict.fromkeys(filter(None, names)):
                 if not set(name) & {"/", "\\", "\0"} and name not in {".", ".."}:
                     yield os.path.join(folder, name)

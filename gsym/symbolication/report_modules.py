@@ -20,6 +20,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import keys_in
 from gsym.errors import FormatError, GsymError, SourceError
+from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import (
     OTHER,
     PART,
@@ -241,10 +242,8 @@ class ReportModules:
     def _installed(self, named: StackModule) -> Iterator[str]:
         if named.path:
             yield os.path.normpath(os.path.join(self._beside, named.path))
-        build_id = named.key.code_id.lower()
-        if build_id.isalnum():
-            for folder in DEBUG_DIRECTORIES:
-                place = os.path.join(folder, ".build-id", build_id[:2], build_id[2:])
+        for folder in DEBUG_DIRECTORIES:
+            for place in build_id_paths(folder, named.key.code_id):
                 yield f"{place}.debug"
 
 

@@ -144,10 +144,10 @@ class Modules:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
     def _path_of(self, build_id: bytes) -> str:
-        from gsym.conversion.companions.elf import build_id_paths
+        from gsym.conversion.companions.elf import installed_paths
 
         folders = (*self._options.gsym_directories, *self._debug_directories())
-        for path in build_id_paths(build_id, folders):
+        for path in installed_paths(build_id, folders):
             for candidate in (f"{path.removesuffix('.debug')}.gsym", path):
                 if os.path.exists(candidate):
                     return candidate

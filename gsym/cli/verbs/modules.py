@@ -12,12 +12,13 @@ from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import AmbiguousModuleError, GsymError, SourceError
 from gsym.markup.symbols import BINARIES
+from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import build_id_digits, has_id
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.log_stacks import LogStacks
-from gsym.trace.profiles.binaries import Binaries, build_id_places, is_usable
+from gsym.trace.profiles.binaries import Binaries, is_usable
 from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
@@ -201,7 +202,7 @@ def _paths(folder: str, code_id: str) -> Iterator[str]:
     digits = build_id_digits(code_id)
     if len(digits) >= _LEAST_DIGITS:
         name = os.path.join(digits[:2], digits[2:])
-        for place in (*build_id_places(folder, digits), os.path.join(folder, name)):
+        for place in (*build_id_paths(folder, digits), os.path.join(folder, name)):
             yield f"{place}{_GSYM}"
             yield f"{place}.debug"
     if digits:

@@ -23,6 +23,7 @@ from gsym.conversion.companions.search import (
 )
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
+from gsym.modules.build_id_tree import build_id_path
 from gsym.modules.key import ModuleKey, compare
 from gsym.records import NamedTuple
 
@@ -33,13 +34,11 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import SearchOptions
 
 
-def build_id_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]:
+def installed_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]:
     """Paths of the debug file of a build in each of *directories*."""
-    digits = build_id.hex()
     if len(build_id) > 1:
         for directory in directories:
-            name = os.path.join(".build-id", digits[:2], f"{digits[2:]}.debug")
-            yield os.path.join(directory, name)
+            yield f"{build_id_path(directory, build_id.hex())}.debug"
 
 
 class DebugLink(NamedTuple):
@@ -103,7 +102,7 @@ def debug_files(
         )
 
     if is_elf:
-        installed = build_id_paths(build_id, options.debug_file_directories)
+        installed = installed_paths(build_id, options.debug_file_directories)
         yield from search.open_all(installed, mismatch)
     yield from _linked_files(search, options.debug_file_directories)
     if options.debuginfod and is_elf:
@@ -209,7 +208,7 @@ def _supplementary_files(
     yield from search.open_all(
         _supplementary_paths(search.binary.path, name, directories), mismatch
     )
-    yield from search.open_all(build_id_paths(build_id, directories), mismatch)
+    yield from search.open_all(installed_paths(build_id, directories), mismatch)
     if options.debuginfod and build_id:
         from gsym.conversion.companions.debuginfod import find_by_debuginfod
 

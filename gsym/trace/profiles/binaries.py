@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from stat import S_ISREG
 
 from gsym.arguments import paths_of
@@ -14,6 +13,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import fitting_module, keys_in
 from gsym.errors import GsymError
+from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import (
     OTHER,
     UNKNOWN,
@@ -123,32 +123,9 @@ class Binaries:
             yield os.path.join(folder, name)
             yield os.path.join(folder, f"{name}.debug")
         for folder in self._trees:
-            for place in build_id_places(folder, key.code_id):
+            for place in build_id_paths(folder, key.code_id):
                 yield place
                 yield f"{place}.debug"
-
-
-_CUT_DIGITS = 40  # of a build id that perf and FXT may have cut
-
-
-def build_id_places(folder: str, code_id: str) -> Iterator[str]:
-    """Paths, without suffix, that files of a build id have in a folder.
-
-    Args:
-        folder: It has them below `.build-id`.
-        code_id: Of 20 bytes, it may be the beginning of a longer one.
-    """
-    digits = build_id_digits(code_id)
-    place = os.path.join(folder, ".build-id", digits[:2])
-    rest = digits[2:]
-    if not rest:
-        return
-    yield os.path.join(place, rest)
-    if len(digits) == _CUT_DIGITS:
-        with suppress(OSError):
-            stems = {each.partition(".")[0] for each in os.listdir(place)} - {rest}
-            longer = sorted(each for each in stems if each.startswith(rest))
-            yield from (os.path.join(place, each) for each in longer)
 
 
 def is_usable(path: str) -> bool:
