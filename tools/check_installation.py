@@ -67,7 +67,6 @@ def check_share() -> None:
         "man/man1/gsym-convert.1*",
         "bash-completion/completions/gsym",
         "zsh/*/_gsym",
-        "fish/vendor_completions.d/gsym.fish",
         "cmake/GsymConvert/GsymConvertConfig.cmake",
     ):
         expect(list(share.glob(pattern)), f"no {share / pattern}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from gsym.cli.grammar import UsageError
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs import pe
 from tests.inputs.elf import ABSOLUTE, FILE, LOCAL, OBJECT, Elf, Section, Symbol
-from tests.symbolizer_runs import COMMAND, Printed, Run, install, stream
+from tests.symbolizer_runs import COMMAND, Printed, Run, stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,7 +177,6 @@ def test_help_and_version(run: Run) -> None:
     for name in (
         "--obj",
         "--output-style",
-        "--exact",
         "--cache-size",
         "--pretty-print",
     ):
@@ -612,67 +610,6 @@ def test_closed_pipe_ends_the_symbolizer_quietly(file: str) -> None:
     _, err = process.communicate(b"0x1000\n" * 100_000, timeout=60)
     assert process.returncode == 0
     assert err == b""
-
-
-# ---- --exact
-
-
-def test_exact_without_llvm_is_reported_and_answered_here(
-    run: Run, file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = run("--exact", "-e", file, "0x1000")
-    assert done.out == DIRECT
-    assert "llvm-symbolizer is not installed" in done.err
-
-
-def test_exact_with_a_program_that_cannot_run_is_reported_and_answered_here(
-    run: Run, file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = tmp_path / "llvm-symbolizer"
-    place(program, b"\x7fELF of another machine")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = run("--exact", "-e", file, "0x1000")
-    assert done.out == DIRECT
-    assert f"--exact: {program}: Exec format error" in done.err
-
-
-def test_exact_runs_the_program_with_the_options(tmp_path: Path, file: str) -> None:
-    program = tmp_path / "bin/llvm-symbolizer-19"
-    script = '#!/bin/sh\necho "$LLVM_SYMBOLIZER_OPTS|$@"\n'
-    place(program, script.encode())
-    program.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": str(program.parent),
-        "LLVM_SYMBOLIZER_OPTS": "--exact -a",
-    }
-    done = subprocess.run(
-        [*COMMAND, "-e", file, "--exact", "1"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout == f"-a|--disable-gsym -e {file} 1\n"
-
-
-def test_exact_does_not_run_itself_for_ever(tmp_path: Path, file: str) -> None:
-    install(tmp_path)
-    environment = {**os.environ, "PATH": f"{tmp_path}:/bin:/usr/bin"}
-    environment["GSYM_SYMBOLIZER_EXACT"] = "1"
-    done = subprocess.run(
-        [*COMMAND, "-e", file, "--exact", "0x1000"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout == DIRECT
-    assert "is this program" in done.stderr
 
 
 def test_json_of_a_command_line_is_a_list(run: Run, file: str) -> None:

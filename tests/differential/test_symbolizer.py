@@ -312,12 +312,3 @@ def test_errors_of_the_command_line_are_those_of_llvm(
     ours = Run(capfdbinary)(*command.split())
     renamed = theirs.err.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
     assert ours == theirs._replace(err=renamed)
-
-
-def test_exact_answers_are_those_of_llvm(
-    built: Callable[[tuple[str, str, str]], str], tmp_path: Path
-) -> None:
-    path = built(BUILDS[0])
-    command = ["--obj", path, "-a", *addresses_in(path, tmp_path)]
-    ours = stream("", "--exact", *command)
-    assert ours == run_llvm(*command)

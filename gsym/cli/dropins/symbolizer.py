@@ -42,14 +42,14 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parse_and_run(arguments: list[str]) -> int:
     try:
-        return _run(parse(arguments), arguments)
+        return _run(parse(arguments))
     except UsageError as error:
         flush_or_discard()
         _complain(str(error))
         return EXIT_FAILED
 
 
-def _run(options: Options, arguments: list[str]) -> int:
+def _run(options: Options) -> int:
     if options.help:
         _put(help_text())
         return 0
@@ -60,10 +60,6 @@ def _run(options: Options, arguments: list[str]) -> int:
         return 0
     for warning in options.warnings:
         _complain(warning)
-    if options.exact:
-        from gsym.cli.dropins.symbolizer_exact import run_llvm_symbolizer
-
-        _warn(run_llvm_symbolizer(arguments))  # returns only if it failed
     if options.filter_markup:
         from gsym.cli.dropins.symbolizer_markup import filter_markup
 

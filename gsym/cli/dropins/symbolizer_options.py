@@ -59,10 +59,6 @@ OPTIONS = (
     Option("--disable-gsym", "Don't look for GSYM files beside binaries"),
     Option("--dwp", "Path to DWP file to be used for split units", metavar="file"),
     Option(
-        "--exact",
-        "Let llvm-symbolizer answer from the debug information, if it\nis installed",
-    ),
-    Option(
         "--fallback-debug-path",
         "One more directory where to look for debug files",
         metavar="dir",
@@ -154,7 +150,6 @@ class Options:
         self.inputs = inputs
         self.help = "--help" in given
         self.version = "--version" in given
-        self.exact = "--exact" in given
         self.filter_markup = "--filter-markup" in given
         self.addresses = "--addresses" in given
         self.pretty = "--pretty-print" in given

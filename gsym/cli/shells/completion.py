@@ -1,4 +1,4 @@
-"""Completion of command lines in bash, zsh and fish.
+"""Completion of command lines in bash and zsh.
 
 A script holds all that it offers, so that a key press starts no process.
 """
@@ -81,22 +81,9 @@ else
 fi
 """
 
-_FISH = """\
-function __@f_at # whether the first words are these
-    set -l words (commandline -opc | string match -v help)[2..]
-    set -l count (count $argv)
-    test $count -eq 0; or test "$words[1..$count]" = "$argv"
-end
-function __@f_next # whether there are no others before the cursor
-    set -l words (commandline -opc | string match -v help)[2..]
-    test "$words" = "$argv"
-end
-
-@body"""
-
 
 def script(shell: str, command: str) -> str:
-    """The completion of *command* for bash, zsh or fish."""
+    """The completion of *command* for bash or zsh."""
     template, body_of, _ = SHELLS[shell]
     body = "".join(text for each in programs_of(command) for text in body_of(each))
     for name, text in (("@f", _stem(command)), ("@command", command), ("@body", body)):
@@ -186,38 +173,8 @@ def _zsh_text(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "\\[]:" else letter for letter in text)
 
 
-# ---- fish
-
-
-def _fish_lines(program: Program) -> Texts:
-    command, _, below = program.name.partition(" ")
-    stem = f"complete -c {command} -n '__{_stem(command)}_"
-    for word in program.next_words:
-        text = _quoted(program.verbs.get(word, ""))
-        yield f"{stem}next {below}' -f -a {word} -d {text}\n"
-    # An option of `gsym` itself is the first word.
-    test = f"{stem}{'next' if program.verbs else 'at'} {below}'"
-    for option in program.options:
-        yield f"{test} {_fish_option(option)}\n"
-
-
-def _fish_option(option: Option) -> str:
-    parts = []
-    for name in names_of(option):
-        bare = name.lstrip("-")
-        is_long = name.startswith("--")
-        parts.append(f"-{'l' if is_long else 's' if len(bare) == 1 else 'o'} {bare}")
-    choices = choices_of(option)
-    if option.metavar and option.optional is None:
-        parts.append("-x" if choices else "-r")
-    if choices:
-        parts.append(f"-a {_quoted(' '.join(choices))}")
-    return " ".join([*parts, "-d", _quoted(" ".join(option.help.split()))])
-
-
 # Shell -> its script, what the script has of a program, its place below share/.
 SHELLS: dict[str, tuple[str, Callable[[Program], Texts], str]] = {
     "bash": (_BASH, _bash_case, "bash-completion/completions/{}"),
     "zsh": (_ZSH, _zsh_function, "zsh/site-functions/_{}"),
-    "fish": (_FISH, _fish_lines, "fish/vendor_completions.d/{}.fish"),
 }

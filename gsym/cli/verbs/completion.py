@@ -20,8 +20,7 @@ _SHELL = Operand("|".join(SHELLS), "the shell that reads it")
 Packages install it where the shell looks. Elsewhere, in the start-up file of the shell:
 
   source <(gsym completion bash)
-  source <(gsym completion zsh)        after compinit
-  gsym completion fish | source""",
+  source <(gsym completion zsh)        after compinit""",
 )
 def print_script(values: Values) -> int:
     """Print the completion of all commands of the package."""

@@ -93,9 +93,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
                 yield before, value
             continue
         name = _OF_LLVM.get(option.name, option.name)
-        if option.name == "--exact":
-            errors.append(f"unknown option '{option.name}'")
-        elif name in own and option.optional and value == option.optional:
+        if name in own and option.optional and value == option.optional:
             alone = own[name]
             last.append((alone, alone.optional or ""))
             if name not in foreign:

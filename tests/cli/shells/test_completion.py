@@ -53,18 +53,6 @@ def offered_by_bash(*words: str) -> list[str]:
     return done.stdout.split()
 
 
-def offered_by_fish(scripts: Path, line: str) -> list[str]:
-    place = scripts / "fish/vendor_completions.d" / f"{line.split(maxsplit=1)[0]}.fish"
-    run = f"source {place}; complete --do-complete '{line}'"
-    environment = {**os.environ, "HOME": str(scripts)}
-    fish = [find_peer("fish"), "--no-config", "-c", run]
-    done = subprocess.run(
-        fish, capture_output=True, text=True, check=True, env=environment, cwd=scripts
-    )
-    assert done.stderr == ""
-    return [offer.partition("\t")[0] for offer in done.stdout.splitlines()]
-
-
 def completed_by_zsh(scripts: Path, line: str) -> str:
     """The words of *line* after a tab; the shell reads it from a terminal."""
     command = line.split(maxsplit=1)[0]
@@ -118,7 +106,7 @@ def test_bash_offers_the_values_of_an_option_as_a_word_and_after_an_equals_sign(
 def test_bash_leaves_operands_and_other_values_to_the_completion_of_files() -> None:
     assert offered_by_bash("gsym", "convert", "") == []
     assert offered_by_bash("gsym", "convert", "--depfile", "=", "a") == []
-    assert offered_by_bash("gsym", "completion", "") == ["bash", "zsh", "fish"]
+    assert offered_by_bash("gsym", "completion", "") == ["bash", "zsh"]
     assert "-o bashdefault -o default -F _gsym gsym\n" in script("bash", "gsym")
 
 
@@ -129,7 +117,7 @@ def test_bash_offers_every_option_of_a_command(command: str) -> None:
     assert offered_by_bash(command, "-") == names
 
 
-# ---- zsh and fish
+# ---- zsh
 
 
 @pytest.mark.parametrize(
@@ -140,30 +128,12 @@ def test_bash_offers_every_option_of_a_command(command: str) -> None:
         ("gsym help loo", "help lookup"),
         ("gsym convert --depf", "convert --depfile"),
         ("gsym convert --byteorder=li", "convert --byteorder=little"),
-        ("gsym completion fi", "completion fish"),
+        ("gsym completion ba", "completion bash"),
         ("gsymutil --num", "--num-threads"),
     ],
 )
 def test_zsh_completes(scripts: Path, line: str, completed: str) -> None:
     assert completed_by_zsh(scripts, line) == completed
-
-
-@pytest.mark.parametrize(
-    ("line", "offers"),
-    [
-        ("gsym conv", ["convert"]),
-        ("gsym store ad", ["add"]),
-        ("gsym help loo", ["lookup"]),
-        ("gsym convert --depf", ["--depfile"]),
-        ("gsym find --depf", []),
-        ("gsym convert --byteorder ", ["big", "little"]),
-        ("gsym completion ", ["bash", "fish", "zsh"]),
-        ("gsymutil -dwa", ["-dwarf"]),
-        ("gsym-symbolizer --output-style=J", ["--output-style=JSON"]),
-    ],
-)
-def test_fish_completes(scripts: Path, line: str, offers: list[str]) -> None:
-    assert offered_by_fish(scripts, line) == offers
 
 
 # ---- the verb
@@ -172,10 +142,10 @@ def test_fish_completes(scripts: Path, line: str, offers: list[str]) -> None:
 def test_the_verb_prints_the_scripts_of_all_commands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert find_command("completion").run(["fish"]) == 0
+    assert find_command("completion").run(["zsh"]) == 0
     printed = capsys.readouterr().out
     assert [
-        command for command in commands() if script("fish", command) not in printed
+        command for command in commands() if script("zsh", command) not in printed
     ] == []
 
 
