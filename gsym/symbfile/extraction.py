@@ -219,7 +219,7 @@ def _write(
     reports = {}
     for kind, (_, files) in outputs.items():
         if kind == "ranges":
-            counts, losses = range_counts(range_pass)
+            counts, losses = _range_counts(range_pass)
         else:
             counts, losses = _pad_counts(pad_pass, calls)
         reports[kind] = SymbfileReport(
@@ -232,7 +232,7 @@ def _write(
     return reports
 
 
-def range_counts(functions: FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
+def _range_counts(functions: FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
     """What the ranges of a pass have, and what they lack, each kind with its number."""
     counted = functions.counts(tuple(_RANGE_LOSSES))
     losses = {text: counted[name] for name, text in _RANGE_LOSSES.items()}

@@ -329,9 +329,6 @@ gsym_status gsym_breakpad_export_next(gsym_breakpad_export *exporter, gsym_text 
 void gsym_breakpad_export_count(const gsym_breakpad_export *exporter,
                                 gsym_breakpad_export_counts *counts_ret);
 
-/* The CRC-32C of bytes before, of which `crc` is (0: none), and these. */
-uint32_t gsym_crc32c(uint32_t crc, const uint8_t *data, size_t size);
-
 /* cffi: end */
 
 #ifdef __cplusplus

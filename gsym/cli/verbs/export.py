@@ -20,7 +20,6 @@ from gsym.conversion.export import IdentityError, export_breakpad
 from gsym.conversion.identity import identify_fitting
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey
-from gsym.symbfile.to_lidia import export_lidia
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
@@ -44,13 +43,13 @@ _OPTION_OF_FIELD = {
     (
         Option(
             "--to",
-            "format of the output: breakpad, lidia",
+            "format of the output: breakpad",
             metavar="FORMAT",
-            choices=("breakpad", "lidia"),
+            choices=("breakpad",),
         ),
         output_option(
-            "file to write, - for standard output (default: FILE with .sym or .lidia "
-            "in place of .gsym)"
+            "file to write, - for standard output (default: FILE with .sym in place of "
+            ".gsym)"
         ),
         Option(
             "--binary",
@@ -65,22 +64,15 @@ _OPTION_OF_FIELD = {
 Without --debug-id it is made of the UUID, without --name the name is that of FILE.
 
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
-servers and profilers, but without unwind records (STACK), which GSYM does not have.
-
-lidia: the symbols of Grafana Pyroscope, with files, lines and inlined calls; the
-options that name the module are not for it.""",
+servers and profilers, but without unwind records (STACK), which GSYM does not have.""",
 )
 @writes_file
 def export(values: Values) -> int:
     """Write the output; what it cannot say is told on standard error."""
-    form = values.choice("--to")
-    if form is None:
-        raise UsageError("option '--to' is required: breakpad, lidia")
+    if values.choice("--to") is None:
+        raise UsageError("option '--to' is required: breakpad")
     path = values.operand("FILE")
-    suffix = ".lidia" if form == "lidia" else ".sym"
-    output = values.text("--output") or path.removesuffix(".gsym") + suffix
-    if form == "lidia":
-        return _export_lidia(path, output, values)
+    output = values.text("--output") or path.removesuffix(".gsym") + ".sym"
     given, binary = module_identity(values), values.text("--binary")
     if any(is_same_file(output, name) for name in (path, binary) if name):
         raise GsymError("the output would replace an input", path=output)
@@ -100,35 +92,6 @@ def export(values: Values) -> int:
     if not values.flag("--quiet"):
         _tell(path, report)
     return 0
-
-
-def _export_lidia(path: str, output: str, values: Values) -> int:
-    options = ("--binary", *_OPTION_OF_FIELD.values())
-    if given := [option for option in options if values.text(option) is not None]:
-        raise UsageError(f"option '{given[0]}' is not for lidia")
-    if is_same_file(output, path):
-        raise GsymError("the output would replace an input", path=output)
-    with (
-        open_gsym(path, values) as reader,
-        progress_for(path, quiet=values.flag("--quiet")) as progress,
-    ):
-        report = export_lidia(reader, output, progress=progress.callback)
-    if not values.flag("--quiet"):
-        counts = report.counts
-        print(printable(f"{path} -> {report.output}"))
-        print(
-            f"  {counts['functions']} functions, {counts['inlined_calls']} inlined "
-            f"calls, {counts['line_rows']} lines; "
-            f"{report.file_size} bytes in {report.seconds:.2f} s"
-        )
-        _tell_losses(path, report.losses)
-    return 0
-
-
-def _tell_losses(path: str, losses: dict[str, int]) -> None:
-    for loss, count in losses.items():
-        times = "once" if count == 1 else f"{count} times"
-        print(printable(f"{path}: warning: {loss} ({times})"), file=sys.stderr)
 
 
 def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleKey:
@@ -157,6 +120,8 @@ def _tell(path: str, report: ExportReport) -> None:
     )
     name = printable(identity.debug_file)
     print(f"  {identity.os} {identity.architecture} {identity.debug_id} {name}")
-    _tell_losses(path, report.losses)
+    for loss, count in report.losses.items():
+        times = "once" if count == 1 else f"{count} times"
+        print(printable(f"{path}: warning: {loss} ({times})"), file=sys.stderr)
     head = printable(f"{path}: warning: ")
     print(f"{head}no unwind records (STACK): GSYM has none", file=sys.stderr)
