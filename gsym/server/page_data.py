@@ -121,10 +121,9 @@ class PageData:
         }
 
     def module(self, debug_id: str) -> dict[str, Any]:
-        """Properties and contents of a module."""
-        module, entry, reader = self._open(debug_id)
+        """Properties of a module."""
+        _module, entry, reader = self._open(debug_id)
         header = reader.header
-        contents = contents_of(module, self._service.memory)
         return {
             "module": module_shown(entry),
             "uuid": header.uuid.hex(),
@@ -133,7 +132,6 @@ class PageData:
             "functions": len(reader),
             "files": header.num_files,
             "file_size": reader.size,
-            "tree": contents.tree() if contents is not None else None,
         }
 
     def functions(self, debug_id: str, query: str) -> dict[str, Any]:

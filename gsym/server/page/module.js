@@ -1,8 +1,7 @@
-// One module: what it is, its functions by name, one address, its folders as a map.
+// One module: what it is, its functions by name, one address.
 
 import { bytes, element, grouped } from "./elements.js";
 import { ask } from "./server.js";
-import { treemap } from "./treemap.js";
 
 function facts(found) {
   const { module } = found;
@@ -98,9 +97,7 @@ export async function moduleView(place, debugId) {
       element("p", { class: "note" }, element("a", { href: "#/modules" }, "Modules")),
       element("h1", {}, found.module.debug_file || debugId),
       facts(found),
-      element("div", { class: "two" }, functionsPart(debugId, address.lookUp), address.part),
-      element("h2", {}, "What is inside"),
-      found.tree ? treemap(found.tree) : "");
+      element("div", { class: "two" }, functionsPart(debugId, address.lookUp), address.part));
     document.title = `${found.module.debug_file || debugId} · gsym`;
   } catch (error) {
     place.replaceChildren(element("h1", {}, "Module"),
