@@ -1,7 +1,7 @@
-/* elf.c - the ELF container: header, section table, notes.
+/* elf.c - read ELF files: header, sections, notes; place and relocate relocatable files.
  *
- * Nothing is copied or indexed: a section header is read in place
- * whenever it is asked for. */
+ * Nothing is copied or indexed: a section header is read in place each time it is
+ * needed. */
 #include "containers/elf.h"
 #include "containers/relocations.h"
 
@@ -12,7 +12,7 @@
 #define NOTE_GNU_BUILD_ID 3
 #define MAX_BUILD_ID 64 /* bytes of the longest that are in use, of SHA-512 */
 
-enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
+enum { SECTION_NAME_LIMIT = 256 }; /* all names that are searched for are shorter */
 
 static cursor elf_cursor(const elf_object *elf, uint64_t offset) {
     return cursor_at(elf->object.data, elf->object.size, offset,
@@ -46,7 +46,7 @@ const char *elf_section_name(const elf_object *elf, const elf_section *section) 
     cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size,
                          section->name, false);
     size_t size;
-    /* Many sections may share a name, so none may cost as much as the table. */
+    /* Many sections may share a long name, so only the start of it is read. */
     if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
     return cursor_cstring(&c, &size);
 }
@@ -93,7 +93,7 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
     return GSYM_OK;
 }
 
-/* The program headers that fit in the file; the header may claim more. */
+/* Reduce the number of program headers to those that fit in the file. */
 static void limit_program_count(elf_object *elf) {
     uint64_t left = bytes_after(elf, elf->program_table);
     if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
@@ -102,7 +102,7 @@ static void limit_program_count(elf_object *elf) {
         elf->program_count = (uint32_t)(left / elf->program_entry_size);
 }
 
-/* The next program header of `type` from *index on; *index advances past it. */
+/* Find the next program header of `type` from *index on; *index moves after it. */
 static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
@@ -207,7 +207,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
 
 /* ---- sections ------------------------------------------------------------------ */
 
-/* Fill in how the payload is packed; the payload starts after its header. */
+/* Read the header of a compressed section; the payload starts after it. */
 static gsym_status read_compression(const elf_object *elf, const elf_section *section,
                                     gsym_object_section *ret, gsym_error *error) {
     cursor c = elf_section_bytes(elf, section);
@@ -256,8 +256,9 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     return GSYM_OK;
 }
 
-/* In a relocatable file, those of one name stand one after the other, as a linker would
- * join them: armcc and type units put what may occur twice into groups of its own. */
+/* Find the debug sections. In a relocatable file, several of one name are placed one after
+ * the other, as a linker would join them: armcc and type units have sections of their own
+ * for what may occur in several files. */
 static void find_known_sections(elf_object *elf) {
     gsym_object_header *header = &elf->object.header;
     uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};
@@ -266,7 +267,7 @@ static void find_known_sections(elf_object *elf) {
         gsym_error ignored;
         gsym_debug_section which;
         bool is_split = false;
-        /* A damaged one is found too; reading it reports the error. */
+        /* A damaged section is found, too; reading it reports the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
         if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
             header->symbol_table_size = section.size;
@@ -285,8 +286,8 @@ static void find_known_sections(elf_object *elf) {
 
 /* ---- build id -------------------------------------------------------------------- */
 
-/* The GNU build id among notes. Many sections may share their bytes, so not more than
- * *left of them are read in all. */
+/* Find the GNU build id among notes. Many sections may share their bytes, so *left limits
+ * the bytes that are read of all of them. */
 static bool find_build_id(const elf_object *elf, const elf_section *notes, uint64_t *left,
                           const uint8_t **bytes_ret, size_t *size_ret) {
     cursor c = elf_section_bytes(elf, notes);
@@ -312,9 +313,9 @@ static bool find_build_id(const elf_object *elf, const elf_section *notes, uint6
     return false;
 }
 
-/* The first of the file: of its sections in their order, or else of its segments, as
- * elfutils and LLVM 22 take it. The kernel, which reads segments alone, takes the same,
- * for linkers keep the order of sections. */
+/* Find the first build id of the file: in its sections or, without any, in its segments, as
+ * elfutils and LLVM 22 do. The kernel reads only segments and finds the same one, because
+ * linkers keep the order of sections. */
 static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
                        size_t *size_ret) {
     const elf_object *elf = elf_of(object);
@@ -334,10 +335,8 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
     }
 }
 
-/* Relocatable ELF files: sections placed, relocations applied.
- *
- * The part of linking that debug information needs: code sections get
- * addresses, and the debug sections get to know them. */
+/* Relocatable ELF files need the part of linking that concerns debug information: sections
+ * with code get addresses, and relocations put these into the debug sections. */
 
 /* ---- placing ------------------------------------------------------------------------- */
 
@@ -352,7 +351,8 @@ static bool lies_in_file(const elf_object *elf, const elf_section *section) {
            end <= elf->object.size;
 }
 
-/* From the last to the first, so that each list is in the order of the file. */
+/* List the relocation sections of each section: from the last to the first, so that each
+ * list is in the order of the file. */
 static void find_relocations(elf_object *elf, elf_placement *placements) {
     uint32_t count = elf->object.header.section_count;
     for (uint32_t i = count; i-- > 1;) {
@@ -394,7 +394,7 @@ static gsym_status choose_addresses(const elf_object *elf, elf_placement *placem
     return GSYM_OK;
 }
 
-/* Place the sections of a relocatable file and find what relocates them. */
+/* Place the sections of a relocatable file, and find their relocations. */
 static gsym_status elf_place_sections(elf_object *elf, gsym_error *error) {
     size_t count = elf->object.header.section_count;
     elf_placement *placements = calloc(count + 1, sizeof *placements);
@@ -468,8 +468,8 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
 
 /* ---- applying ---------------------------------------------------------------------- */
 
-/* Of the number at the start of SHT_CREL: how many there are, a flag, and by how many bits
- * offsets are shifted. */
+/* The number at the start of SHT_CREL has the count in units of CREL_COUNT_UNIT, a flag,
+ * and the number of bits by which offsets are shifted. */
 enum { CREL_COUNT_UNIT = 8, CREL_HAS_ADDEND = 4 };
 
 /* MIPS with 64 bits stores three types and a special symbol in place of one type, as
@@ -478,7 +478,7 @@ static inline bool has_bytes_for_type(const elf_object *elf) {
     return elf->object.header.machine == EM_MIPS && elf->object.header.is_64;
 }
 
-/* The next entry of a table that covers it. */
+/* Read the next entry of a table; the caller has checked that it is complete. */
 static inline relocation next_relocation(cursor *c, const elf_object *elf,
                                          bool has_addend) {
     relocation r = {.has_addend = has_addend};
@@ -506,7 +506,8 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
     return r;
 }
 
-/* False if its type is unknown, or if it has no valid symbol or place. */
+/* Apply a relocation. False if its type is unknown, or if its symbol or place is
+ * invalid. */
 static inline bool apply(const relocation_target *target, const symbol_values *symbols,
                          const relocation *r) {
     uint64_t value;
@@ -516,8 +517,8 @@ static inline bool apply(const relocation_target *target, const symbol_values *s
             relocation_apply(target, r, value));
 }
 
-/* Read what changes from one compact relocation to the next (CREL, in LLVM 19 and later);
- * `header` says which parts there are. */
+/* Read the differences between a compact relocation and the one before (CREL, in LLVM 19
+ * and later); `header` says which of them are stored. */
 static void read_crel(cursor *c, uint64_t header, relocation *r) {
     unsigned flags = header & CREL_HAS_ADDEND ? 3 : 2;
     uint8_t first = cursor_u8(c);
@@ -535,7 +536,7 @@ static void apply_crel(const relocation_target *target, const symbol_values *sym
     for (uint64_t i = 0; i < count; ++i) {
         relocation shifted;
         read_crel(&c, header, &r);
-        if (c.failed) { /* the others are not known */
+        if (c.failed) { /* the remaining relocations are lost */
             object_count_unapplied(unapplied, 0, r.number);
             unapplied->end = target->size;
             return;
@@ -579,7 +580,7 @@ static gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s reaches past the end of the file",
                              elf_section_name(elf, &section));
-        /* Or a small file could ask for any amount of work. */
+        /* Else a small file could cause any amount of work. */
         if (elf->relocations_size > object->size)
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s shares its bytes with other relocations",

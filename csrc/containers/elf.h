@@ -1,4 +1,4 @@
-/* elf.h - ELF files, for the other files of the engine. */
+/* elf.h - read ELF files: what other parts of the engine use besides object.h. */
 #ifndef GSYM_CONTAINERS_ELF_H
 #define GSYM_CONTAINERS_ELF_H
 
@@ -23,8 +23,8 @@
 #define EM_BPF 247
 #define EM_LOONGARCH 258
 
-/* Without it, Microchip's compiler has a byte that does not exist after each one of DWARF:
- * a word of program memory has three bytes and is read as four. */
+/* Without this flag, Microchip's compiler writes a phantom byte after each byte of DWARF: a
+ * word of program memory has three bytes and is read as four. */
 #define EF_PIC30_NO_PHANTOM_BYTE 0x80000000u
 
 #define SHT_NULL 0
@@ -43,18 +43,18 @@
 
 #define SHN_LORESERVE 0xff00
 #define SHN_ABS 0xfff1
-#define SHN_XINDEX 0xffff /* and PN_XNUM: the number is elsewhere */
+#define SHN_XINDEX 0xffff /* and PN_XNUM: another field has the number */
 
-/* The result of linking for a section of a relocatable file. */
+/* Where a section of a relocatable file was placed, and its relocations. */
 typedef struct elf_placement {
-    uint64_t address; /* of a debug section: where it starts among those of its name */
+    uint64_t address; /* of a debug section: its offset among those of its name */
     uint32_t relocations; /* first section of relocations for this one, 0: none */
     uint32_t next;        /* section of relocations for the same one, 0: no more */
 } elf_placement;
 
 typedef struct elf_object {
     gsym_object object;
-    uint64_t entry; /* address, 0: perhaps none */
+    uint64_t entry; /* address of the entry point; a file without one has 0, too */
     bool has_phantom_bytes;
     uint64_t section_table;
     uint64_t program_table;
@@ -65,14 +65,14 @@ typedef struct elf_object {
     uint64_t names_size;
     elf_placement *placements; /* one for each section of a relocatable file, else NULL */
     uint32_t extended_section; /* SHT_SYMTAB_SHNDX of a relocatable file, 0: none */
-    uint64_t relocations_size; /* of all sections of them */
+    uint64_t relocations_size; /* of all relocation sections */
 } elf_object;
 
 static inline const elf_object *elf_of(const gsym_object *object) {
     return (const elf_object *)object;
 }
 
-/* A number as wide as an address. */
+/* Read a number as wide as an address. */
 static inline uint64_t elf_read_word(cursor *c, const elf_object *elf) {
     return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
 }
@@ -91,9 +91,10 @@ typedef struct elf_section {
     uint64_t entry_size;
 } elf_section;
 
-/* In a relocatable file `address` is where the section has been placed. */
+/* Read a section header; in a relocatable file, `address` is where the section was
+ * placed. */
 elf_section elf_section_at(const elf_object *elf, uint32_t index);
-/* "" where the name lies outside the name table. */
+/* Return the name of a section; "" if it is outside of the name table. */
 const char *elf_section_name(const elf_object *elf, const elf_section *section);
 /* The bytes of a section, cut at the end of the file. */
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
@@ -101,15 +102,15 @@ static inline bool elf_section_holds_code(const elf_section *section) {
     return (section->flags & SHF_EXECINSTR) && section->size > 0;
 }
 
-/* The next loaded segment from program header *index on, which goes on after it; its size
- * in the file. */
+/* Find the next loaded segment from program header *index on, and its size in the file;
+ * *index moves after it. False at the end. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);
 /* Find the dynamic section by its program header; false if the file has none. */
 bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret);
-/* The value of the first dynamic entry with the tag `wanted`; false without one. */
+/* Find the value of the first dynamic entry with the tag `wanted`; false without one. */
 bool elf_dynamic_value(const elf_object *elf, uint64_t wanted, uint64_t *value_ret);
-/* What the file has from an address on, up to the end of the segment. */
+/* Return the bytes of the file from an address to the end of its segment. */
 cursor elf_loaded_bytes(const elf_object *elf, uint64_t address);
 /* Find the dynamic symbols and their names without section headers; false if there are
  * none. */

@@ -1,8 +1,9 @@
-/* elf_dynamic.c - what the dynamic section of an ELF file says, such as the symbols of a
- * file without section headers.
+/* elf_dynamic.c - read the dynamic section of an ELF file, and find the symbols of a file
+ * without section headers.
  *
- * These are found as the loader finds them: by the tags of the dynamic section (System V
- * ABI, "Dynamic Section"). No tag says how many symbols there are; the hash tables do. */
+ * Symbols are found as the loader finds them: by the tags of the dynamic section (System
+ * V ABI, "Dynamic Section"). No tag has the number of symbols, but the hash tables have
+ * it. */
 #include "containers/elf.h"
 
 enum { DT_NULL = 0, DT_HASH = 4, DT_STRTAB = 5, DT_SYMTAB = 6, DT_STRSZ = 10 };
@@ -57,7 +58,7 @@ static dynamic_tags read_tags(const elf_object *elf, cursor c) {
     }
 }
 
-/* One more than the last symbol of the last chain. */
+/* Number of symbols by the GNU hash table: the last symbol of the last chain, plus 1. */
 static uint64_t count_gnu(const elf_object *elf, cursor c) {
     uint32_t buckets = cursor_u32(&c), first = cursor_u32(&c), filters = cursor_u32(&c);
     uint32_t last = 0;

@@ -1,7 +1,7 @@
-/* macho.c - the Mach-O container: header, load commands, sections, LC_UUID.
+/* macho.c - read Mach-O files: header, load commands, sections, LC_UUID, relocations.
  *
- * Sections are inside segment commands of any size, so opening a file records where
- * each is; its header is read there whenever it is asked for. */
+ * Section headers are inside segment commands of any size, so opening a file stores the
+ * offset of each; a header is read there each time it is needed. */
 #include "containers/macho.h"
 #include "base/buffer.h"
 
@@ -72,8 +72,9 @@ static macho_segment segment_at(const macho_object *macho, uint64_t offset) {
     return segment;
 }
 
-/* Section headers store 32 bits of an offset. In a file of 4 GiB and more, a section
- * stands as far from its segment's start in the file as it does in memory. */
+/* Find the offset of a section in a file of 4 GiB or more, as its header has only 32
+ * bits of it: the distance from the start of the segment is the same in the file and in
+ * memory. */
 static uint64_t far_offset(const macho_object *macho, const macho_section *section,
                            uint64_t segment_offset) {
     macho_segment segment = segment_at(macho, segment_offset);
@@ -144,7 +145,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
 
 static bool is_debug_section(const char *name, const char *prefix, const char *known) {
     size_t prefix_size = strlen(prefix);
-    /* Names are cut at 16 bytes: __debug_str_offs, __zdebug_line_st. */
+    /* Names have at most 16 bytes: __debug_str_offs, __zdebug_line_st. */
     return strncmp(name, prefix, prefix_size) == 0 &&
            strncmp(name + prefix_size, known, MACHO_NAME_SIZE - prefix_size) == 0;
 }
@@ -193,11 +194,11 @@ static macho_table read_table(cursor *c) {
     return table;
 }
 
-/* Of a command that should occur once, the first is used. */
+/* Read a load command. If one that should occur once is repeated, the first is used. */
 static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t command,
                                 uint32_t size, gsym_error *error) {
     cursor c = macho_cursor(macho, offset);
-    c.end = c.at + size; /* the caller has seen that it is there */
+    c.end = c.at + size; /* the caller has checked the size */
     cursor_skip(&c, COMMAND_HEAD_SIZE);
     switch (command) {
         case LC_SEGMENT:
@@ -268,9 +269,9 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
 
 /* Relocations in the debug sections of Mach-O object files.
  *
- * The sections of an object file have addresses that do not overlap, and a relocation
- * that is relative to a section left its value in place. So only those that name a
- * symbol have something to add or to subtract. */
+ * The sections of an object file have addresses that do not overlap, and the place of a
+ * relocation relative to a section has the final value already. So only relocations with a
+ * symbol change a value. */
 
 #define CPU_TYPE_X86 7
 #define CPU_ARCH_ABI64 0x01000000
@@ -284,7 +285,7 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
 enum { RELOCATION_SIZE = 8, VALUE_UNSIGNED = 0 };
 
 typedef struct macho_relocation {
-    uint32_t entry; /* in its section */
+    uint32_t entry; /* offset of the place in its section */
     uint32_t symbol;
     uint8_t type;
     uint8_t size; /* of the value, in bytes */
@@ -292,7 +293,7 @@ typedef struct macho_relocation {
     bool is_relative; /* to its own place */
 } macho_relocation;
 
-/* Of the relocation that reads `first` and `second` as numbers of the file's order. */
+/* Decode the relocation of two numbers in the byte order of the file. */
 static macho_relocation decode(const macho_object *macho, uint32_t first,
                                uint32_t second) {
     macho_relocation relocation = {.entry = first};
@@ -328,7 +329,7 @@ static cursor relocations_of(const macho_object *macho, const macho_section *sec
     return macho_table_bytes(macho, table, RELOCATION_SIZE);
 }
 
-/* Whether a relocation of the section names a symbol; only those change anything. */
+/* Whether a relocation of the section names a symbol, so that it changes a value. */
 static bool macho_needs_relocation(const macho_object *macho,
                                    const macho_section *section) {
     cursor c = relocations_of(macho, section);
@@ -338,7 +339,7 @@ static bool macho_needs_relocation(const macho_object *macho,
     return false;
 }
 
-/* The type that subtracts a symbol, from the value that the next relocation adds to;
+/* The type that subtracts a symbol from the value to which the next relocation adds one;
  * UINT8_MAX: this CPU has none. */
 static uint8_t subtractor(const macho_object *macho) {
     switch (macho->object.header.machine) {
@@ -363,7 +364,7 @@ static bool symbol_address(const macho_object *macho, uint32_t index,
     return !c.failed;
 }
 
-/* Whether it could be applied. */
+/* Apply a relocation; false if its symbol or place is invalid. */
 static bool apply(const macho_object *macho, const macho_relocation *relocation,
                   uint8_t *bytes, size_t size) {
     bool big_endian = macho->object.header.big_endian != 0;

@@ -1,4 +1,4 @@
-/* macho.h - Mach-O files, for the other files of the engine. */
+/* macho.h - read Mach-O files: what other parts of the engine use besides object.h. */
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 
@@ -7,7 +7,7 @@
 
 #define CPU_TYPE_ARM 12
 
-#define MACHO_NAME_SIZE 16 /* of a section or segment; padded with NULs, if at all */
+#define MACHO_NAME_SIZE 16 /* of a section or segment; shorter names are padded with NULs */
 
 #define SECTION_TYPE 0xff
 #define S_ZEROFILL 1
@@ -27,7 +27,7 @@ typedef struct macho_section_entry {
 /* A table that a load command names. */
 typedef struct macho_table {
     uint64_t offset;
-    uint64_t count; /* of its entries, or of bytes */
+    uint64_t count; /* number of entries, or of bytes */
 } macho_table;
 
 typedef struct macho_object {
@@ -38,7 +38,7 @@ typedef struct macho_object {
     macho_table strings;
     macho_table indirect_symbols;
     macho_table function_starts;
-    bool has_relocations[GSYM_DEBUG_SECTION_COUNT]; /* which debug section has */
+    bool has_relocations[GSYM_DEBUG_SECTION_COUNT]; /* for each debug section */
 } macho_object;
 
 static inline const macho_object *macho_of(const gsym_object *object) {
@@ -59,7 +59,7 @@ typedef struct macho_section {
 } macho_section;
 
 macho_section macho_section_at(const macho_object *macho, uint32_t index);
-/* The bytes of a table, cut at the end of the file. */
+/* Return the bytes of a table, cut at the end of the file. */
 cursor macho_table_bytes(const macho_object *macho, macho_table table, uint64_t entry_size);
 static inline bool macho_section_holds_code(const macho_section *section) {
     return (section->flags &

@@ -1,4 +1,5 @@
-/* object.c - recognises a container by its content; what all formats have in common. */
+/* object.c - recognize the format of an object file by its content; functions for all
+ * formats. */
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "containers/elf.h"
@@ -66,7 +67,7 @@ gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
     for (uint32_t i = first; i < object->header.section_count; ++i) {
         gsym_error ignored;
         memset(section_ret, 0, sizeof *section_ret);
-        /* A damaged section matters only where it is the one that is looked for. */
+        /* Damage of a section matters only if it is the one that is searched for. */
         (void)object->format->section_at(object, i, section_ret, &ignored);
         if (section_ret->name_size == name_size && name_size > 0 &&
             memcmp(section_ret->name, name, name_size) == 0)
@@ -148,7 +149,7 @@ static bool is_same_code(const code_section *a, const code_section *b) {
            memcmp(a->name, b->name, a->name_size) == 0;
 }
 
-/* The sections with code, by name and size; *extent_ret has them all. */
+/* List the sections with code, sorted by name and size; *extent_ret covers them all. */
 static gsym_status list_code(const gsym_object *object, code_sections *list,
                              gsym_range *extent_ret, gsym_error *error) {
     *extent_ret = (gsym_range){UINT64_MAX, 0};
@@ -156,7 +157,7 @@ static gsym_status list_code(const gsym_object *object, code_sections *list,
         gsym_object_section section = {0};
         gsym_error ignored;
         uint64_t end;
-        /* A debug file need not have its bytes. */
+        /* Errors are ignored: a debug file need not have the bytes of a section. */
         (void)object->format->section_at(object, i, &section, &ignored);
         if (!section.holds_code ||
             __builtin_add_overflow(section.address, section.memory_size, &end))
@@ -180,7 +181,7 @@ typedef struct distances {
     bool has_zero;
 } distances;
 
-/* The number of sections, from `index` on, that have one name and size. */
+/* Number of sections from `index` on with the same name and size. */
 static size_t equal_count(const code_sections *list, size_t index) {
     size_t end = index + 1;
     while (end < list->count && is_same_code(&list->items[index], &list->items[end])) ++end;
@@ -224,7 +225,7 @@ static gsym_status find_bias(const gsym_object *object, const gsym_object *binar
     GSYM_TRY(list_code(binary, other, &binary_extent, error));
     found = compare_sections(own, other);
     *bias_ret = 0;
-    /* What rewrites a binary may move one section and leave the others. */
+    /* A tool that rewrites a binary may move one section and leave the others. */
     if (found.has_zero) return GSYM_OK;
     if (found.differ)
         return gsym_fail(error, GSYM_E_FORMAT, 0,
@@ -293,8 +294,8 @@ void object_note_unread(gsym_object_header *header, const char *name, size_t siz
             header->unread_debug_info |= (uint32_t)known[i].kind;
 }
 
-/* The payload of .zdebug_*: "ZLIB", its size, then the data, as Go and old tools write
- * it. */
+/* Read the header of .zdebug_*, which Go and old tools write: "ZLIB" and the uncompressed
+ * size. The data follows it. */
 static gsym_status read_zdebug(const gsym_object *object, gsym_object_section *section,
                                gsym_error *error) {
     cursor c = cursor_at(object->data, object->size, section->offset, true);
@@ -343,7 +344,9 @@ uint64_t object_isa_bit(const gsym_object_header *header) {
 #define FAT_MAGIC 0xcafebabe
 #define FAT_MAGIC_64 0xcafebabf
 
-enum { FEWEST_JAVA_VERSION = 43 }; /* where a fat file has the number of its slices */
+/* A Java class file has the same magic number, and its version where a fat file has the
+ * number of slices. */
+enum { FEWEST_JAVA_VERSION = 43 };
 
 static bool is_fat(const uint8_t *data, size_t size) {
     cursor c = cursor_at(data, size, 0, true);

@@ -1,4 +1,5 @@
-/* pe.c - the PE and COFF containers: headers, sections, data directories, CodeView id.
+/* pe.c - read PE and COFF files: headers, sections, data directories, CodeView id; place
+ * and relocate object files.
  *
  * Source: Microsoft PE and COFF specification; for long section names in images, which
  * it does not allow and MinGW writes, the GNU linker. */
@@ -18,7 +19,7 @@ enum {
     NEW_HEADER_PLACE = 0x3c, /* e_lfanew */
     HEADER_SIZE = 20,
     BIG_HEADER_SIZE = 56,
-    BIG_HEADER_CLASS = 12, /* where it has its class id */
+    BIG_HEADER_CLASS = 12, /* offset of its class id */
     SECTION_SIZE = 40,
     SHORT_NAME_SIZE = 8,
     SYMBOL_SIZE = 18,
@@ -26,7 +27,7 @@ enum {
     DIRECTORY_SIZE = 8,
     DEBUG_ENTRY_SIZE = 28,
     GUID_SIZE = 16,
-    SECTION_NAME_LIMIT = 256 /* no name that is looked for is as long */
+    SECTION_NAME_LIMIT = 256 /* all names that are searched for are shorter */
 };
 
 static const uint8_t big_class[16] = {0xc7, 0xa1, 0xba, 0xd1, 0xee, 0xba, 0xa9, 0x4b,
@@ -53,15 +54,15 @@ static bool is_image(const uint8_t *data, size_t size) {
     return size >= 2 && data[0] == 'M' && data[1] == 'Z';
 }
 
-/* An object file with more than 65,279 sections. */
+/* Whether a file is an object file for more than 65,279 sections. */
 static bool is_big_object(const uint8_t *data, size_t size) {
     return size >= BIG_HEADER_SIZE &&
            memcmp(data + BIG_HEADER_CLASS, big_class, sizeof big_class) == 0 &&
            cursor_load32(data, CURSOR_HOST_BIG_ENDIAN) == 0xffff0000u;
 }
 
-/* An object file has no magic number: a known machine, no optional header, and room for
- * its sections tell it. */
+/* Whether a file is an object file, which has no magic number: it has a known machine, no
+ * optional header, and as many bytes as its sections need. */
 static bool is_object(const uint8_t *data, size_t size) {
     cursor c = cursor_at(data, size, 0, false);
     uint32_t machine = cursor_u16(&c);
@@ -77,7 +78,7 @@ static bool is_magic(const uint8_t *data, size_t size) {
 
 /* ---- headers ---------------------------------------------------------------------- */
 
-/* The optional header, of `size` bytes at `offset`. */
+/* Read the optional header, which has `size` bytes at `offset`. */
 static gsym_status read_optional_header(pe_object *pe, uint64_t offset, uint32_t size,
                                         gsym_error *error) {
     gsym_object_header *header = &pe->object.header;
@@ -159,7 +160,7 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
                          "the section table of %llu entries reaches past the end of the "
                          "file",
                          (unsigned long long)count);
-    /* The strings follow the symbols, and their size counts itself. */
+    /* The strings follow the symbols; the size at their start includes itself. */
     size = (uint64_t)pe->symbol_count * pe->symbol_size;
     pe->strings = pe_bytes(pe, pe->symbol_table + size, UINT32_MAX);
     if (pe->symbol_table == 0) pe->strings = pe_bytes(pe, 0, 0);
@@ -173,7 +174,7 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
 
 /* ---- sections --------------------------------------------------------------------- */
 
-/* The number after the slash of a long name: decimal, or in base 64 after two. */
+/* Read the offset of a long name: decimal after one slash, in base 64 after two. */
 static bool read_name_offset(const char *digits, size_t size, uint64_t *offset_ret) {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -204,7 +205,7 @@ static void read_name(const pe_object *pe, pe_section *section, const char *name
         size_t size;
         const char *long_name;
         cursor_skip(&c, offset);
-        /* Many sections may share a name, so none may cost as much as the table. */
+        /* Many sections may share a long name, so only the start of it is read. */
         if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
         long_name = cursor_cstring(&c, &size);
         if (!c.failed) section->name = long_name, section->name_size = size;
@@ -228,7 +229,7 @@ pe_section pe_section_at(const pe_object *pe, uint32_t index) {
     section.flags = cursor_u32(&c);
     section.memory_size = virtual_size == 0 ? section.size : virtual_size;
     if (pe->is_image && section.size > section.memory_size)
-        section.size = section.memory_size; /* what fills its last block */
+        section.size = section.memory_size; /* the rest is padding of the last block */
     if (section.offset == 0 || (section.flags & SECTION_UNINITIALIZED)) section.size = 0;
     if (pe->addresses != NULL) section.address = pe->addresses[index];
     section.holds_code = (section.flags & (SECTION_CODE | SECTION_EXECUTE)) != 0 &&
@@ -345,7 +346,7 @@ pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
     return symbol;
 }
 
-/* COFF object files: sections placed, relocations applied. */
+/* Placing sections and applying relocations of COFF object files. */
 
 #define SECTION_REMOVED 0xa00u         /* LNK_INFO, LNK_REMOVE */
 #define SECTION_DISCARDABLE 0x2000000u /* as debug sections are */
@@ -357,7 +358,7 @@ enum {
     DEFAULT_ALIGNMENT = 16
 };
 
-/* The entries for a section: a cursor that covers all of them. */
+/* Return a cursor over the relocations of a section. */
 static gsym_status find_entries(const pe_object *pe, const pe_section *section,
                                 cursor *entries_ret, gsym_error *error) {
     uint64_t count = section->relocation_count, offset = section->relocations;
@@ -449,7 +450,7 @@ static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_
     cursor entries;
     if (pe->addresses == NULL) return GSYM_OK;
     GSYM_TRY(find_entries(pe, &section, &entries, error));
-    /* Or a small file could ask for any amount of work. */
+    /* Else a small file could cause any amount of work. */
     if (pe->relocations_size > object->size)
         return gsym_fail(error, GSYM_E_FORMAT, section.relocations,
                          "section %.*s shares its relocations with others",

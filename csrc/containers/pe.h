@@ -1,4 +1,4 @@
-/* pe.h - PE or COFF files, for the other files of the engine. */
+/* pe.h - read PE and COFF files: what other parts of the engine use besides object.h. */
 #ifndef GSYM_CONTAINERS_PE_H
 #define GSYM_CONTAINERS_PE_H
 
@@ -21,7 +21,7 @@ typedef enum pe_directory {
 
 typedef struct pe_object {
     gsym_object object;
-    bool is_image; /* else an object file, whose sections are placed here */
+    bool is_image; /* false: an object file, whose sections get addresses here */
     uint64_t section_table;
     uint64_t symbol_table;
     uint32_t symbol_count;
@@ -30,7 +30,7 @@ typedef struct pe_object {
     uint64_t directory_table;
     uint32_t directory_count;
     uint64_t *addresses; /* of the sections of an object file */
-    uint64_t relocations_size; /* of those of all its sections */
+    uint64_t relocations_size; /* of the relocations of all sections */
 } pe_object;
 
 static inline const pe_object *pe_of(const gsym_object *object) {
@@ -43,7 +43,7 @@ typedef struct pe_section {
     uint64_t address; /* with the image base */
     uint64_t memory_size;
     uint64_t offset;
-    uint64_t size; /* in the file, without what fills it up */
+    uint64_t size; /* in the file, without padding */
     uint64_t relocations;
     uint32_t relocation_count;
     uint32_t flags;
@@ -51,32 +51,32 @@ typedef struct pe_section {
 } pe_section;
 
 pe_section pe_section_at(const pe_object *pe, uint32_t index);
-/* `size` bytes of the file, cut at its end. */
+/* Return `size` bytes of the file, cut at its end. */
 cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size);
-/* The section that contains `address`; false if there is none. */
+/* Find the section that contains `address`; false if there is none. */
 bool pe_find_section(const pe_object *pe, uint64_t address, pe_section *section_ret);
-/* Where a data directory is loaded; false where the file has none. */
+/* Find the addresses at which a data directory is loaded; false if the file has none. */
 bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *range_ret);
-/* The bytes loaded from `address` on, `size` at the most, as far as the section has
- * them. */
+/* Return the bytes of a section from `address` on, at most `size`, as far as they are in
+ * the file. */
 cursor pe_section_bytes(const pe_object *pe, const pe_section *section, uint64_t address,
                         uint64_t size);
-/* The bytes loaded at a range, as far as they are in the file. */
+/* Return the bytes loaded at a range, as far as they are in the file. */
 cursor pe_loaded_bytes(const pe_object *pe, gsym_range range);
 
 enum { PE_SHORT_NAME_SIZE = 8 };
 
 /* An entry of the symbol table. */
 typedef struct pe_symbol {
-    const uint8_t *name; /* PE_SHORT_NAME_SIZE bytes: the name itself, or where it is */
+    const uint8_t *name; /* PE_SHORT_NAME_SIZE bytes: the name, or its offset in strings */
     uint32_t value;
-    int32_t section; /* counts from 1; else it is in none */
+    int32_t section; /* from 1; 0 and less: it is in no section */
     uint16_t type;
     uint8_t class;
     uint8_t auxiliary_count; /* auxiliary entries that follow */
 } pe_symbol;
 
-/* Read the entry that `c`, a cursor of the symbol table, covers. */
+/* Read the next entry of the symbol table; the caller has checked that it is complete. */
 pe_symbol pe_read_symbol(const pe_object *pe, cursor *c);
 
 #endif

@@ -1,15 +1,15 @@
-/* relocation_types.c - relocation types of each machine, as far as assemblers use them in
+/* relocation_types.c - list the relocation types of each machine that assemblers use in
  * debug sections.
  *
- * Offsets of thread-local variables count from the start of their block here; what is
- * at that place describes a variable and no code.
+ * Types for thread-local variables are treated as absolute: their places describe
+ * variables, not code.
  *
  * Source: the processor supplements of the System V ABI. */
 #include "containers/elf.h"
 #include "containers/pe.h"
 #include "containers/relocations.h"
 
-/* The name is for readers and for the test that compares it with other projects. */
+/* The name is not used by the code; a test compares it with other projects. */
 #define TYPE(name, number, kind, bits) {number, RELOCATION_##kind, bits}
 #define NONE(name, number) TYPE(name, number, NONE, 0)
 #define ABSOLUTE(name, number, bits) TYPE(name, number, ABSOLUTE, bits)
@@ -264,7 +264,7 @@ typedef struct machine_types {
 
 #define MACHINE(number, types) {number, sizeof types / sizeof types[0], types}
 
-/* By e_machine. */
+/* Sorted by e_machine. */
 static const machine_types elf_machines[] = {
     MACHINE(EM_SPARC, types_sparc),
     MACHINE(EM_386, types_386),

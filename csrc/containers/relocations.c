@@ -1,4 +1,4 @@
-/* relocations.c - applies relocations, and places the sections of relocatable files. */
+/* relocations.c - apply relocations, and place the sections of relocatable files. */
 #include "containers/relocations.h"
 
 void relocation_target_init(relocation_target *target, const gsym_object_header *header) {
@@ -32,9 +32,9 @@ static inline void store(uint8_t *at, unsigned size, uint64_t value, bool swap) 
         memcpy(at, &value, size);
 }
 
-enum { ULEB128_SIZE_LIMIT = 16 }; /* or many relocations could name one long number */
+enum { ULEB128_SIZE_LIMIT = 16 }; /* many relocations may have the place of a long number */
 
-/* Change a number in place, keeping its size. */
+/* Change a number in place without changing its size. */
 static bool apply_uleb128(const relocation_target *target, uint64_t offset,
                           unsigned operation, uint64_t value) {
     cursor c = cursor_at(target->bytes, target->size, offset, false);
@@ -76,7 +76,7 @@ static bool wants_address(const placed_section *section) {
     return section->is_loaded && section->address == 0;
 }
 
-/* The extent of the sections that have an address. */
+/* Return the range from the first to the last section with an address. */
 static gsym_range range_with_address(const placed_section *sections, uint32_t count) {
     gsym_range range = {UINT64_MAX, 0};
     for (uint32_t i = 0; i < count; ++i) {
@@ -91,8 +91,8 @@ static gsym_range range_with_address(const placed_section *sections, uint32_t co
     return range;
 }
 
-/* Lay the sections with code, or without, out from `start` on; unless `is_final`, only see
- * how far they reach. */
+/* Give the sections with code, or those without, addresses from `start` on; unless
+ * `is_final`, only compute their end. */
 static bool assign_addresses(placed_section *sections, uint32_t count, bool is_64,
                              bool is_code, bool is_final, uint64_t start, uint64_t *end_ret,
                              uint32_t *culprit_ret) {

@@ -1,5 +1,5 @@
-/* relocations.h - relocations in debug sections, and addresses for the sections of
- * relocatable files. */
+/* relocations.h - apply relocations in debug sections, and choose addresses for the
+ * sections of relocatable files. */
 #ifndef GSYM_CONTAINERS_RELOCATIONS_H
 #define GSYM_CONTAINERS_RELOCATIONS_H
 
@@ -11,7 +11,7 @@ typedef enum relocation_operation {
     RELOCATION_UNKNOWN = 0,
     RELOCATION_NONE,
     RELOCATION_ABSOLUTE,       /* S + A */
-    RELOCATION_SECTION_OFFSET, /* the same, S counted from the start of its section */
+    RELOCATION_SECTION_OFFSET, /* S + A, where S is relative to its section */
     RELOCATION_RELATIVE,       /* S + A - P */
     RELOCATION_ADD,            /* value in place + S + A */
     RELOCATION_SUBTRACT,       /* value in place - (S + A) */
@@ -23,18 +23,18 @@ typedef enum relocation_operation {
 typedef struct relocation_type {
     uint16_t number;
     uint8_t operation; /* relocation_operation */
-    uint8_t bits;      /* the low ones of the place; others stay as they are */
+    uint8_t bits;      /* number of low bits of the place that change */
 } relocation_type;
 
-enum { RELOCATION_NUMBER_LIMIT = 1040 }; /* above all of `number` */
-enum { RELOCATION_WORD = 0 };            /* bits: as many as an address has */
+enum { RELOCATION_NUMBER_LIMIT = 1040 }; /* greater than every `number` */
+enum { RELOCATION_WORD = 0 };            /* a value of `bits`: those of an address */
 
 typedef struct relocation {
     uint64_t offset; /* of the place in its section */
     uint64_t addend;
     uint32_t symbol;
     uint32_t number; /* of the type */
-    bool has_addend; /* else it is in place */
+    bool has_addend; /* false: the place has the addend */
 } relocation;
 
 /* A section that is relocated. */
@@ -43,10 +43,10 @@ typedef struct relocation_target {
     size_t size;
     uint64_t address;
     bool swap;
-    relocation_type types[RELOCATION_NUMBER_LIMIT]; /* by number, unknown ones empty */
+    relocation_type types[RELOCATION_NUMBER_LIMIT]; /* by number; unknown types are zero */
 } relocation_target;
 
-/* Fill in what depends on the machine; the other members are the caller's. */
+/* Set `swap` and `types` for a machine; the caller sets the other members. */
 void relocation_target_init(relocation_target *target, const gsym_object_header *header);
 
 static inline unsigned relocation_operation_of(const relocation_target *target,
@@ -55,26 +55,26 @@ static inline unsigned relocation_operation_of(const relocation_target *target,
                                                : RELOCATION_UNKNOWN;
 }
 
-/* Apply a relocation of a known type; false where its place is none. */
+/* Apply a relocation of a known type; false if its place is outside of the section. */
 bool relocation_apply(const relocation_target *target, const relocation *r,
                       uint64_t symbol_value);
 
-/* The types that occur in debug sections; none for a machine that is not known. */
+/* Return the types that occur in debug sections; none for an unknown machine. */
 const relocation_type *relocation_types(const gsym_object_header *header,
                                         size_t *count_ret);
 
 typedef struct placed_section {
     uint64_t address; /* 0: it has none yet */
     uint64_t size;
-    uint64_t alignment; /* a power of two; else it has none */
+    uint64_t alignment; /* another number than a power of two means no alignment */
     bool is_loaded;
     bool is_code;
 } placed_section;
 
-/* Give each loaded section without an address one after the other: first those that hold
- * code, so that the first of them keeps the addresses which other tools use. They stand
- * after those that have an address, where they would overlap. False if they do not fit
- * the address space; *culprit_ret is then the first that does not. */
+/* Give the loaded sections without an address one, in their order: first those with code,
+ * so that the first of these has the addresses that other tools use. If they would overlap
+ * sections with an address, they are placed after these. False if they do not fit the
+ * address space; *culprit_ret is then the first that does not. */
 bool place_sections(placed_section *sections, uint32_t count, bool is_64,
                     uint32_t *culprit_ret);
 

@@ -1,4 +1,4 @@
-/* filter.c - records by time, process, thread and strings. */
+/* filter.c - select records by time, process, thread and strings. */
 #include "fxt/reader.h"
 
 enum verdict { NOT_LOOKED_AT = 0, MATCHES, MATCHES_NOT };
@@ -42,14 +42,15 @@ void fxt_filter_deinit(fxt_filter *filter) {
     free(filter->names.verdicts.items);
 }
 
-/* The position after a UTF-8 character. */
+/* Return the position after a UTF-8 character. */
 static size_t after_character(const uint8_t *text, size_t size, size_t at) {
     do ++at;
     while (at < size && (text[at] & 0xc0) == 0x80);
     return at;
 }
 
-/* `*` matches any text, `?` one character. A mismatch backtracks to the last `*`. */
+/* Whether a text matches a pattern, in which `*` matches any text and `?` one character. A
+ * mismatch goes back to the last `*`. */
 static bool matches(const char *pattern, const uint8_t *text, size_t size) {
     const char *star = NULL;
     size_t at = 0, star_at = 0;
@@ -81,7 +82,7 @@ static bool matches_any(const fxt_patterns *patterns, const uint8_t *text, size_
     return false;
 }
 
-/* The result for a string, computed once. */
+/* Match a string with the patterns, once for each string. False if out of memory. */
 static bool judge_string(fxt_patterns *patterns, const fxt_strings *strings,
                          uint32_t number, bool *passes_ret) {
     size_t count = strings->ends.count + 1, size;
@@ -117,7 +118,8 @@ static bool is_in_time(const fxt_filter *filter, const fxt_subject *subject) {
     return subject->end_ns >= filter->from_ns && subject->ns <= filter->to_ns;
 }
 
-/* False if out of memory. A record without a compared field does not pass. */
+/* Decide whether a record passes; one without a compared field does not. False if out of
+ * memory. */
 static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
                              const fxt_subject *subject, bool *passes_ret) {
     bool passes =
@@ -136,7 +138,7 @@ static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
     return true;
 }
 
-/* The compared fields of the last record. */
+/* Return the compared fields of the last event. */
 
 static fxt_subject event_subject(const fxt_event_columns *events) {
     size_t at = events->count - 1;
@@ -206,7 +208,7 @@ static fxt_subject other_subject(const fxt_other_columns *others, gsym_fxt_kind 
     return subject;
 }
 
-/* Records that define how others are read always pass. */
+/* Whether records of a kind always pass, because others need them. */
 static bool is_context(gsym_fxt_kind kind) {
     switch (kind) {
         case GSYM_FXT_USERSPACE_OBJECT:

@@ -1,4 +1,4 @@
-/* problems.c - problems of a trace, listed or returned as errors. */
+/* problems.c - list problems of a trace, or return them as errors. */
 #include <stdio.h>
 
 #include "fxt/reader.h"

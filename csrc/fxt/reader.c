@@ -3,7 +3,7 @@
 
 #include "fxt/reader.h"
 
-/* The kind and the size of a record, by its header. */
+/* Finding the kind and the size of a record by its header. */
 
 static gsym_fxt_kind metadata_kind(uint64_t header) {
     uint64_t type = fxt_bits(header, 16, 4);
@@ -203,7 +203,7 @@ static void go_back(gsym_fxt_reader *reader, const fxt_mark *to) {
 #undef DO
 }
 
-/* Records that others need are always read. */
+/* Whether records of a kind are always read, because others need them. */
 static bool is_needed(gsym_fxt_kind kind) {
     return kind >= GSYM_FXT_PROVIDER_INFO && kind <= GSYM_FXT_THREAD;
 }
@@ -254,7 +254,7 @@ static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error
 
 /* ---- the next record ----------------------------------------------------------------- */
 
-/* Words with size 0 come in long runs, as in buffers that were not filled. */
+/* Report a gap: words of size 0, many of which are in buffers that were not filled. */
 static gsym_status end_gap(gsym_fxt_reader *reader, gsym_error *error) {
     uint64_t size = reader->gap_size;
     if (GSYM_LIKELY(size == 0)) return GSYM_OK;
@@ -325,7 +325,8 @@ static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
         body.record = fxt_read_header(&body.fields);
         c->swap = body.fields.swap;
         size = body.record.size;
-        /* Times that do not fit are computed from the rates given with the columns. */
+        /* Callers compute times that do not fit from the rates of these columns, so a
+         * record that changes the rate is read with the next columns. */
         reader->is_full = is_end_of_columns(reader, body.record.kind);
         if (reader->is_full) return GSYM_OK;
         if (size == 0) {

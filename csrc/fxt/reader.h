@@ -41,7 +41,7 @@ typedef struct fxt_strings {
     LIST(uint64_t) ends;
     slot_table slots;
     uint32_t first; /* number of the first new string */
-    uint32_t age;   /* how often all numbers were discarded */
+    uint32_t age;   /* how many times all numbers were discarded */
 } fxt_strings;
 
 void fxt_strings_deinit(fxt_strings *strings);
@@ -66,7 +66,7 @@ typedef struct fxt_thread {
 typedef struct fxt_table_string {
     uint8_t *bytes;
     uint32_t size;
-    uint32_t number; /* in fxt_strings, of that age */
+    uint32_t number; /* in fxt_strings when these had the age `age` */
     uint32_t age;
     bool has_number;
 } fxt_table_string;
@@ -90,21 +90,19 @@ bool fxt_tables_init(fxt_tables *tables);
 void fxt_tables_deinit(fxt_tables *tables);
 /* Begin another trace: drop all definitions. Numbers of providers are not reused. */
 bool fxt_tables_restart(fxt_tables *tables);
-/* The number of the provider with an id, which may be new. */
+/* Find or add the provider with an id. False if out of memory. */
 bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);
-/* An index of 0 is ignored. False if out of memory. */
+/* Define a string or thread; an index of 0 is ignored. False if out of memory. */
 bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *bytes,
                            size_t size);
 bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread);
-
-/* The filter of records. */
 
 /* Patterns for strings, and a cache of the results by string number. */
 typedef struct fxt_patterns {
     char *bytes; /* with a NUL after each; NULL: any string */
     size_t size;
     LIST(uint8_t) verdicts; /* 0: unknown */
-    uint32_t age;                                                /* of the numbers */
+    uint32_t age; /* of the strings when verdicts were computed */
 } fxt_patterns;
 
 typedef struct fxt_koids {
@@ -138,10 +136,10 @@ typedef struct fxt_subject {
 bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
 void fxt_filter_deinit(fxt_filter *filter);
 
-/* Of one read; few, so that objects made from them are short-lived. */
+/* Records of one read; few, so that objects that callers make of them are short-lived. */
 enum { FXT_MAX_RECORDS = 1 << 11 };
 
-/* Sizes of columns, to undo a record. */
+/* Sizes of columns before a record, to undo it. */
 typedef struct fxt_mark {
     size_t words, names, types, signeds, unsigneds, doubles, strings, bools, blobs;
 } fxt_mark;
@@ -194,7 +192,7 @@ struct gsym_fxt_reader {
     uint32_t kinds;
     bool is_strict;
     bool is_big_endian;
-    bool has_wide_times;
+    bool has_wide_times; /* a time in ns overflows */
     bool is_full; /* the columns take no more records */
     fxt_tables tables;
     fxt_strings strings;
@@ -221,19 +219,19 @@ typedef struct fxt_body {
 gsym_status fxt_report(gsym_fxt_reader *reader, gsym_fxt_fault fault, uint64_t offset,
                        uint64_t detail, gsym_error *error);
 
-/* Number of the string of a reference. */
+/* Find the number of the string of a reference. */
 gsym_status fxt_read_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                             uint32_t *number_ret, gsym_error *error);
-/* The thread of a reference. */
+/* Find the thread of a reference. */
 gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                             fxt_thread *thread_ret, gsym_error *error);
-/* Bytes of a stream, without padding. */
+/* Read the extent of data of `size` bytes, and skip it with its padding. */
 gsym_fxt_data fxt_read_data(fxt_body *body, uint64_t size);
-/* Nanoseconds; UINT64_MAX on overflow. */
+/* Convert ticks to nanoseconds; UINT64_MAX on overflow. */
 uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks);
 
 gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
-/* All other kinds. */
+/* Read a record that is not an event. */
 gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
 
 /* Whether the last record passes the filter; unless it is an event, its words begin at

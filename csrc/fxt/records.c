@@ -1,8 +1,10 @@
-/* records.c - records other than events, each as a row of words: its fields in the order of
- * `gsym.trace.fxt.records`, but data comes last. */
+/* records.c - read events as columns, other records as words, and arguments.
+ *
+ * The words of a record are its fields in the order of `gsym.trace.fxt.records`, except
+ * that data comes last. */
 #include "fxt/reader.h"
 
-/* Subtype of the record, or GSYM_FXT_NO_SUBTYPE. */
+/* Return the subtype of a record, or GSYM_FXT_NO_SUBTYPE. */
 static uint64_t subtype_of(uint64_t header) {
     switch (fxt_bits(header, 0, 4)) {
         case GSYM_FXT_TYPE_METADATA:
@@ -14,7 +16,7 @@ static uint64_t subtype_of(uint64_t header) {
     }
 }
 
-/* The arguments of a record: names, types, and values by type. */
+/* Reading the arguments of a record: names, types, and values by type. */
 
 static bool reserve(fxt_argument_lists *lists) {
 #define DO(name, type) ARRAY_RESERVE(lists->name, 1) &&
@@ -22,7 +24,7 @@ static bool reserve(fxt_argument_lists *lists) {
 #undef DO
 }
 
-/* The value after the name; `body` ends with the argument. */
+/* Read the value after the name; `body` ends with the argument. */
 static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t header,
                               gsym_error *error) {
     fxt_argument_lists *lists = &reader->arguments;
@@ -65,7 +67,7 @@ static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     return GSYM_OK;
 }
 
-/* `argument` is after the header, and ends with the argument. */
+/* Read an argument; `argument` is after the header and ends with it. */
 static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
                                  uint64_t header, gsym_error *error) {
     fxt_argument_lists *lists = &reader->arguments;
@@ -172,7 +174,8 @@ static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
 
 /* ---- records that define how others are read ----------------------------------------- */
 
-/* One writer stores the size of the name in words: then it exceeds the record. */
+/* Read the name of a provider. One writer stores its size in words: then it exceeds the
+ * record. */
 static gsym_fxt_data read_provider_name(fxt_body *body) {
     uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
     if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
@@ -198,7 +201,8 @@ static gsym_status read_provider(gsym_fxt_reader *reader, fxt_body *body,
     return GSYM_OK;
 }
 
-/* A magic number begins a trace, possibly another one in the same file. */
+/* Read trace information: a magic number begins a trace, possibly another one in the same
+ * file. */
 static gsym_status read_trace_info(gsym_fxt_reader *reader, fxt_body *body,
                                    gsym_error *error) {
     uint64_t header = body->record.header, type = fxt_bits(header, 20, 4);
@@ -312,8 +316,8 @@ static gsym_status put_process(gsym_fxt_reader *reader, fxt_body *body, uint64_t
     return GSYM_OK;
 }
 
-/* Some writers omit the thread, which is 0, if the process is inline: the record is one
- * word shorter than its fields. */
+/* Put the thread of a profiler record. Some writers omit it, so that it is 0, if the
+ * process is inline: the record is one word shorter than its fields. */
 static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
                                        uint64_t ref, gsym_error *error) {
     uint64_t header = body->record.header, size = 7 * FXT_WORD_SIZE;

@@ -1,5 +1,7 @@
-/* tables.c - entries of all providers in one table, so that a provider without entries
- * takes little memory. */
+/* tables.c - strings and threads to which records refer.
+ *
+ * The entries of all providers are in one table, so that a provider without entries takes
+ * little memory. */
 #include "base/hash.h"
 #include "fxt/reader.h"
 
@@ -49,7 +51,7 @@ static bool is_equal(const fxt_strings *strings, uint64_t number, const uint8_t 
            memcmp(strings->bytes.bytes + start, bytes, size) == 0;
 }
 
-/* The slot of a string, a free slot, or none after too many probes. */
+/* Find the slot of a string or a free slot; NULL after too many probes. */
 static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
                             const uint8_t *bytes, size_t size) {
     size_t at = (size_t)hash & strings->slots.mask;
@@ -63,7 +65,7 @@ static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
     return NULL;
 }
 
-/* 0 is the empty string. False if out of memory. */
+/* Find or add the number of a string; 0 is the empty string. False if out of memory. */
 static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
                                uint32_t *number_ret) {
     uint64_t hash;
@@ -189,7 +191,7 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
     return true;
 }
 
-/* NULL if the index is undefined. */
+/* Find a string; NULL if the index is undefined. */
 static fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, index, &entry) ? &tables->strings.items[entry] : NULL;

@@ -30,7 +30,7 @@ void gsym_fxt_tally_view(const gsym_fxt_tally *tally, const gsym_fxt_group **gro
     *count_ret = tally->groups.count;
 }
 
-/* Every bit of the numbers affects the low bits, which choose the slot. */
+/* Hash a group: every bit of its numbers affects the low bits, which choose the slot. */
 static uint64_t group_hash(const gsym_fxt_group *group) {
     uint64_t hash = (uint64_t)group->category << 32 | group->name;
     hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
@@ -44,7 +44,7 @@ static bool is_same(const gsym_fxt_group *one, const gsym_fxt_group *other) {
            one->provider == other->provider && one->kind == other->kind;
 }
 
-/* The group of an event, which may be new; NULL if out of memory. */
+/* Find or add the group of an event; NULL if out of memory. */
 static gsym_fxt_group *find_group(gsym_fxt_tally *tally, const gsym_fxt_group *wanted) {
     uint64_t hash = group_hash(wanted), at = hash, number;
     while ((number = slot_table_next(&tally->slots, hash, &at)) != 0)

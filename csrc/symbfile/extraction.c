@@ -1,5 +1,7 @@
-/* extraction.c - one pass over the functions of a GSYM file: flatten each, write its
- * ranges, and the return pads of its calls. */
+/* extraction.c - write the functions of a GSYM file as ranges and return pads.
+ *
+ * One pass visits the functions: it flattens each one, and writes its ranges and the return
+ * pads of its calls. */
 #include "base/limit.h"
 #include "base/utf8.h"
 #include "code/calls.h"
@@ -12,26 +14,23 @@ struct gsym_symbfile_names {
     function_walk walk;
     name_numbers names;
     bool is_counted;
-    uint32_t *strings;     /* of each name: its number in the writer */
-    uint64_t string_count; /* of collected strings */
-    uint32_t *files;       /* of each file: number of its path, 0: not yet known */
+    uint32_t *strings;     /* number in the writer of each collected name */
+    uint64_t string_count; /* number of names added to the writer */
+    uint32_t *files;       /* number of the path of each file, 0: not known yet */
     uint64_t text_left;    /* remaining bytes of names and paths */
     buffer text;           /* scratch */
 };
 
-/* Return pads: the chains of functions at calls. */
-
-/* State of return pads; functions come in ascending order. */
+/* State of writing return pads, the chains of functions at calls; functions come in
+ * ascending order. */
 typedef struct return_pads {
     gsym_symbfile_writer *writer;
     gsym_symbfile_names *names;
     const gsym_calls *calls;
-    size_t next;     /* call */
+    size_t next;     /* index of the next call */
     index_list open; /* ranges that cover the call, the outermost first */
     LIST(gsym_symbfile_entry) entries; /* of one pad */
 } return_pads;
-
-/* The names that a symbfile needs, and the numbers of its strings. */
 
 /* Names may overlap and paths share a folder, so that a small file could expand to any
  * size. */
@@ -120,7 +119,7 @@ gsym_status gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
 
 /* ---- names ------------------------------------------------------------------------ */
 
-/* UTF-8 with invalid bytes replaced by a question mark. */
+/* Add a string to the writer, with invalid UTF-8 replaced by question marks. */
 static gsym_status add_string(gsym_symbfile_names *names, gsym_symbfile_writer *writer,
                               const char *bytes, size_t size, uint32_t *string_ret,
                               gsym_error *error) {
@@ -163,7 +162,7 @@ gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-/* The string of a name, or 0 if it was not collected; "<name omitted>" if empty. */
+/* Return the string of a name; 0 if the name was not collected. */
 static uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp) {
     uint64_t number;
     if (!name_numbers_has(&names->names, strp)) return 0;
@@ -189,7 +188,7 @@ static gsym_status add_path(gsym_symbfile_names *names, gsym_symbfile_writer *wr
     return status;
 }
 
-/* The string of the path of a file; 0 for no file. */
+/* Find the string of the path of a file; 0 for no file. */
 static gsym_status symbfile_names_file(gsym_symbfile_names *names,
                                        gsym_symbfile_writer *writer, uint32_t file,
                                        uint32_t *string_ret, gsym_error *error) {
@@ -203,8 +202,8 @@ static gsym_status symbfile_names_file(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-/* Step from call to call: the ranges of a flattened function that cover it and their
- * data. */
+/* Writing return pads: from call to call, find the ranges of a flattened function that
+ * cover the call. */
 
 static void return_pads_deinit(return_pads *pads) {
     free(pads->open.items);
@@ -220,8 +219,8 @@ static bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
     return pads->next < calls->addresses.count && calls->addresses.items[pads->next] < end;
 }
 
-/* Advance to the ranges at `address`: they begin in ascending order, nested. *range is the
- * next one to begin. */
+/* Advance the open ranges to `address`. Ranges are nested and sorted by start; *range is
+ * the next one. */
 static bool open_ranges(return_pads *pads, const function_levels *levels, size_t *range,
                         uint64_t address) {
     const level_range *ranges = levels->ranges.items;
@@ -235,7 +234,7 @@ static bool open_ranges(return_pads *pads, const function_levels *levels, size_t
     return true;
 }
 
-/* The row of a range at an address, or NULL. */
+/* Find the row of a range at an address, or NULL. */
 static const gsym_symbfile_row *row_at(const function_levels *levels,
                                        const level_range *range, uint64_t address) {
     const gsym_symbfile_row *rows = LIST_FROM(levels->rows, range->row_first);
@@ -244,8 +243,8 @@ static const gsym_symbfile_row *row_at(const function_levels *levels,
     return low == 0 ? NULL : &rows[low - 1];
 }
 
-/* The location of a function of the chain at `address`: that of the call inlined there,
- * which is the next range, or its own line. *file_ret is a number of the image. */
+/* Find file and line of a function of the chain at `address`: those of the call of the next
+ * range, or of its own row if it is the innermost. *file_ret is a file of the image. */
 static uint32_t place_in(const return_pads *pads, const gsym_function *function,
                          const function_levels *levels, size_t depth, uint64_t address,
                          uint32_t *file_ret) {
@@ -262,8 +261,8 @@ static uint32_t place_in(const return_pads *pads, const gsym_function *function,
     return row != NULL ? row->line : 0;
 }
 
-/* The entries of the open ranges for a call. *is_known_ret: all have names, which may be
- * false for a damaged record. */
+/* List the entries of a return pad, one for each open range. *is_known_ret is false if one
+ * has no name, as in a damaged record. */
 static gsym_status list_entries(return_pads *pads, const gsym_function *function,
                                 const function_levels *levels, uint64_t address,
                                 bool *is_known_ret, gsym_error *error) {

@@ -1,4 +1,4 @@
-/* function_tree.c - gathered ranges -> functions with lines and trees of calls.
+/* function_tree.c - make functions with lines and trees of calls of gathered ranges.
  *
  * The ranges that cover an address, ordered by depth, are its chain. Of several ranges of
  * one depth the one that starts last is used; of those with the same start the shortest,
@@ -8,13 +8,14 @@
  * row. */
 #include "symbfile/functions.h"
 
-/* Crossing ranges may be split into many calls; the output of a small input is to be small.
+/* Crossing ranges may be split into many calls; this bounds the output of a small input.
  * Limit: Crossing ranges of a symbfile */
 LIMIT(NODES, 1 << 16, 16);
 
 /* ---- order ------------------------------------------------------------------------ */
 
-/* By start; within one depth, the range that is used comes last. */
+/* Order ranges by start and depth; of those of one start and depth, the one that is used
+ * comes last. */
 static int compare_ranges(const void *left, const void *right) {
     const gathered_range *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -23,7 +24,7 @@ static int compare_ranges(const void *left, const void *right) {
     return a->number > b->number ? -1 : a->number < b->number;
 }
 
-/* Ranges in depth-first order are already sorted. */
+/* Sort the ranges, unless they are sorted, as those in depth-first order are. */
 static void sort_ranges(gsym_symbfile_functions *functions) {
     gathered_range *ranges = functions->ranges.items;
     size_t count = functions->ranges.count;
@@ -49,7 +50,7 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-/* Of several rows for one address the last is used. */
+/* Put a row; of several rows for one address, the last is used. */
 static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
                            uint32_t file, uint32_t line, gsym_error *error) {
     if (functions->has_row && functions->row.address != address)
@@ -67,8 +68,8 @@ static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset
     return low;
 }
 
-/* The rows of one range for first .. last, which it covers. Bytes before its first row have
- * no file. */
+/* Put the rows of one range for first .. last, which it covers. Bytes before its first row
+ * have no file. */
 static gsym_status put_rows_of(gsym_symbfile_functions *functions,
                                const gathered_range *range, uint64_t first, uint64_t last,
                                gsym_error *error) {
@@ -141,7 +142,7 @@ static void push_range(gsym_symbfile_functions *functions, uint32_t index) {
     functions->tops[range->depth] = index;
 }
 
-/* The file of a call; the schema allows omitting it if it is that of the caller. */
+/* Return the file of a call, which may be omitted if it is that of the caller. */
 static uint32_t call_file_of(const gathered_range *range, const gathered_range *caller) {
     return range->call_file == 0 && range->call_line != 0 ? caller->file : range->call_file;
 }
@@ -192,7 +193,7 @@ static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
 
 /* ---- the sweep -------------------------------------------------------------------- */
 
-/* name_nodes() sets the names, call files and call lines. */
+/* Add a node; name_nodes() sets its name, call file and call line. */
 static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                             uint64_t start, gsym_error *error) {
     chain_call *call = &functions->next.calls[depth];
@@ -212,7 +213,8 @@ static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
     return GSYM_OK;
 }
 
-/* Add start .. end, which has the next chain, to the function, or begin one. */
+/* Add start .. end, which has the next chain, to the open function, or begin another
+ * function with it. */
 static gsym_status put_chain(gsym_symbfile_functions *functions, uint64_t start,
                              uint64_t end, gsym_error *error) {
     call_chain *chain = &functions->chain, *next = &functions->next;

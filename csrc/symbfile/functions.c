@@ -1,4 +1,4 @@
-/* functions.c - gather ranges of symbfiles.
+/* functions.c - gather the ranges of symbfiles for functions.
  *
  * Ranges may be in any order, but ranges in depth-first order can be converted function by
  * function: a range of depth 0 begins one, unless it continues the function with lines of
@@ -72,8 +72,8 @@ static bool do_functions_overlap(gsym_symbfile_functions *functions) {
 
 /* ---- one range -------------------------------------------------------------------- */
 
-/* Rows after the end of the range are dropped, except the first: a range with rows has no
- * file before its first row. */
+/* Add the rows of a range. Those after its end are dropped, except the first one, because a
+ * range with rows has no file before its first row. */
 static gsym_status add_rows(gsym_symbfile_functions *functions, gathered_range *range,
                             const gsym_symbfile_row *rows, gsym_error *error) {
     size_t count = range->row_count;
@@ -109,7 +109,7 @@ static void set_texts(const symbfile_texts *texts, const gsym_symbfile_columns *
     range->call_file = symbfile_texts_index(texts, columns->call_file[at]);
 }
 
-/* A range of depth 0 continues or ends the gathered function. */
+/* Continue or end the gathered function at a range of depth 0. */
 static gsym_status place_function(gsym_symbfile_functions *functions,
                                   const gathered_range *range, gsym_error *error) {
     const gathered_range *ranges = functions->ranges.items;

@@ -1,5 +1,6 @@
-/* functions.h - ranges of symbfiles -> functions of a creator: functions.c gathers ranges
- * that are independent of others, function_tree.c converts them. */
+/* functions.h - convert ranges of symbfiles to functions of a creator: functions.c gathers
+ * ranges that are independent of others, function_tree.c converts them, texts.c keeps their
+ * strings. */
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 
@@ -26,7 +27,7 @@ typedef struct symbfile_texts {
     gsym_creator *creator;
     buffer bytes;
     LIST(symbfile_text) list; /* text 0: no string */
-    size_t first;  /* the text of number 1 of the reader */
+    size_t first;  /* index of the text with number 1 of the reader */
     buffer spelled; /* scratch */
 } symbfile_texts;
 
@@ -42,14 +43,14 @@ gsym_status symbfile_texts_take(symbfile_texts *texts,
                                        const gsym_symbfile_columns *columns,
                                        gsym_error *error);
 void symbfile_texts_forget(symbfile_texts *texts);
-/* As the name of a function; not empty. */
+/* Intern a text as the name of a function, which is not empty. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
                                 gsym_error *error);
-/* As a path; 0 if it is empty. */
+/* Intern a text as a path; file 0 if it is empty. */
 gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t *file_ret,
                                 gsym_error *error);
 
-/* As in the reference implementation.
+/* The reference implementation has the same limit.
  * Limit: Nested calls of a symbfile */
 enum { SYMBFILE_MAX_DEPTH = 256 };
 
@@ -61,7 +62,7 @@ typedef struct gathered_range {
     uint32_t func, file; /* texts */
     uint32_t call_file, call_line;
     uint32_t depth;
-    uint32_t number; /* in the order of the input */
+    uint32_t number; /* its position in the input */
     uint32_t row_first, row_count;
     uint32_t below; /* next on the stack of its depth, during the sweep */
 } gathered_range;
@@ -91,7 +92,7 @@ struct gsym_symbfile_functions {
     LIST(gathered_range) ranges;
     LIST(gathered_row) rows;
     bool waits_for_all; /* no function is made before the end of the input */
-    /* otherwise they are one function with its inlined calls */
+    /* if not, the gathered ranges are one function with its inlined calls */
     uint32_t last_part; /* the last range of depth 0 */
     uint64_t calls_start, calls_end; /* extent of the calls */
     range_list made;    /* of functions given to the creator */

@@ -1,5 +1,5 @@
-/* levels.c - step from boundary to boundary: the ranges that end, those that begin, and the
- * rows of the innermost one. */
+/* levels.c - flatten a function: from boundary to boundary, end and begin ranges, and add
+ * the rows of the innermost one. */
 #include "symbfile/levels.h"
 
 #include "base/limit.h"
@@ -7,8 +7,8 @@
 
 enum { MAX_ROWS = 1 << 20 }; /* of a range, so that it fits a message */
 
-/* Interleaved calls may begin repeatedly, each at most once in each range of another: with
- * 256 ranges or fewer nothing is cut.
+/* Calls whose ranges alternate begin repeatedly, each at most once in each range of another
+ * call: with 256 ranges or fewer, nothing is cut.
  * Limit: Inlined calls of a function in a symbfile */
 LIMIT(BEGINS, 0, 256);
 
@@ -33,7 +33,7 @@ void function_levels_deinit(function_levels *levels) {
 
 /* ---- the tree of calls ------------------------------------------------------------ */
 
-/* The ranges of a node within the reach of 32-bit offsets. */
+/* List the ranges of a node, as far as 32-bit offsets reach. */
 static bool list_ranges(call_tree *tree, const gsym_function *function,
                         const gsym_inline_node *node, uint32_t number) {
     const gsym_range *ranges = function->ranges + node->range_first;
@@ -47,7 +47,7 @@ static bool list_ranges(call_tree *tree, const gsym_function *function,
     return true;
 }
 
-/* The nodes with their callers; levels->path serves as the last node of each depth. */
+/* List the nodes with their callers; levels->path is the last node of each depth here. */
 static bool list_calls(function_levels *levels, const gsym_function *function) {
     call_tree *tree = &levels->tree;
     tree->nodes.count = tree->ranges.count = 0;
@@ -71,7 +71,7 @@ static inline level_range *innermost(const function_levels *levels) {
     return &levels->ranges.items[levels->open.items[levels->open.count - 1]];
 }
 
-/* Level of a call; the root may be the function itself. */
+/* Return the level of a call. */
 static inline uint32_t level_of(const flattening *flat, uint32_t number) {
     return flat->function->nodes[number - 1].depth + flat->root_is_call;
 }
@@ -93,7 +93,7 @@ static void end_ranges(function_levels *levels, size_t kept, uint64_t address) {
         innermost(levels)->end = address;
 }
 
-/* From here on `number` is the innermost call, 0: none. False if out of memory. */
+/* Make `number` the innermost call from `address` on; 0: none. False if out of memory. */
 static bool change_call(flattening *flat, uint32_t number, uint64_t address) {
     function_levels *levels = flat->levels;
     size_t kept = 1; /* the function itself */
@@ -144,7 +144,8 @@ static bool add_row(flattening *flat, uint64_t address, const gsym_line_row *row
     return true;
 }
 
-/* Rows for the addresses of the innermost range. Of rows at one address the last counts. */
+/* Add rows for start .. end to the innermost range. Of rows at one address, the last is
+ * used. */
 static bool add_rows(flattening *flat, uint64_t start, uint64_t end) {
     const gsym_line_row *rows = flat->function->rows;
     size_t count = flat->function->row_count;
@@ -221,7 +222,7 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
         boundaries.count = 0;
     }
     is_done = !boundaries.failed && flatten(&flat, &boundaries, start, end);
-    if (is_done && !levels->is_complete) { /* again without calls */
+    if (is_done && !levels->is_complete) { /* flatten it again without calls */
         boundaries.count = 0;
         is_done = flatten(&flat, &boundaries, start, end);
     }

@@ -1,5 +1,5 @@
-/* levels.h - a function and its inlined calls, flattened: for each level the ranges in
- * which it is in the chain, and its own lines there.
+/* levels.h - flatten a function and its inlined calls: list for each level of the chain of
+ * calls the ranges of its calls, and their own lines.
  *
  * Every address is covered by one range of each level from 0 to that of the innermost call;
  * ranges of a level do not overlap. Ranges are in pre-order. The rows of a range apply
@@ -19,10 +19,11 @@ typedef struct level_range {
     uint32_t depth;
     uint32_t file; /* of its rows; 0: unknown, or no rows */
     uint32_t line; /* of the last row */
-    uint64_t reached; /* address of that row; steps between rows have 32 bits */
+    uint64_t reached; /* address of the last row; steps between rows have 32 bits */
 } level_range;
 
-/* A row as found: rows of an outer range continue after its calls. */
+/* A row before rows are sorted by range: rows of an outer range continue after its
+ * calls. */
 typedef struct level_row {
     uint64_t address;
     uint32_t range;
@@ -33,9 +34,9 @@ typedef LIST(uint32_t) index_list;
 
 typedef struct function_levels {
     LIST(level_range) ranges;
-    /* By range, with offsets from its start. */
+    /* Sorted by range, with offsets from its start. */
     LIST(gsym_symbfile_row) rows;
-    bool is_complete; /* false: inlined calls are left out, there are too many */
+    bool is_complete; /* false: inlined calls are left out because there are too many */
     /* Scratch, kept from function to function. */
     LIST(level_row) found;
     call_tree tree;

@@ -1,4 +1,4 @@
-/* protobuf.c - keys, values and unknown fields of messages. */
+/* protobuf.c - read keys and values of messages, and skip unknown fields. */
 #include "symbfile/protobuf.h"
 
 #include "base/utf8.h"

@@ -1,6 +1,6 @@
-/* protobuf.h - the wire format of protobuf messages (protobuf.dev, "Encoding"): a key,
- * which is the number and the wire type of a field, and its value. Independent of the
- * schema. */
+/* protobuf.h - read the wire format of protobuf messages (protobuf.dev, "Encoding"): for
+ * each field a key, which is its number and wire type, and its value. Nothing here depends
+ * on a schema. */
 #ifndef GSYM_SYMBFILE_PROTOBUF_H
 #define GSYM_SYMBFILE_PROTOBUF_H
 
@@ -37,7 +37,7 @@ static inline uint64_t protobuf_offset(const protobuf_message *message) {
     return message->origin + cursor_offset(&message->fields);
 }
 
-/* A number of 2 to 10 bytes, up to 64 bits. */
+/* Read a number of up to 10 bytes and 64 bits. */
 gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
                                  gsym_error *error);
 
@@ -50,12 +50,12 @@ static inline gsym_status protobuf_varint(protobuf_message *message, uint64_t *v
     return GSYM_OK;
 }
 
-/* The key of the next field; its number is not 0. */
+/* Read the key of the next field; its number is not 0. */
 gsym_status protobuf_key(protobuf_message *message, uint32_t *key_ret, gsym_error *error);
-/* The contents of a field of wire type PROTOBUF_BYTES. */
+/* Read the contents of a field of wire type PROTOBUF_BYTES. */
 gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
                           gsym_error *error);
-/* The contents of a field of wire type PROTOBUF_BYTES, checked to be UTF-8. */
+/* Read the contents of a field of wire type PROTOBUF_BYTES, and check that it is UTF-8. */
 gsym_status protobuf_text(protobuf_message *message, protobuf_bytes *text_ret,
                           gsym_error *error);
 /* Skip an unknown field. Fields numbered up to `defined` are known: `key` has the wrong

@@ -102,7 +102,7 @@ static gsym_status read_strings_replace(read_strings *strings, protobuf_message 
     return GSYM_OK;
 }
 
-/* The number of a string in a record. False if out of memory. */
+/* Add a string of a record and return its number. False if out of memory. */
 static bool read_strings_add(read_strings *strings, protobuf_bytes text,
                              uint32_t *number_ret) {
     if (!ARRAY_RESERVE(strings->ends, 1)) return false;
@@ -114,7 +114,7 @@ static bool read_strings_add(read_strings *strings, protobuf_bytes text,
     return true;
 }
 
-/* The number of a string of the table. False if `index` is out of range (`is_there` is
+/* Find the number of a string of the table. False if `index` is out of range (`is_there` is
  * false) or out of memory. */
 static bool read_strings_refer(read_strings *strings, uint32_t index,
                                uint32_t *number_ret, bool *is_there) {
@@ -130,8 +130,8 @@ static bool read_strings_refer(read_strings *strings, uint32_t index,
     return true;
 }
 
-/* The fields of ranges and return pads, checked and resolved: address deltas, and strings
- * of the table. */
+/* Reading ranges and return pads: addresses are made of deltas, and strings of the table
+ * get numbers. */
 
 enum { ENOUGH_ROWS = 1 << 17, ENOUGH_STRING_BYTES = 4 << 20 };
 
@@ -232,7 +232,7 @@ static gsym_status read_number(protobuf_message *message, uint32_t *value_ret,
     return GSYM_OK;
 }
 
-/* `start` is the offset of the message. */
+/* Compute the address of a record; `start` is the offset of its message. */
 static gsym_status settle_address(read_records *records, uint64_t start,
                                   const address_field *field, gsym_error *error) {
     if (field->kind == NO_ADDRESS)
@@ -290,7 +290,7 @@ typedef struct range_fields {
     uint32_t depth;
 } range_fields;
 
-/* Several tables of a message are joined. */
+/* Read a line table; several tables of a message are joined. */
 static gsym_status read_line_table(read_records *records, protobuf_message *message,
                                    gsym_error *error) {
     protobuf_message table = *message;
@@ -582,7 +582,7 @@ static gsym_status fail_cut(uint64_t start, gsym_error *error) {
                      "the file ends inside a message");
 }
 
-/* One message, or none if it is incomplete. */
+/* Read one message, or none if it is incomplete. */
 static gsym_status read_message(gsym_symbfile_reader *reader, cursor *c, bool is_last,
                                 size_t *wanted_ret, gsym_error *error) {
     protobuf_message message;

@@ -1,5 +1,5 @@
-/* strings.h - the strings of a symbfile writer, and the string table of each batch of
- * records.
+/* strings.h - number the strings of a symbfile writer, and choose the string table of each
+ * batch of records.
  *
  * Strings are numbered from 1 and kept to the end. Strings that a batch uses more than once
  * are in its table, the most used ones first, so that references are short. */
@@ -23,7 +23,8 @@ typedef LIST(uint32_t) string_numbers;
 typedef struct written_strings {
     buffer bytes;
     LIST(written_string) all;
-    string_numbers used;  /* by the batch, in order of first use; then its table */
+    string_numbers used; /* those that the batch uses, in order of first use; after
+                            written_strings_make_table() those of its table */
     uint64_t used_size; /* maximum bytes of a table of all strings that the batch uses */
     size_t longest;     /* bytes of the longest string */
     slot_table slots;
@@ -53,8 +54,8 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
 }
 
-/* The cost of a string for a record that may use it many times: counted once, until all
- * claims are released. */
+/* The cost of a string for a record that may use it many times: it is counted once, until
+ * the claim is released. */
 static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
     uint64_t cost = written_strings_cost(strings, number);
     if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;

@@ -1,4 +1,4 @@
-/* texts.c - strings of gathered ranges, kept until a function is finished. */
+/* texts.c - keep the strings of gathered ranges until a function is finished. */
 #include "symbfile/functions.h"
 
 static const char NAME_OMITTED[] = "<name omitted>"; /* as in extractions */
