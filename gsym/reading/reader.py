@@ -125,18 +125,12 @@ class Reader:
         index_limit: int | None = None,
         by_pages: mmap | None = None,
     ) -> None:
-        wanted = None if uuid is None else uuid_bytes(uuid)
         mapped = MappedImage(data, path, index_limit, by_pages)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         self._path = path
-        self._header = header = header_of(mapped, data)
-        if wanted is not None and wanted != header.uuid:
-            self.close()
-            raise UuidMismatchError(
-                f"the UUID is {header.uuid.hex() or 'missing'}, not {wanted.hex()}",
-                path=path,
-            )
+        self._header = header_of(mapped, data)
+        check_uuid(self, uuid, path)
 
     def __repr__(self) -> str:
         state = f"{len(self)} functions" if self._mapped is not None else "closed"
@@ -435,6 +429,35 @@ class Reader:
         for index in range(len(self)):
             _ = self.mapped  # an iterator does not outlive its reader
             yield decoder.decode(index)
+
+
+def check_uuid(reader: Reader, uuid: bytes | str | None, path: str | None) -> None:
+    """Close a file that has not the identifier that is wanted.
+
+    It has that in its header, or names a module with this build id or code id: of a PE
+    file, the header has the GUID.
+
+    Args:
+        reader: Of the file.
+        uuid: As bytes or as hexadecimal text; None: any.
+        path: The name of the file in the error.
+
+    Raises:
+        UuidMismatchError: It has another one.
+    """
+    if uuid is None:
+        return
+    wanted = uuid_bytes(uuid)
+    if wanted == reader.uuid:
+        return
+    from gsym.modules.key import SAME, compare, key_of_build_id
+
+    module = reader.module
+    if module and compare(key_of_build_id(wanted), module).outcome == SAME:
+        return
+    known = reader.uuid.hex() or "missing"
+    reader.close()
+    raise UuidMismatchError(f"the UUID is {known}, not {wanted.hex()}", path=path)
 
 
 def header_of(mapped: MappedImage, data: Buffer) -> Header:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from gsym.engine.native import uuid_bytes
 from gsym.errors import (
     ClosedError,
     LimitError,
     SourceError,
-    UuidMismatchError,
 )
 from gsym.net.ranges import RemoteFile
-from gsym.reading.reader import Reader, header_of
+from gsym.reading.reader import Reader, check_uuid, header_of
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
 
 TYPE_CHECKING = False
@@ -78,11 +76,8 @@ class _RemoteReader(Reader):
         self._mapped = None
         self._functions_by_name = None
         self._path = file.name
-        self._header = header = header_of(sparse.mapped, sparse.data)
-        wanted = None if uuid is None else uuid_bytes(uuid)
-        if wanted is not None and wanted != header.uuid:
-            reason = f"the UUID is {header.uuid.hex() or 'missing'}, not {wanted.hex()}"
-            raise UuidMismatchError(reason, path=file.name)
+        self._header = header_of(sparse.mapped, sparse.data)
+        check_uuid(self, uuid, file.name)
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else f"{len(self)} functions"

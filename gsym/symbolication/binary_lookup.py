@@ -23,7 +23,7 @@ from stat import S_ISDIR, S_ISREG
 
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import EmptyError, GsymError, UuidMismatchError
+from gsym.errors import EmptyError, GsymError
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 
@@ -258,15 +258,8 @@ def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym
     Raises:
         UuidMismatchError: It has another one.
     """
-    if uuid is None or found.reader is None:
-        return found
-    from gsym.engine.native import uuid_bytes
-
-    wanted, has = uuid_bytes(uuid), found.reader.uuid
-    if wanted != has:
-        found.reader.close()
-        reason = f"the UUID is {has.hex() or 'missing'}, not {wanted.hex()}"
-        raise UuidMismatchError(reason, path=path)
+    if found.reader is not None:
+        gsym.reading.reader.check_uuid(found.reader, uuid, path)
     return found
 
 

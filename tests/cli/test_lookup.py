@@ -12,7 +12,9 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.identity import identify
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+from tests.inputs import pe
 
 Captured = pytest.CaptureFixture[str]
 
@@ -243,3 +245,22 @@ def test_a_file_of_another_uuid_is_refused(tmp_path: Path, capsys: Captured) -> 
     assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a0b"]) == 0
     assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a"]) == 1
     assert "the UUID is a65a0b, not a65a" in capsys.readouterr().err
+
+
+def test_a_file_may_be_chosen_by_each_id_of_its_module(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    guid, path = bytes(range(1, 17)), str(tmp_path / "a.gsym")
+    app = tmp_path / "app.dll"
+    app.write_bytes(
+        pe.Pe(
+            [pe.Section(".text", bytes(16), 0x1000, pe.CODE)],
+            symbols=[pe.Symbol("f", 0)],
+            debug=[(pe.CODEVIEW, pe.codeview(guid, 1, "app.pdb"))],
+        ).to_bytes()
+    )
+    gsym.convert(app, path)
+    code_id = identify(app).code_id
+    for uuid, code in ((guid.hex(), 0), (code_id, 0), (code_id[:-2] + "ff", 1)):
+        assert main(["lookup", path, "0x1000", "--uuid", uuid]) == code
+    assert f"the UUID is {guid.hex()}, not" in capsys.readouterr().err
