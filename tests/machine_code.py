@@ -35,18 +35,16 @@ def find_calls(
 ) -> Calls:
     """The calls of a GSYM file in code that is given as {address: bytes}."""
     alive = [ffi.from_buffer("uint8_t[]", code) for code in pieces.values()]
-    code = ffi.new(
+    held_pieces = ffi.new(
         "gsym_code[]",
         [
             (held, len(held), address)
             for held, address in zip(alive, pieces, strict=True)
         ],
     )
+    code = ffi.new("gsym_machine_code *", (held_pieces, len(pieces), instruction_set))
     made, error = ffi.new("gsym_calls **"), new_error()
-    status = lib.gsym_calls_find(
-        reader.mapped.image,
-        *(instruction_set, code, len(pieces), made, error),
-    )
+    status = lib.gsym_calls_find(reader.mapped.image, code, made, error)
     check(status, error)
     return Calls(made[0])
 

@@ -123,15 +123,14 @@ static void extract(const gsym_image *image, const gsym_calls *calls, uint64_t p
 
 static void write_again(const gsym_image *image, uint64_t part_size) {
     static const uint8_t svc[] = {1, 0, 0, 0xd4, 1, 0, 0, 0xd4, 1, 0, 0, 0xd4};
-    gsym_code code = {.bytes = svc, .size = sizeof svc};
+    gsym_code piece = {.bytes = svc, .size = sizeof svc};
+    const gsym_machine_code code = {&piece, 1, GSYM_INSTRUCTIONS_AARCH64};
     gsym_calls *calls;
     uint64_t record_offset;
     gsym_error error;
-    (void)gsym_image_entry(image, 0, &code.address, &record_offset, &error);
+    (void)gsym_image_entry(image, 0, &piece.address, &record_offset, &error);
     extract(image, NULL, part_size);
-    if (gsym_calls_find(image, GSYM_INSTRUCTIONS_AARCH64, &code, 1, &calls, &error) !=
-        GSYM_OK)
-        return;
+    if (gsym_calls_find(image, &code, &calls, &error) != GSYM_OK) return;
     extract(image, calls, part_size);
     gsym_calls_destroy(calls);
 }

@@ -53,11 +53,48 @@ gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
 
 typedef unsigned (*instruction_size)(const cursor *code, bool *is_call_ret);
 
+/* NULL: instructions of this set are not decoded here. */
+static instruction_size decoder_of(gsym_instruction_set set) {
+    switch (set) {
+        case GSYM_INSTRUCTIONS_X86_64: return x86_instruction_size;
+        case GSYM_INSTRUCTIONS_AARCH64: return aarch64_instruction_size;
+        default: return NULL;
+    }
+}
+
+/* Return the range of code that contains `address`, or NULL. */
+static const gsym_code *find_code(const gsym_machine_code *code, uint64_t address) {
+    size_t low = 0, left = code->count;
+    while (left > 1) {
+        size_t half = left / 2;
+        if (code->pieces[low + half].address <= address) low += half;
+        left -= half;
+    }
+    return left == 1 && code->pieces[low].address <= address &&
+                   address - code->pieces[low].address < code->pieces[low].size
+               ? &code->pieces[low]
+               : NULL;
+}
+
+/* Where an instruction begins is not known: one of any size may end at the address. */
+uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
+    const instruction_size size_of = decoder_of(code->set);
+    const gsym_code *piece = find_code(code, address - 1);
+    size_t before;
+    if (size_of == NULL || piece == NULL) return true;
+    before = (size_t)(address - piece->address);
+    for (size_t size = 1; size <= before && size <= MAX_INSTRUCTION_SIZE; ++size) {
+        const cursor at = cursor_at(piece->bytes + before - size, size, 0, false);
+        bool is_call = false;
+        if (size_of(&at, &is_call) == size && is_call) return true;
+    }
+    return false;
+}
+
 typedef struct call_search {
     const gsym_image *image;
     instruction_size size_of;
-    const gsym_code *code;
-    size_t code_count;
+    const gsym_machine_code *code;
     uint64_t done; /* end of the code visited so far, from the base address */
     gsym_calls *calls;
 } call_search;
@@ -129,25 +166,11 @@ static gsym_status go_through(call_search *search, cursor code, uint64_t address
     return GSYM_OK;
 }
 
-/* Return the range of code that contains `address`, or NULL. */
-static const gsym_code *find_code(const call_search *search, uint64_t address) {
-    size_t low = 0, left = search->code_count;
-    while (left > 1) {
-        size_t half = left / 2;
-        if (search->code[low + half].address <= address) low += half;
-        left -= half;
-    }
-    return left == 1 && search->code[low].address <= address &&
-                   address - search->code[low].address < search->code[low].size
-               ? &search->code[low]
-               : NULL;
-}
-
 /* Visit the code from `start` up to `end`, relative to the base address. */
 static gsym_status search_range(call_search *search, uint64_t start, uint64_t end,
                                 bool returns_to_start, gsym_error *error) {
     uint64_t address = search->image->header.base_address + start;
-    const gsym_code *code = find_code(search, address);
+    const gsym_code *code = find_code(search->code, address);
     uint64_t offset, left;
     if (code == NULL) {
         search->calls->counts.without_code++;
@@ -204,16 +227,13 @@ static gsym_status search_all(call_search *search, gsym_error *error) {
     return GSYM_OK;
 }
 
-gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
-                            const gsym_code *code, size_t code_count,
+gsym_status gsym_calls_find(const gsym_image *image, const gsym_machine_code *code,
                             gsym_calls **calls_ret, gsym_error *error) {
-    call_search search = {.image = image, .code = code, .code_count = code_count};
+    call_search search = {
+        .image = image, .code = code, .size_of = decoder_of(code->set)};
     gsym_status status;
-    switch (set) {
-        case GSYM_INSTRUCTIONS_X86_64: search.size_of = x86_instruction_size; break;
-        case GSYM_INSTRUCTIONS_AARCH64: search.size_of = aarch64_instruction_size; break;
-        default: return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such instruction set");
-    }
+    if (search.size_of == NULL)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such instruction set");
     search.calls = calloc(1, sizeof *search.calls);
     if (search.calls == NULL) return gsym_fail_memory(error);
     status = search_all(&search, error);

@@ -14,6 +14,8 @@ struct gsym_calls {
     gsym_call_columns counts;
 };
 
+enum { MAX_INSTRUCTION_SIZE = 15 };
+
 /* Size of the instruction at the cursor, which does not move; 0 if it is undefined or cut
  * off. Calls are instructions after which execution continues later: CALL, near and far,
  * direct and indirect, SYSCALL and INT n. */

@@ -10,9 +10,9 @@
 #include "code/calls.h"
 
 enum {
-    SIZE_LIMIT = 15, /* the maximum size of an instruction */
-    /* The longest read: SIZE_LIMIT prefixes, then opcode, ModRM and SIB after EVEX. */
-    MAX_READ = SIZE_LIMIT + 6
+    /* The longest read: MAX_INSTRUCTION_SIZE prefixes, then opcode, ModRM and SIB after
+     * EVEX. */
+    MAX_READ = MAX_INSTRUCTION_SIZE + 6
 };
 
 /* ---- what follows an opcode ------------------------------------------------------ */
@@ -326,7 +326,7 @@ static unsigned measure(cursor c, bool *is_call_ret) {
     unsigned shape = one_byte_shapes[opcode], prefixes = 0, size;
     *is_call_ret = false;
     for (unsigned count = 1; shape & PREFIX; ++count) {
-        if (count == SIZE_LIMIT) return 0;
+        if (count == MAX_INSTRUCTION_SIZE) return 0;
         prefixes = add_prefix(prefixes, opcode);
         opcode = cursor_u8_unchecked(&c);
         shape = one_byte_shapes[opcode];
@@ -339,7 +339,7 @@ static unsigned measure(cursor c, bool *is_call_ret) {
     size = (unsigned)(c.at - start) + immediate_size(shape, prefixes);
     if (shape & MODRM) size += address_size(c);
     *is_call_ret = shape & CALL;
-    return size <= SIZE_LIMIT ? size : 0;
+    return size <= MAX_INSTRUCTION_SIZE ? size : 0;
 }
 
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret) {

@@ -99,17 +99,33 @@ static void read_message(const char *line, size_t size, size_t *at,
     element->message_size = (size_t)(line + *at - element->message);
 }
 
-/* Find the segment of an address; false if it is in no module. */
-static bool place_element(const gsym_markup_job *job, code_element *element) {
-    bool is_return = element->kind[0] == 'r';
-    if (element->kind[0] == '\0')
-        is_return = element->is_frame || markup_wants(job, GSYM_MARKUP_PLAIN_PC_RETURNS);
+/* Set the address to look up and its segment; false if it is in no module. */
+static bool find_place(const gsym_markup_job *job, code_element *element, bool is_return) {
     element->looked_up = element->logged - is_return;
     element->segment = markup_find_segment(job, element->looked_up);
-    if (element->segment == NULL || element->segment->module == GSYM_MARKUP_NO_MODULE)
-        return false;
-    element->linked = markup_linked(element->segment, element->looked_up);
-    return true;
+    return element->segment != NULL && element->segment->module != GSYM_MARKUP_NO_MODULE;
+}
+
+/* Find the segment of an address; false if it is in no module, or in one whose code is to
+ * be known first. */
+static bool place_element(const gsym_markup_job *job, code_element *element) {
+    bool is_return = element->kind[0] == 'r', is_placed, is_sure = true;
+    if (element->kind[0] == '\0' && !markup_wants(job, GSYM_MARKUP_PLAIN_EXACT)) {
+        is_return = element->is_frame || markup_wants(job, GSYM_MARKUP_PLAIN_PC_RETURNS);
+        is_sure = !is_return || !markup_wants(job, GSYM_MARKUP_READS_CODE);
+    }
+    is_placed = find_place(job, element, is_return);
+    if (!is_sure && is_placed) {
+        const gsym_machine_code *code = job->modules[element->segment->module].code;
+        const uint64_t before = markup_linked(element->segment, element->looked_up);
+        if (code == NULL) return false;
+        is_sure = gsym_code_may_return(code, before + 1);
+    }
+    /* Nor does a call return to the begin of a segment. */
+    if (!is_sure && (is_placed || element->segment == NULL))
+        is_placed = find_place(job, element, false);
+    if (is_placed) element->linked = markup_linked(element->segment, element->looked_up);
+    return is_placed;
 }
 
 bool markup_read_element(const gsym_markup_job *job, const char *line, size_t size,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gsym.markup.address_space import AddressSpace, Segment
     from gsym.markup.elements import Element
     from gsym.markup.hexdict import Value
+    from gsym.markup.settings import Style
     from gsym.markup.symbols import Location, ModuleSymbols, Symbols
 
 
@@ -60,18 +61,36 @@ def answer_address(
     element: Backtrace | Pc | Data,
     space: AddressSpace,
     symbols: Symbols,
+    style: Style,
     *,
-    adjusts_plain_pc: bool = False,
+    are_exact: bool,
 ) -> Answer:
-    """Look up the address of an element.
+    """Look up the address of an element: the byte before it if calls return there.
 
     Args:
         element: The element.
         space: The segments that are loaded.
         symbols: The symbols of the modules.
-        adjusts_plain_pc: Whether a `pc` without a kind is a return address.
+        style: Its rules say what an address without a kind is.
+        are_exact: Whether the report says that such addresses are exact.
     """
-    address = looked_up(element, adjusts_plain_pc=adjusts_plain_pc)
+    address = looked_up(element, style, are_exact=are_exact)
+    weighs = style.weighs_evidence and address != element.address
+    if weighs and not isinstance(element, Data) and not element.kind:
+        segment = space.find(address)
+        if segment is None:  # no call returns to the begin of a segment
+            is_exact = space.find(element.address) is not None
+        else:
+            is_exact = not _may_return(segment, address, symbols)
+        if is_exact:
+            address = element.address
+    return answer_at(element, address, space, symbols)
+
+
+def answer_at(
+    element: Backtrace | Pc | Data, address: int, space: AddressSpace, symbols: Symbols
+) -> Answer:
+    """Look up *address*, which is the exact one of an element."""
     segment = space.find(address)
     if segment is None:
         return Answer(element, address)
@@ -83,10 +102,23 @@ def answer_address(
     return Answer(element, address, segment, linked, found, found.frames(linked))
 
 
-def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
-    """The address in memory that is looked up: one less than a return address."""
+def looked_up(element: Backtrace | Pc | Data, style: Style, *, are_exact: bool) -> int:
+    """The address to look up if no code is at hand: 1 less than a return address.
+
+    Args:
+        element: The element.
+        style: Its rules say what an address without a kind is.
+        are_exact: Whether the report says that such addresses are exact.
+    """
     is_return = False
     if not isinstance(element, Data):
-        plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
+        plain_is_return = style.adjusts_plain_pc or isinstance(element, Backtrace)
+        if are_exact and style.weighs_evidence:
+            plain_is_return = False
         is_return = element.kind == "ra" or (not element.kind and plain_is_return)
     return (element.address - is_return) & UINT64_MAX
+
+
+def _may_return(segment: Segment, before: int, symbols: Symbols) -> bool:
+    code = symbols.of(segment.module).code
+    return code.may_return(segment.linked(before) + 1)

@@ -6,7 +6,7 @@ import struct
 
 from gsym.engine.native import to_str
 from gsym.errors import FormatError
-from gsym.markup.answers import answer_address
+from gsym.markup.answers import answer_at
 from gsym.markup.elements import Pc
 
 TYPE_CHECKING = False
@@ -69,7 +69,7 @@ def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterat
     size = struct.calcsize(code)
     end = len(data) - (len(data) - _MAGIC_SIZE) % size
     for (address,) in struct.iter_unpack(f"<{code}", data[_MAGIC_SIZE:end]):
-        answer = answer_address(Pc(address, "pc"), space, symbols)
+        answer = answer_at(Pc(address, "pc"), address, space, symbols)
         if answer.frames:
             inner = answer.frames[0]
             place = f"{to_str(inner.file) or '??'}:{inner.line}"

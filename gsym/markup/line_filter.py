@@ -8,7 +8,7 @@ from functools import partial
 from gsym.engine.demangling import demangle_bytes, demangle_type
 from gsym.engine.native import to_bytes
 from gsym.markup.address_space import AddressSpace, ContextError
-from gsym.markup.answers import Answer, answer_address
+from gsym.markup.answers import Answer, answer_address, answer_at
 from gsym.markup.colours import Colours
 from gsym.markup.context_lines import ContextLines
 from gsym.markup.element_text import ElementText
@@ -62,6 +62,10 @@ class LineFilter:
         budget: The memory budget of modules and segments.
         key: Finds the process of a line, as in a `Demultiplexer`; every output line
             begins with the line up to the end of the match. None: no prefix.
+
+    Attributes:
+        are_exact: Whether the current report says that addresses without a kind are
+            exact.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the filter
@@ -74,6 +78,7 @@ class LineFilter:
         *,
         key: re.Pattern[bytes] | None = None,
     ) -> None:
+        self.are_exact = False
         self._settings = settings
         self._style = settings.style
         self._symbols = symbols
@@ -113,7 +118,8 @@ class LineFilter:
         if self._key is not None:  # the prefix may differ in the next line
             lines = lines[: bytes(lines).find(b"\n", element) + 1 or len(lines)]
             prefix = self.prefix_of(bytes(lines[:element]))
-        return self._runs.answer(lines, number, prefix, process)
+        exact = self.are_exact
+        return self._runs.answer(lines, number, prefix, process, are_exact=exact)
 
     def filter(self, line: bytes) -> None:
         """Filter one line, given with its end."""
@@ -233,10 +239,9 @@ class LineFilter:
     def _present_address(
         self, element: Backtrace | Pc | Data, token: Token, between: bytes
     ) -> tuple[bytes, Answer]:
-        style = self._style
-        is_return = style.adjusts_plain_pc
+        style, exact = self._style, self.are_exact
         answer = answer_address(
-            element, self._space, self._symbols, adjusts_plain_pc=is_return
+            element, self._space, self._symbols, style, are_exact=exact
         )
         if not answer.is_known:
             self._failures.count(answer)
@@ -255,7 +260,7 @@ class LineFilter:
         is_code = segment is not None and b"x" in segment.mode
         kinds = Pc(address, "pc"), Data(address)
         first, second = (
-            partial(answer_address, each, self._space, self._symbols)
+            partial(answer_at, each, address, self._space, self._symbols)
             for each in (kinds if is_code else kinds[::-1])
         )
         answer = first()

@@ -52,16 +52,23 @@ class LineRuns:
         self._output = output
         self._count_unknown = count_unknown
         self._job = ffi.new("gsym_markup_job *")
-        self._job.flags = _engine_flags(settings, symbols.options, output.form)
+        self._flags = _engine_flags(settings, symbols.options, output.form)
         self._job.line_limit = settings.line_limit
         self._modules: dict[LoadedModule, ModuleSymbols] = {}
+        self._with_code: set[LoadedModule] = set()  # of them
         self._text: TextBuffer | None = None
         self._names: NameTexts | None = None
         self._version = -1  # of the space that the engine has
         self._refused = 0  # lines since then
 
     def answer(
-        self, lines: memoryview, number: int, prefix: bytes, process: bytes | None
+        self,
+        lines: memoryview,
+        number: int,
+        prefix: bytes,
+        process: bytes | None,
+        *,
+        are_exact: bool = False,
     ) -> int:
         """Filter as many lines as the engine can.
 
@@ -70,6 +77,7 @@ class LineRuns:
             number: Number of the first one, from 1, if lines are counted.
             prefix: The beginning of each line, repeated before each of its frames.
             process: The key of the process, or None.
+            are_exact: Whether the report says that addresses without a kind are exact.
 
         Returns:
             How many bytes of *lines* were filtered.
@@ -78,6 +86,7 @@ class LineRuns:
             return 0
         job, used = self._job, 0
         job.prefix_size, job.line_number = len(prefix), number
+        job.flags = self._flags | (lib.GSYM_MARKUP_PLAIN_EXACT * are_exact)
         self._process = ffi.new("char[]", self._output.process_text(process))
         job.process = self._process
         while used < len(lines):
@@ -124,10 +133,17 @@ class LineRuns:
         return True
 
     def _open(self, address: int) -> bool:
-        """Add the module at an address to the runs; False if that is impossible."""
+        """Add the module at an address to the runs, or the code of one that is there.
+
+        False if that is impossible.
+        """
         segment = self._space.find(address)
         if segment is None:
             return False
+        if segment.module in self._modules:
+            self._with_code.add(segment.module)
+            self._place()
+            return True
         symbols = self._symbols.of(segment.module)
         is_missing = self._needs_reader and symbols.module.reader is None
         if is_missing or not symbols.is_local:
@@ -143,6 +159,7 @@ class LineRuns:
     def _forget(self) -> None:
         self._text = self._names = None
         self._modules.clear()
+        self._with_code.clear()
 
     def _place(self) -> None:
         """Pass the modules and segments to the engine."""
@@ -157,9 +174,18 @@ class LineRuns:
             ffi.NULL if reader is None else reader.mapped.image for reader in readers
         ]
         texts = [_module_texts(*known, self._output) for known in self._modules.items()]
+        codes = [
+            symbols.code.handle if module in self._with_code else ffi.NULL
+            for module, symbols in self._modules.items()
+        ]
+        is_map = [
+            reader is not None and reader.mapped.file is not None for reader in readers
+        ]
         modules = [
-            (image, *text, 0, reader is not None and reader.mapped.file is not None)
-            for image, text, reader in zip(images, texts, readers, strict=True)
+            (image, *text, 0, mapped, code)
+            for image, text, mapped, code in zip(
+                images, texts, is_map, codes, strict=True
+            )
         ]
         segments = [
             (
@@ -232,6 +258,7 @@ def _engine_flags(settings: FilterSettings, options: SymbolOptions, form: str) -
         (settings.colour, lib.GSYM_MARKUP_COLOURED),
         (not style.lists_segments, lib.GSYM_MARKUP_FUCHSIA_FRAMES),
         (style.adjusts_plain_pc, lib.GSYM_MARKUP_PLAIN_PC_RETURNS),
+        (style.weighs_evidence, lib.GSYM_MARKUP_READS_CODE),
         (style.pc_is_outermost, lib.GSYM_MARKUP_OUTERMOST_PC),
         (form == "json", lib.GSYM_MARKUP_JSON),
         (form == "html", lib.GSYM_MARKUP_HTML),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from gsym.markup.colours import remove_colours
+from gsym.markup.headings import Headings
 from gsym.markup.stack_lines import find_stacks, lines_before
 
 TYPE_CHECKING = False
@@ -66,6 +67,7 @@ class LogStream:
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
         self._is_long = False  # the current line is too long for elements
+        self._headings = Headings() if settings.style.weighs_evidence else None
         self._has_hexdict = b"hexdict" in settings.style.elements
         self._has_sgr = settings.style.interprets_sgr
         self._drops_colours = not (self._has_sgr or settings.keeps_colours)
@@ -131,6 +133,15 @@ class LogStream:
         if self._drops_colours:
             lines = remove_colours(lines[at:end])
             at, end = 0, len(lines)
+        if self._headings is None:
+            self._filter_part(lines, at, end)
+            return
+        for begin, stop in self._headings.parts(lines, at, end):
+            self._lines.are_exact = self._headings.are_exact
+            self._filter_part(lines, begin, stop)
+
+    def _filter_part(self, lines: bytes, at: int, end: int) -> None:
+        """Filter complete lines of one report."""
         if self._stacks is not None:
             is_inside = self._answer_lines is not None
             for begin, stop in find_stacks(lines, at, end, is_inside=is_inside):

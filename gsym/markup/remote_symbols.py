@@ -20,6 +20,7 @@ from gsym.markup.elements import (
     Pc,
     Reset,
 )
+from gsym.markup.headings import Headings
 from gsym.markup.hexdict import addresses_in
 from gsym.markup.log_stream import OpenDictionary
 from gsym.markup.parser import decode, find_elements
@@ -194,6 +195,7 @@ class AddressCollector:
     ) -> None:
         self._style = settings.style
         self._symbols = symbols
+        self._headings = Headings()
         self._space = AddressSpace(budget, keeps_mmaps=settings.style.keeps_mmaps)
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
@@ -201,11 +203,12 @@ class AddressCollector:
     def collect(self, lines: bytes) -> None:
         """Request all addresses in *lines*, which are complete."""
         wanted = []
-        for line in lines.removesuffix(b"\n").split(b"\n"):
-            if self._dictionary or _BEGIN in line:
-                for _, whole in self._dictionary.take(0, line + b"\n"):
-                    for token in find_elements(whole, self._style.dialect):
-                        wanted += self._take(token)
+        for at, end in self._headings.parts(lines, 0, len(lines)):
+            for line in lines[at:end].removesuffix(b"\n").split(b"\n"):
+                if self._dictionary or _BEGIN in line:
+                    for _, whole in self._dictionary.take(0, line + b"\n"):
+                        for token in find_elements(whole, self._style.dialect):
+                            wanted += self._take(token)
         self._symbols.ask(wanted)
 
     def finish(self) -> None:
@@ -218,8 +221,9 @@ class AddressCollector:
         if isinstance(element, HexDict):
             return self._resolved(addresses_in(to_bytes(element.text)))
         if isinstance(element, (Backtrace, Pc, Data)):
-            is_return = self._style.adjusts_plain_pc
-            return self._resolved([looked_up(element, adjusts_plain_pc=is_return)])
+            exact = self._headings.are_exact
+            address = looked_up(element, self._style, are_exact=exact)
+            return self._resolved([address])
         self._follow(element)
         return []
 

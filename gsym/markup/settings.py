@@ -26,6 +26,8 @@ class Style(NamedTuple):
         dialect: The rules for elements.
         has_types: A `symbol` may be the encoded name of a type.
         adjusts_plain_pc: A `pc` without a kind is a return address, as a `bt` is.
+        weighs_evidence: An address without a kind is exact if the heading of its report
+            or the code before it says so.
         shows_adjusted: Frames show the address that was looked up, not the logged one.
         has_columns: Frames have a column, which is 0, and `<invalid>` for unknown
             values.
@@ -51,6 +53,7 @@ class Style(NamedTuple):
     dialect: Dialect
     has_types: bool
     adjusts_plain_pc: bool
+    weighs_evidence: bool
     shows_adjusted: bool
     has_columns: bool
     pc_is_outermost: bool
@@ -74,6 +77,7 @@ LLVM = Style(
     dialect=LLVM_DIALECT,
     has_types=False,
     adjusts_plain_pc=False,
+    weighs_evidence=False,
     shows_adjusted=True,
     has_columns=True,
     pc_is_outermost=True,
@@ -93,6 +97,7 @@ SPEC = Style(
     dialect=SPEC_DIALECT,
     has_types=True,
     adjusts_plain_pc=True,
+    weighs_evidence=True,
     shows_adjusted=False,
     has_columns=False,
     pc_is_outermost=False,

@@ -15,14 +15,18 @@ from gsym.writing.data_part import open_data_part
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
+    from typing import Protocol, TypeVar
 
     from gsym.containers.data_symbols import DataSymbols
+    from gsym.containers.machine_code import MachineCode
+    from gsym.containers.object_file import ObjectFile
     from gsym.markup.address_space import LoadedModule
     from gsym.model import Lookup
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import OpenModule
+
+    T = TypeVar("T")
 
     class Opening(Protocol):
         """Opens modules, as a `Symbolizer` does."""
@@ -63,6 +67,7 @@ FUNCTION_NAMES = ("linkage", "short", "none")
 # and debug files, which have its variables.
 BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
+_CODE = "machine_code"
 _KEPT = "data_part"
 _MAX_ANSWERS = 1 << 14  # of a module, in memory
 _MOST_DOUBTS = 4_096  # sentences about modules
@@ -119,6 +124,19 @@ class ModuleSymbols:
         if symbol is not None:
             return self._shown(to_bytes(symbol.name)), address - symbol.start
         return self._named(self.module.reader, address)
+
+    @property
+    def code(self) -> MachineCode:
+        """The machine code, if a file with it is at hand."""
+        from gsym.containers.machine_code import MachineCode
+
+        texts = self.module.texts
+        if _CODE not in texts:
+            paths = _binaries(self.module)
+            found = (_read_code(path, self.module.reader) for path in paths)
+            texts[_CODE] = next(filter(None, found), None) or MachineCode()
+        code: MachineCode = texts[_CODE]
+        return code
 
     @property
     def no_variable(self) -> str:
@@ -273,6 +291,20 @@ def _binaries(module: OpenModule) -> list[str]:
 def _read_data_symbols(path: str, reader: Reader | None) -> DataSymbols | None:
     """The symbols of a binary; None if it is unreadable or of another build."""
     from gsym.containers.data_symbols import DataSymbols
+
+    return _read(path, reader, DataSymbols)
+
+
+def _read_code(path: str, reader: Reader | None) -> MachineCode | None:
+    """The code of a binary; None if it is unreadable or of another build."""
+    from gsym.containers.machine_code import MachineCode
+
+    return _read(path, reader, MachineCode)
+
+
+def _read(
+    path: str, reader: Reader | None, read: Callable[[ObjectFile], T]
+) -> T | None:
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import key_of_binary
@@ -285,7 +317,7 @@ def _read_data_symbols(path: str, reader: Reader | None) -> DataSymbols | None:
                 own = reader.module or key_of_uuid(reader.uuid, byteorder, found)
                 if compare(own, found).is_refused:
                     return None
-            return DataSymbols(binary)
+            return read(binary)
     except (GsymError, OSError):
         return None
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from os import fspath
 
+from gsym.containers.machine_code import MachineCode
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.identity import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import GsymError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object
-
-_INSTRUCTION_SETS = {
-    "x86_64": lib.GSYM_INSTRUCTIONS_X86_64,
-    "x86_64h": lib.GSYM_INSTRUCTIONS_X86_64,
-    "aarch64": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "aarch64_be": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64e": lib.GSYM_INSTRUCTIONS_AARCH64,
-    "arm64_32": lib.GSYM_INSTRUCTIONS_AARCH64,
-}
 
 
 class Calls:
@@ -103,20 +94,18 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
     """
     fitting, _ = open_fitting(fspath(binary), reader.module_like)
     with fitting as opened:
-        instruction_set = _INSTRUCTION_SETS.get(opened.architecture)
-        if instruction_set is None:
+        code = MachineCode(opened)
+        if not code:
+            raise GsymError("no machine code in this file", path=opened.path)
+        if not code.is_decoded:
             raise UnsupportedError(
                 f"the machine code is for {opened.architecture}: "
                 "only x86_64 and aarch64 are supported",
                 path=opened.path,
             )
-        pieces = _code(opened)
-        code = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
 
         def find(image: CData, *place: CData) -> int:
-            return int(
-                lib.gsym_calls_find(image, instruction_set, code, len(pieces), *place)
-            )
+            return int(lib.gsym_calls_find(image, code.handle, *place))
 
         return _calls(reader, find)
 
@@ -126,7 +115,7 @@ def holds_code(path: str | PathLike[str]) -> bool:
 
     A fat file counts as one.
     """
-    return _is_binary(path, lambda binary: bool(_pieces(binary)))
+    return _is_binary(path, lambda binary: bool(MachineCode(binary)))
 
 
 def can_find_calls(path: str | PathLike[str]) -> bool:
@@ -134,12 +123,12 @@ def can_find_calls(path: str | PathLike[str]) -> bool:
 
     A fat file counts as one.
     """
-    return _is_binary(
-        path,
-        lambda binary: (
-            binary.architecture in _INSTRUCTION_SETS and bool(_pieces(binary))
-        ),
-    )
+    return _is_binary(path, _is_decoded)
+
+
+def _is_decoded(binary: ObjectFile) -> bool:
+    code = MachineCode(binary)
+    return bool(code) and code.is_decoded
 
 
 def recall_calls(reader: Reader) -> Calls:
@@ -170,43 +159,3 @@ def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
     mapped = reader.mapped  # keeps the file mapped
     check(find(mapped.image, made, error), error, reader.path)
     return Calls(made[0])
-
-
-def _code(binary: ObjectFile) -> list[CData]:
-    """The pieces of code of a binary, sorted by address, without overlaps."""
-    pieces = _pieces(binary)
-    if not pieces:
-        raise GsymError("no machine code in this file", path=binary.path)
-    # Otherwise a small file could have the same bytes scanned many times.
-    if sum(piece.size for piece in pieces) > len(binary.data):
-        raise FormatError("sections of code overlap in the file", path=binary.path)
-    return _apart(sorted(pieces, key=lambda piece: int(piece.address)))
-
-
-def _apart(pieces: list[CData]) -> list[CData]:
-    """Ascending pieces, each without bytes of the previous one."""
-    kept: list[CData] = []
-    end = 0
-    for piece in pieces:
-        shared = min(max(end - piece.address, 0), piece.size)
-        if shared == piece.size:
-            continue
-        piece.address += shared
-        piece.bytes += shared
-        piece.size -= shared
-        end = piece.address + piece.size
-        kept.append(piece)
-    return kept
-
-
-def _pieces(binary: ObjectFile) -> list[CData]:
-    error, place = new_error(), ffi.new("uint32_t *")
-    pieces: list[CData] = []
-    while True:
-        piece: CData = ffi.new("gsym_code *")
-        status = lib.gsym_object_next_code(binary.handle, place, piece, error)
-        check(status, error, binary.path)
-        if piece.bytes == ffi.NULL:
-            return pieces
-        if piece.size:
-            pieces.append(piece)

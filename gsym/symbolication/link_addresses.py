@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.containers.headers import Segment
+    from gsym.containers.machine_code import MachineCode
     from gsym.reading.reader import Reader
     from gsym.symbolication.function_names import FunctionNames
     from gsym.symbolication.memory.module_files import LoadedFile
@@ -65,6 +66,11 @@ class LinkAddresses:
         """
         address = self._address(frame)
         return address is not None and self._layout.is_signal_frame(address)
+
+    def may_return(self, frame: StackFrame, code: MachineCode) -> bool:
+        """Whether a call may return to a frame, by the code of the module."""
+        address = self._address(frame)
+        return address is None or code.may_return(address)
 
     def _address(self, frame: StackFrame) -> int | None:
         base, address = frame.base, frame.address

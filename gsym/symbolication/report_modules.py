@@ -89,12 +89,14 @@ class FoundModule(NamedTuple):
         names: Its functions by name; None without a reader.
         binary: Path of a file with its segments and symbols; "" if unknown.
         unsure: Why it may be of another build; "" if it is not.
+        files: The paths of its files, of which some may have its code.
     """
 
     module: OpenModule
     names: FunctionNames | None
     binary: str = ""
     unsure: str = ""
+    files: Callable[[], Iterable[str]] = tuple
 
 
 class ReportModules:
@@ -161,6 +163,10 @@ class ReportModules:
 
     def open(self, named: StackModule) -> FoundModule:
         """Open a module, from the first place that has lines of it, or else symbols."""
+        found = self._open_best(named)
+        return found._replace(files=partial(self.paths, named))
+
+    def _open_best(self, named: StackModule) -> FoundModule:
         found = self._open(named, [])
         reader = found.module.reader
         if named.has_id or (reader is not None and _has_lines(reader)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter
 
+from gsym.containers.machine_code import find_machine_code
 from gsym.model import Frame
 from gsym.modules.key import key_of_debug_id
 from gsym.symbolication.function_names import FunctionNames
@@ -23,7 +24,7 @@ from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
@@ -70,6 +71,7 @@ class ModuleOfReport:
         module: The result of opening it; None before that, and without a key.
         names: Its functions by name, if they are kept for other reports.
         binary: Path of a file with its segments and sections; "" if unknown.
+        files: The paths of its files, which may have its code.
         unsure: Why it may be of another build; "" if it is not.
         seconds: The time that opening took.
         reason: Why it is not opened.
@@ -84,6 +86,7 @@ class ModuleOfReport:
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
         self.binary = ""
+        self.files: Callable[[], Iterable[str]] = tuple
         self.unsure = ""
         self.names: FunctionNames | None = None
         self.seconds = 0.0
@@ -225,6 +228,7 @@ class ReportWork:
                 found = find(named)
                 module.module, module.names = found.module, found.names
                 module.binary, module.unsure = found.binary, found.unsure
+                module.files = found.files
                 module.seconds = perf_counter() - started
 
     def answer(self) -> Report:
@@ -314,6 +318,12 @@ class ReportWork:
         )
         return places is not None and places.is_signal_return(frame)
 
+    def _exact(self, module: ModuleOfReport, places: LinkAddresses) -> set[int]:
+        """Frames that no call returns to, where the report does not say it."""
+        asked = [at for at in module.frames if self._frames[at].may_be_exact]
+        code = find_machine_code(module.files() if asked else ())
+        return {at for at in asked if not places.may_return(self._frames[at], code)}
+
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
             self._frames[at] = self._frames[at]._replace(is_return=False)
@@ -334,6 +344,7 @@ class ReportWork:
             every = [self._frames[at] for at in module.frames]
             names = module.names or FunctionNames(reader, module.binary)
             module.places = LinkAddresses(reader, module.binary, names, every)
+            self._take_as_exact(self._exact(module, module.places))
         places = module.places
         addresses: dict[int, int] = {}  # by frame
         for at in wanted:

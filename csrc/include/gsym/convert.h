@@ -148,9 +148,21 @@ gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
                                   gsym_code *code_ret, gsym_error *error);
 
 typedef enum gsym_instruction_set {
+    GSYM_INSTRUCTIONS_OTHER = 0, /* not decoded here */
     GSYM_INSTRUCTIONS_X86_64 = 1,
     GSYM_INSTRUCTIONS_AARCH64 = 2
 } gsym_instruction_set;
+
+/* All machine code of a binary. */
+typedef struct gsym_machine_code {
+    const gsym_code *pieces; /* ascending, without overlap */
+    size_t count;
+    gsym_instruction_set set;
+} gsym_machine_code;
+
+/* Whether a call may return to an address: 1 unless the code before it is known, and is
+ * no call. Bytes that are a call if read from the right place count as one. */
+uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
 
 typedef struct gsym_call_columns {
     size_t count;
@@ -166,11 +178,10 @@ typedef struct gsym_call_columns {
     uint64_t damaged;      /* entries with damaged records */
 } gsym_call_columns;
 
-/* Find the calls in the functions of a file by decoding each from its start. Pieces of
- * code ascend and do not overlap; they are not needed afterwards. */
+/* Find the calls in the functions of a file by decoding each from its start. The code is
+ * not needed afterwards. */
 typedef struct gsym_calls gsym_calls;
-gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
-                            const gsym_code *code, size_t code_count,
+gsym_status gsym_calls_find(const gsym_image *image, const gsym_machine_code *code,
                             gsym_calls **calls_ret, gsym_error *error);
 /* The same from the call sites in the file, without code: return addresses are known, and
  * each call is taken to be the byte before one. Includes tail calls. */

@@ -2,6 +2,7 @@
 #ifndef GSYM_TEXT_H
 #define GSYM_TEXT_H
 
+#include <gsym/convert.h>
 #include <gsym/lookup.h>
 
 #ifdef __cplusplus
@@ -184,7 +185,9 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_OUTERMOST_PC = 512,     /* a `pc` is named after the outermost function */
     GSYM_MARKUP_NO_FUNCTIONS = 1024,    /* as if no function had a name */
     GSYM_MARKUP_JSON = 2048,            /* an object for each element, no text of the log */
-    GSYM_MARKUP_HTML = 4096             /* all text escaped, elements with their details */
+    GSYM_MARKUP_HTML = 4096, /* all text escaped, elements with their details */
+    GSYM_MARKUP_PLAIN_EXACT = 8192, /* without a kind nothing is a return address */
+    GSYM_MARKUP_READS_CODE = 16384  /* nor is what no call can return to */
 } gsym_markup_flags;
 
 /* Longer texts around a frame are not repeated. */
@@ -199,6 +202,9 @@ typedef struct gsym_markup_module {
     const char *reason;   /* likewise: why an address has no symbol */
     uint64_t unknown; /* incremented: addresses without a frame */
     uint64_t is_map;  /* the image is a mapped file that does not change */
+    /* With GSYM_MARKUP_READS_CODE; NULL: not known yet, elements that need it are left to
+     * the caller. */
+    const gsym_machine_code *code;
 } gsym_markup_module;
 
 /* The module of a segment that is not to be answered for. */
@@ -222,7 +228,8 @@ typedef struct gsym_markup_job {
     size_t prefix_size;   /* bytes of a line that are repeated before each of its frames */
     const char *process;  /* a member of each object of JSON, with its comma; ends in NUL */
     uint64_t line_number; /* of JSON: of the next line; counted on */
-    size_t wanted;     /* the segment that stopped it and has no module, from 1; 0: none */
+    size_t wanted;     /* the segment that stopped it, from 1: its module or the code of
+                        * that is missing; 0: none */
     const char *lines; /* internal */
     size_t at, line_begin;
 } gsym_markup_job;
@@ -241,6 +248,10 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
 
 /* Offset of the first "+0x" or "+ 0x", as stacks in logs have them; `size` without one. */
 size_t gsym_text_find_offset(const char *text, size_t size);
+
+/* Offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ", as headings of
+ * reports have them; `size` without one. */
+size_t gsym_text_find_heading(const char *text, size_t size);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
+from gsym.markup.headings import Headings
 from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
@@ -38,12 +39,15 @@ def is_markup_log(text: str) -> bool:
 
 def add_markup_log(lines: Iterable[str], stack: StackBuilder) -> None:
     """Parse a log."""
-    log = _Log(stack)
+    log, headings = _Log(stack), Headings()
     for line in lines:
         if len(line) > stack.limits.line:
             stack.add_text(line)
-        else:
-            log.add(line)
+            continue
+        # JSON may contain unpaired surrogates, which are not valid UTF-8.
+        raw = line.encode("utf-8", _ODD)
+        for start, end in headings.parts(raw, 0, len(raw)):
+            log.add(raw[start:end], are_exact=headings.are_exact)
 
 
 class _Log:
@@ -52,20 +56,21 @@ class _Log:
         self._images = Regions()
         self._modules: dict[int, int] = {}
 
-    def add(self, line: str) -> None:
-        # JSON may contain unpaired surrogates, which are not valid UTF-8.
-        raw, at = line.encode("utf-8", _ODD), 0
+    def add(self, raw: bytes, *, are_exact: bool) -> None:
+        """Parse a line; *are_exact* as in `Headings`."""
+        at = 0
         for token in find_elements(raw, FUCHSIA_DIALECT):
             self._stack.add_text(raw[at : token.start].decode("utf-8", _ODD))
             element = decode(token, FUCHSIA_DIALECT, [], self._modules)
-            self._add_element(token.text.decode("utf-8", _ODD), element)
+            text = token.text.decode("utf-8", _ODD)
+            if isinstance(element, (Backtrace, Pc)):
+                self._add_address(text, element, are_exact=are_exact)
+            else:
+                self._add_element(text, element)
             at = token.end
         self._stack.add_text(raw[at:].decode("utf-8", _ODD))
 
     def _add_element(self, text: str, element: Element | None) -> None:
-        if isinstance(element, (Backtrace, Pc)):
-            self._add_address(text, element)
-            return
         if isinstance(element, Reset):
             self._modules.clear()
             self._images.clear()
@@ -76,13 +81,18 @@ class _Log:
             self._images.add(Region(element.start, end, module, 0, element.address))
         self._stack.add_text(text)
 
-    def _add_address(self, text: str, element: Backtrace | Pc) -> None:
-        is_return = element.kind == "ra" or (
-            isinstance(element, Backtrace) and not element.kind
-        )
+    def _add_address(
+        self, text: str, element: Backtrace | Pc, *, are_exact: bool
+    ) -> None:
+        is_plain = isinstance(element, Backtrace) and not element.kind
+        is_return = element.kind == "ra" or (is_plain and not are_exact)
         found = self._images.region(element.address - is_return)
+        if found is None and is_plain:  # no call returns to the begin of a segment
+            found = self._images.region(element.address)
+            is_return = is_return and found is None
         number = element.frame if isinstance(element, Backtrace) else -1
         frame = StackFrame(text, NO_MODULE, element.address, "link", is_return)
+        frame = frame._replace(may_be_exact=is_plain and is_return)
         if found is not None:
             linked = found.address + is_return
             frame = frame._replace(module=found.module, address=linked)

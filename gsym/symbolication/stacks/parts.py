@@ -166,6 +166,8 @@ class StackFrame(NamedTuple):
         plus: Bytes from the start of *symbol*; None if unknown.
         stack: Index into the stacks of the report.
         trust: How it was found where a stack was walked here, or "".
+        may_be_exact: Whether the report does not tell if it is a return address: it is
+            not if the code before it is no call.
     """
 
     text: str
@@ -177,6 +179,7 @@ class StackFrame(NamedTuple):
     plus: int | None = None
     stack: int = 0
     trust: str = ""
+    may_be_exact: bool = False
 
 
 class StackHeading(NamedTuple):

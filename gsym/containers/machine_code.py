@@ -1,0 +1,110 @@
+"""The machine code of a binary."""
+
+from __future__ import annotations
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import FormatError, GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    CData = Any  # a cffi object
+
+_INSTRUCTION_SETS = {
+    "x86_64": lib.GSYM_INSTRUCTIONS_X86_64,
+    "x86_64h": lib.GSYM_INSTRUCTIONS_X86_64,
+    "aarch64": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "aarch64_be": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64e": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64_32": lib.GSYM_INSTRUCTIONS_AARCH64,
+}
+
+
+class MachineCode:
+    """The machine code of a binary, which may be closed then.
+
+    Args:
+        binary: The binary; None: no code is known.
+
+    Raises:
+        FormatError: Sections of code overlap in the file.
+        GsymError: The binary is damaged.
+
+    Attributes:
+        handle: The engine's `gsym_machine_code *`.
+        is_decoded: Whether its instructions can be decoded: those of x86-64, AArch64.
+    """
+
+    def __init__(self, binary: ObjectFile | None = None) -> None:
+        pieces = [] if binary is None else _pieces(binary)
+        architecture = "" if binary is None else binary.architecture
+        instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
+        self.is_decoded = instructions != lib.GSYM_INSTRUCTIONS_OTHER
+        self._data = None if binary is None else binary.data  # keeps it mapped
+        self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
+        self.handle: CData = ffi.new(
+            "gsym_machine_code *", (self._pieces, len(pieces), instructions)
+        )
+
+    def __bool__(self) -> bool:
+        """Whether there is any code."""
+        return bool(self.handle.count)
+
+    def may_return(self, address: int) -> bool:
+        """Whether a call may return to a link-time address.
+
+        True unless the code before it is known, and is no call.
+        """
+        return bool(lib.gsym_code_may_return(self.handle, address))
+
+
+def find_machine_code(paths: Iterable[str]) -> MachineCode:
+    """The code of the first of some files that has any."""
+    return next(filter(None, map(_read, paths)), None) or MachineCode()
+
+
+def _read(path: str) -> MachineCode | None:
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            return MachineCode(binary)
+    except (GsymError, OSError):
+        return None
+
+
+def _pieces(binary: ObjectFile) -> list[CData]:
+    """The pieces of code of a binary, sorted by address, without overlaps."""
+    error, place = new_error(), ffi.new("uint32_t *")
+    pieces: list[CData] = []
+    while True:
+        piece: CData = ffi.new("gsym_code *")
+        status = lib.gsym_object_next_code(binary.handle, place, piece, error)
+        check(status, error, binary.path)
+        if piece.bytes == ffi.NULL:
+            break
+        if piece.size:
+            pieces.append(piece)
+    # Otherwise a small file could have the same bytes scanned many times.
+    if sum(piece.size for piece in pieces) > len(binary.data):
+        raise FormatError("sections of code overlap in the file", path=binary.path)
+    return _apart(sorted(pieces, key=lambda piece: int(piece.address)))
+
+
+def _apart(pieces: list[CData]) -> list[CData]:
+    """Ascending pieces, each without bytes of the previous one."""
+    kept: list[CData] = []
+    end = 0
+    for piece in pieces:
+        shared = min(max(end - piece.address, 0), piece.size)
+        if shared == piece.size:
+            continue
+        piece.address += shared
+        piece.bytes += shared
+        piece.size -= shared
+        end = piece.address + piece.size
+        kept.append(piece)
+    return kept

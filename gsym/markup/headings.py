@@ -1,0 +1,58 @@
+"""Headings of reports, which say whether the addresses of their stacks are exact.
+
+Those of sanitizers are, in markup without a kind: the instruction at fault, and return
+addresses less one instruction. The races of ThreadSanitizer have return addresses.
+
+Source: compiler-rt, sanitizer_stacktrace_libcdep.cpp, tsan_report.cpp.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.engine.native import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A panic of Go is a "runtime error", too.
+_HEADING = re.compile(
+    rb"(?:ERROR|(WARNING)): (?:(Thread)|\w*)Sanitizer: |ERROR: libFuzzer: "
+    rb"|(?<!panic): runtime error: "
+)
+_SUMMARY = b"SUMMARY: "  # the last line with addresses
+
+
+class Headings:
+    """Follows the reports of a log.
+
+    Attributes:
+        are_exact: Whether its addresses without a kind are exact, by the heading.
+    """
+
+    def __init__(self) -> None:
+        self.are_exact = False
+
+    def parts(self, lines: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
+        """Start and end of the parts of some lines; each has one value of `are_exact`.
+
+        Args:
+            lines: Contains complete lines.
+            at: Offset of the first one.
+            end: Offset after the last one.
+        """
+        block = ffi.from_buffer(lines)
+        hit = at
+        while (hit := hit + lib.gsym_text_find_heading(block + hit, end - hit)) < end:
+            start = lines.rfind(b"\n", at, hit) + 1 or at
+            hit = lines.find(b"\n", hit, end) + 1 or end
+            if lines.find(_SUMMARY, start, hit) >= 0:
+                yield at, hit
+                at, self.are_exact = hit, False
+            elif found := _HEADING.search(lines, start, hit):
+                if at < start:
+                    yield at, start
+                at, self.are_exact = start, not (found[1] and found[2])
+        if at < end:
+            yield at, end
