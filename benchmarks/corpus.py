@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.report import output_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.elf import build_id_paths
+from gsym.conversion.companions.elf import installed_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -181,7 +181,7 @@ def _debug_file(root: Path, binary: Path) -> Path:
     """The debug file of a binary in an unpacked package."""
     with ObjectFile(map_file(str(binary)), str(binary)) as opened:
         uuid = opened.uuid
-    for path in build_id_paths(uuid, (f"{root}/usr/lib/debug",)):
+    for path in installed_paths(uuid, (f"{root}/usr/lib/debug",)):
         if Path(path).exists():
             return Path(path)
     raise FileNotFoundError(f"no debug file of {binary} below {root}")

@@ -223,7 +223,7 @@ class Cover:
         functions: Iterable[Function],
     ) -> None:
         sized = [
-            Function(each.start, each.start + each.size, is_not_asked=True)
+            Function(each.start, each.start + each.size, is_bare=True)
             for each in symbols
             if each.size
         ]
