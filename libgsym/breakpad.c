@@ -1,4 +1,4 @@
-/* breakpad.c - Breakpad's text symbol files, and the build id that they tell. */
+/* breakpad.c - convert Breakpad symbol files, and find the build id in them. */
 #include "internal.h"
 
 enum { BLOCK_SIZE = 256 << 10, GUID_SIZE = 16, MAX_ID_SIZE = 64, MAX_WORDS = 4 };
@@ -48,7 +48,8 @@ static int digit_value(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Hexadecimal digits, dashes aside, up to `most` bytes; none if there is anything else. */
+/* Read hexadecimal digits, without dashes, up to `most` bytes. The size is 0 if there are
+ * other characters or half a byte. */
 static identifier read_hexadecimal(word given, size_t most) {
     identifier id = {.size = 0};
     int high = -1;
@@ -75,7 +76,8 @@ static bool is_apple(word os) {
     return false;
 }
 
-/* The fields of a GUID are numbers, which stand in the other byte order in a build id. */
+/* Reverse the bytes of the first three fields of a GUID: they are numbers, which a build id
+ * stores in the other byte order. */
 static void reverse_fields(uint8_t *guid) {
     static const uint8_t order[] = {3, 2, 1, 0, 5, 4, 7, 6};
     uint8_t fields[sizeof order];
@@ -83,8 +85,9 @@ static void reverse_fields(uint8_t *guid) {
     memcpy(guid, fields, sizeof order);
 }
 
-/* The identifier in the binary. A code id that begins with the bytes of the debug id is all
- * of a build id; others, such as those of PE files, are not. */
+/* Return the build id of the binary. The debug id holds its first 16 bytes. A code id that
+ * begins with the same bytes is the complete build id; other code ids, such as those of PE
+ * files, are no build ids. */
 static identifier build_id(word os, word debug_id, word code_id) {
     static const uint8_t zeros[GUID_SIZE] = {0};
     identifier guid = read_hexadecimal(debug_id, GUID_SIZE);
@@ -92,7 +95,7 @@ static identifier build_id(word os, word debug_id, word code_id) {
     if (guid.size != GUID_SIZE || memcmp(guid.bytes, zeros, GUID_SIZE) == 0)
         return (identifier){.size = 0};
     if (!is_apple(os)) reverse_fields(guid.bytes);
-    /* A shorter one is filled up with zeros, as it is here. */
+    /* A debug id pads a shorter build id with zeros; `all` ends in zeros as well. */
     return all.size != 0 && memcmp(all.bytes, guid.bytes, GUID_SIZE) == 0 ? all : guid;
 }
 
@@ -117,7 +120,7 @@ static gsym_status set_uuid(const gsym_breakpad *breakpad, gsym_creator *creator
 
 /* ---- records ------------------------------------------------------------------------- */
 
-/* The functions read so far go to the creator. */
+/* Pass the functions that were read to the creator. */
 static gsym_status keep(gsym_breakpad *breakpad, gsym_error *error) {
     gsym_breakpad_batch *batch;
     for (;;) {

@@ -1,21 +1,24 @@
-/* convert.c - an input and the files that belong to it to a GSYM file. */
+/* convert.c - convert an input, and the files that belong to it, to a GSYM file. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-/* Below this much .debug_info a second thread costs more than it brings. */
-enum { BYTES_PER_THREAD = 4 << 20, MAX_THREADS = 256 };
+enum {
+    BYTES_PER_THREAD = 4 << 20, /* bytes of .debug_info; with fewer, a thread costs more
+                                 * time than it saves */
+    MAX_THREADS = 256
+};
 
-/* A conversion of an object file and all that it borrows. */
+/* A conversion of an object file and all objects that it needs. */
 typedef struct job {
     const gsym_convert_options *options;
     gsym_convert_report *report;
     gsym_creator *creator;
     gsym_conversion *conversion;
     object_file binary;
-    object_file debug; /* closed: the binary has the DWARF itself */
+    object_file debug; /* if it is not open, the binary has the DWARF itself */
     object_file supplementary;
     object_file *split;
     uint32_t split_count;
@@ -43,7 +46,8 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* This thread works as well. Where the system gives fewer threads, the others do more. */
+/* Convert units in of->thread_count threads, one of which is the caller's. If the system
+ * refuses to create threads, the others convert their units. */
 static gsym_status convert_units(job *of) {
     uint32_t extra = of->thread_count - 1;
     worker *workers = calloc(extra + 1, sizeof *workers);
@@ -78,7 +82,8 @@ static uint32_t thread_count(job *of) {
 
 /* ---- the files that belong together -------------------------------------------------- */
 
-/* Of another build, a debug file has other addresses. */
+/* Fail if the debug file is of another build than the binary, so that its addresses are
+ * wrong. */
 static gsym_status check_identifier(job *of) {
     const uint8_t *own, *other;
     size_t own_size, other_size;
@@ -95,7 +100,8 @@ static gsym_status open_split(job *of, const char *path) {
     return object_file_open(path, &of->split[of->split_count++], of->error);
 }
 
-/* The binary or its debug file may have split units as well; they are read apart. */
+/* If the binary or its debug file has split units, open it a second time as a split
+ * file. */
 static gsym_status open_own_split(job *of, object_file *file) {
     if (object_file_info_size(file, true) == 0) return GSYM_OK;
     return open_split(of, file->path);
@@ -125,7 +131,7 @@ static uint64_t symbol_table_size(const object_file *file) {
     return file->object == NULL ? 0 : file->header.symbol_table_size;
 }
 
-/* The binary or its debug file, whichever has more symbols. */
+/* Return the binary or its debug file, whichever has the larger symbol table. */
 static object_file *symbols_of(job *of) {
     object_file *file = dwarf_of(of);
     return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
@@ -188,7 +194,7 @@ static gsym_status scan(job *of) {
     return add_split_files(of);
 }
 
-/* A damaged table costs its functions, as with other parts of an input. */
+/* Add the functions of pclntab. If it is damaged or unknown, count a warning and go on. */
 static gsym_status add_go_functions(job *of) {
     uint64_t count;
     gsym_status status = gsym_conversion_add_go_functions(
@@ -271,7 +277,7 @@ static gsym_status set_uuid(job *of) {
     return gsym_creator_set_uuid(of->creator, uuid, size, of->error);
 }
 
-/* The names in the output are copies by then, so files are closed last. */
+/* The creator refers to names in the input files, so they are closed after this. */
 static gsym_status convert_binary(job *of, const char *input, const char *output) {
     GSYM_TRY(create_creator(of->options, &of->binary.header, &of->creator, of->error));
     GSYM_TRY(in_file(input, set_uuid(of), of->error));
@@ -299,7 +305,8 @@ static gsym_status convert_text(job *of, const char *input, const char *output) 
     return finish(of->creator, input, output, of->report, of->error);
 }
 
-/* Formats that the program `gsym` takes apart, or that need no conversion. */
+/* Fail if the input is of a format that only the program `gsym` can read, or that needs no
+ * conversion. */
 static gsym_status refuse(const mapped_file *file, gsym_error *error) {
     static const struct {
         const char *magic, *reason;

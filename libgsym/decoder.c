@@ -1,4 +1,4 @@
-/* decoder.c - a record as a function with texts. */
+/* decoder.c - decode an entry of a GSYM file to a gsym_function_info. */
 #include "internal.h"
 
 struct gsym_decoder {
@@ -28,7 +28,8 @@ void gsym_decoder_destroy(gsym_decoder *decoder) {
     free(decoder);
 }
 
-/* Sizes are multiples of 8, and so is each place in the block. */
+/* Return the size of the arrays of a function in the block. The sizes of all items are
+ * multiples of 8, so that each array is aligned. */
 static size_t function_size(const gsym_function *function) {
     size_t size = function->row_count * sizeof(gsym_line) +
                   function->node_count * sizeof(gsym_inlined_call) +
@@ -93,7 +94,7 @@ static const gsym_call *fill_calls(gsym_decoder *decoder, const gsym_file *file,
     return calls;
 }
 
-/* Functions are merged one level deep. */
+/* Recurses only once, since merged functions have no merged functions. */
 static void fill(gsym_decoder *decoder, const gsym_file *file,
                  const gsym_function *function, gsym_function_info *info) {
     gsym_function_info *merged = take(decoder, function->merged_count, sizeof *merged);

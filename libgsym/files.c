@@ -1,4 +1,4 @@
-/* files.c - map inputs, write outputs that are complete or absent. */
+/* files.c - map input files, and write output files that are complete or absent. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static gsym_status map_descriptor(const char *path, int descriptor, mapped_file 
         return fail_system(path, "cannot map", error);
     }
     *file_ret = (mapped_file){(const uint8_t *)"", 0};
-    if (status.st_size == 0) return GSYM_OK; /* which mmap refuses */
+    if (status.st_size == 0) return GSYM_OK; /* mmap() refuses a size of 0 */
     bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (bytes == MAP_FAILED) return fail_system(path, "cannot map", error);
     *file_ret = (mapped_file){bytes, (size_t)status.st_size};
@@ -42,7 +42,7 @@ static gsym_status map_descriptor(const char *path, int descriptor, mapped_file 
 }
 
 gsym_status file_map(const char *path, mapped_file *file_ret, gsym_error *error) {
-    /* Not waiting for the other end of a pipe. */
+    /* With O_NONBLOCK, open() does not wait for the other end of a pipe. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     gsym_status status;
     if (descriptor < 0) return fail_system(path, "cannot open", error);
@@ -89,7 +89,7 @@ static gsym_status write_creator(gsym_creator *creator, int descriptor, const ch
     return status;
 }
 
-/* A pipe or a device is written to; another file must not take its place. */
+/* Whether `path` is a pipe or a device, which no file must replace. */
 static bool is_special(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
@@ -106,7 +106,7 @@ static gsym_status write_special(gsym_creator *creator, const char *path,
     return status;
 }
 
-/* A new file beside `path`. */
+/* Create a new file beside `path`; `name` gets its path. Return its descriptor, or -1. */
 static int create_temporary(const char *path, char *name, size_t size) {
     enum { MAX_NUMBERS = 10000 };
     for (int number = 0; number < MAX_NUMBERS; ++number) {
@@ -118,7 +118,8 @@ static int create_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
-/* Write a file under another name and rename it to `target`, to which `path` leads. */
+/* Write a file under another name and rename it to `target`, the file that `path` links
+ * to. Errors are about `path`. */
 static gsym_status publish(gsym_creator *creator, const char *path, const char *target,
                            gsym_error *error) {
     enum { SUFFIX_SIZE = 40 };
@@ -148,7 +149,7 @@ gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *erro
     char *target;
     gsym_status status;
     if (is_special(path)) return write_special(creator, path, error);
-    target = realpath(path, NULL); /* symbolic links stay */
+    target = realpath(path, NULL); /* else rename() would replace a symbolic link */
     status = publish(creator, path, target != NULL ? target : path, error);
     free(target);
     return status;

@@ -1,19 +1,19 @@
-/* inflate.c - compressed sections, by the libraries of the machine.
+/* inflate.c - inflate compressed sections with the zlib and zstd of the machine.
  *
- * They are opened when the first section needs one: only conversions of compressed debug
- * information do, and libgsym is the same file with them and without. */
+ * These libraries are opened with dlopen() when a section needs one: only conversions of
+ * compressed debug information do, and libgsym works without them. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <inttypes.h>
 
 #include "internal.h"
 
-/* As zlib.h and zstd.h declare them. */
+/* The types of uncompress() in zlib.h and of ZSTD_decompress() in zstd.h. */
 typedef int zlib_uncompress(uint8_t *out, unsigned long *out_size, const uint8_t *bytes,
                             unsigned long size);
 typedef size_t zstd_decompress(void *out, size_t capacity, const void *bytes, size_t size);
 
-/* Bytes written; `size` + 1: the data is damaged. */
+/* Return the number of bytes written, or `size` + 1 if the data is damaged. */
 static size_t call_zlib(void *function, const uint8_t *bytes, size_t stored_size,
                         uint8_t *out, size_t size) {
     zlib_uncompress *uncompress;
@@ -22,7 +22,7 @@ static size_t call_zlib(void *function, const uint8_t *bytes, size_t stored_size
     return uncompress(out, &written, bytes, stored_size) == 0 ? written : size + 1;
 }
 
-/* An error is a number above all sizes. */
+/* Return the number of bytes written, or an error code, which is greater than any size. */
 static size_t call_zstd(void *function, const uint8_t *bytes, size_t stored_size,
                         uint8_t *out, size_t size) {
     zstd_decompress *decompress;

@@ -1,4 +1,4 @@
-/* internal.h - what the files of libgsym share: the engine, mapped files, output. */
+/* internal.h - declare what the files of libgsym use of each other and of the engine. */
 #ifndef LIBGSYM_INTERNAL_H
 #define LIBGSYM_INTERNAL_H
 
@@ -20,14 +20,14 @@ gsym_status file_map(const char *path, mapped_file *file_ret, gsym_error *error)
 void file_unmap(const mapped_file *file);
 /* Whether both paths name the same existing file. */
 bool files_are_same(const char *path, const char *other);
-/* Write what a finished creator has to `path`, complete or not at all; symbolic links are
- * followed, and a pipe or device is written to. */
+/* Write the file of a finished creator to `path`, complete or not at all. Symbolic links
+ * are followed; a pipe or device is not replaced by a file. */
 gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *error);
 
-/* GSYM_E_SYSTEM for errno. */
+/* Fail with GSYM_E_SYSTEM and errno, or with GSYM_E_NO_MEMORY for ENOMEM. */
 gsym_status fail_system(const char *path, const char *action, gsym_error *error);
 
-/* Say which file an error of the engine is about; statuses pass. */
+/* If `status` is an error, note which file it is about. Return `status`. */
 static inline gsym_status in_file(const char *path, gsym_status status,
                                   gsym_error *error) {
     if (status != GSYM_OK) error->path = path;
@@ -41,39 +41,41 @@ struct gsym_file {
     gsym_header header;
     const char *strings; /* ends in NUL */
     const uint8_t *bytes;
-    mapped_file mapping; /* no bytes: not ours */
-    char *path;          /* NULL: in memory */
+    mapped_file mapping; /* no bytes: the caller has the file in memory */
+    char *path;          /* NULL: likewise */
 };
 
-/* An unknown string is empty. */
+/* Return the string at `strp`; an unknown one is empty. */
 static inline const char *file_string(const gsym_file *file, uint64_t strp) {
     return strp < file->header.strtab_size ? file->strings + strp : "";
 }
 
-/* Directory and base name of a file by its index; empty for an unknown one. */
+/* Return directory and base name of a source file; they are empty if it is unknown. */
 void file_source(const gsym_file *file, uint32_t index, const char **directory_ret,
                  const char **filename_ret);
 gsym_status file_check_entry(const gsym_file *file, uint32_t entry, gsym_error *error);
 
 /* ---- object.c: the debug sections of an object file */
 
-/* An object file and the sections that had to be copied; all stays until it is closed. */
+/* An object file and copies of the sections that cannot be read where they are mapped. All
+ * are freed when it is closed. */
 typedef struct object_file {
     const char *path;
     mapped_file mapping;
     gsym_object *object;
     gsym_object_header header;
-    uint64_t copied; /* bytes of sections */
-    uint64_t failed; /* relocations */
+    uint64_t copied; /* bytes of all copies */
+    uint64_t failed; /* number of relocations that could not be applied */
     uint8_t *copies[GSYM_DEBUG_SECTION_COUNT];
 } object_file;
 
-/* `file` is zeroed, but for a mapping of `path` if there is one; then it can be closed. */
+/* Open the object file at `path`. `file` is zeroed; only its mapping may be set, if the
+ * file is mapped already. It has to be closed even if this fails. */
 gsym_status object_file_open(const char *path, object_file *file, gsym_error *error);
 void object_file_close(object_file *file);
-/* The size of .debug_info or .debug_info.dwo; 0: none. */
+/* Return the size of .debug_info or .debug_info.dwo; 0: there is none. */
 uint64_t object_file_info_size(object_file *file, bool is_split);
-/* Give the sections of DWARF to file `number` of a conversion, inflated and relocated. */
+/* Set the DWARF sections of file `number` of a conversion, inflated and relocated. */
 gsym_status object_file_give(object_file *file, gsym_conversion *conversion,
                              uint32_t number, bool is_split, gsym_error *error);
 
@@ -86,7 +88,7 @@ gsym_status inflate_section(uint32_t compression, const uint8_t *bytes, size_t s
 /* ---- breakpad.c */
 
 bool is_breakpad(const mapped_file *file);
-/* Read a text symbol file to the creator. */
+/* Add the functions of a Breakpad symbol file to the creator. */
 gsym_status breakpad_convert(const mapped_file *file, gsym_creator *creator,
                              const gsym_convert_options *options,
                              gsym_convert_report *report, gsym_error *error);

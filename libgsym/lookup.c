@@ -1,7 +1,7 @@
-/* lookup.c - addresses to frames, names to functions. */
+/* lookup.c - find the frames of addresses, and functions by entry or name. */
 #include "internal.h"
 
-enum { USUAL_FRAMES = 256 }; /* of a lookup; they are on the stack */
+enum { USUAL_FRAMES = 256 }; /* number of frames for which no memory is allocated */
 
 static void put_location(const gsym_file *file, const gsym_frame *frame,
                          gsym_location *location_ret) {
@@ -25,7 +25,7 @@ static void put_locations(const gsym_file *file, const gsym_frame *frames, size_
     for (size_t i = 0; i < count; ++i) put_location(file, &frames[i], &locations[i]);
 }
 
-/* More frames than are usual. */
+/* Look up an address that has more than USUAL_FRAMES frames. */
 static gsym_status look_up_deep(const gsym_file *file, uint64_t address, size_t count,
                                 gsym_location *locations, gsym_error *error) {
     gsym_frame *frames = calloc(count, sizeof *frames);
@@ -63,12 +63,13 @@ gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
 
 struct gsym_answers {
     size_t count; /* of addresses */
-    size_t *ends; /* of the frames of each; they begin where those before end */
+    size_t *ends; /* where the frames of each address end; they begin where the previous
+                   * ones end */
     gsym_location *locations;
     uint64_t damaged;
 };
 
-/* Rows are by ascending address index. */
+/* Copy the rows of a batch, which are ordered by address index. */
 static void fill_answers(gsym_answers *answers, const gsym_file *file,
                          const gsym_columns *columns) {
     size_t row = 0;

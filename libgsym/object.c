@@ -1,12 +1,13 @@
-/* object.c - the debug sections of an object file: joined, inflated, relocated.
+/* object.c - pass the debug sections of an object file to a conversion.
  *
- * A section that needs none of this stays where it is mapped. */
+ * Sections that have to be joined, inflated or relocated are copied; others are read where
+ * they are mapped. */
 #include <inttypes.h>
 
 #include "internal.h"
 
-/* Debug information is compressed by a factor of 5, rarely 50. zlib can reach 1000, zstd
- * 30000, with which a small file could ask for any memory. */
+/* Debug information is compressed by a factor of 5, rarely 50. zlib can reach a factor of
+ * 1000, zstd 30000, so that a small file could use up all memory. */
 #define MAX_INFLATED (UINT64_C(16) << 30)
 enum { MAX_RATIO = 100, FREE_SIZE = 16 << 20 };
 
@@ -28,27 +29,28 @@ void object_file_close(object_file *file) {
     file_unmap(&file->mapping);
 }
 
-/* Whether a linker would join several sections of this name, as those of type units. */
+/* Whether a linker would join several sections of this name, such as those of type
+ * units. */
 static bool are_joined(const object_file *file, gsym_debug_section which, bool is_split) {
     if (is_split) return which == GSYM_DEBUG_INFO || which == GSYM_DEBUG_TYPES;
     return file->header.is_relocatable != 0;
 }
 
-/* The next section of the name of `section`, which is replaced. */
+/* Replace `section` by the next section of the same name. */
 static gsym_status next_section(const object_file *file, gsym_object_section *section,
                                 gsym_error *error) {
     return gsym_object_find_section(file->object, section->index + 1, section->name,
                                     section->name_size, section, error);
 }
 
-/* Bytes of all sections that `first` begins. */
+/* Compute the size and number of `first` and the following sections of the same name. */
 static gsym_status joined_size(const object_file *file, gsym_object_section first,
                                uint64_t *size_ret, size_t *count_ret, gsym_error *error) {
     uint64_t stored = 0;
     *size_ret = *count_ret = 0;
     while (first.present) {
         stored += first.size;
-        if (stored > file->mapping.size) /* or a small file could ask for any memory */
+        if (stored > file->mapping.size) /* else a small file could use up all memory */
             return gsym_fail(error, GSYM_E_FORMAT, first.offset,
                              "sections of one name share their bytes");
         if (first.uncompressed_size > MAX_INFLATED)
@@ -84,7 +86,7 @@ static gsym_status copy_sections(object_file *file, gsym_object_section section,
     uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MAX_RATIO;
     uint8_t *out;
     if (most > MAX_INFLATED) most = MAX_INFLATED;
-    if (size > most - file->copied) /* any number may be declared: a sum could overflow */
+    if (size > most - file->copied) /* the sum could overflow, since `size` may be any */
         return gsym_fail(error, GSYM_E_LIMIT, section.offset,
                          "its compressed sections declare more than %" PRIu64 " bytes",
                          most);

@@ -1,11 +1,11 @@
-/* open.c - an open GSYM file. */
+/* open.c - open GSYM files. */
 #include "internal.h"
 
 const char *gsym_version(void) {
     return LIBGSYM_VERSION;
 }
 
-/* So that any string in the table ends in it. */
+/* Check that the last string ends in NUL, so that each string ends inside the table. */
 static gsym_status check_strings(const gsym_file *file, gsym_error *error) {
     uint64_t size = file->header.strtab_size;
     if (size == 0 || file->strings[size - 1] == '\0') return GSYM_OK;

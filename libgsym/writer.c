@@ -1,7 +1,7 @@
-/* writer.c - functions with texts to a GSYM file. */
+/* writer.c - write gsym_function_infos to a GSYM file. */
 #include "internal.h"
 
-/* The source of the row before, which is that of most rows. */
+/* The source file of the previous row. Most rows have the same one. */
 typedef struct known_source {
     const char *directory;
     const char *filename;
@@ -14,7 +14,8 @@ struct gsym_writer {
     uint8_t *bytes; /* of the finished file */
 };
 
-/* A function in the engine's records; its arrays are in one block. */
+/* A gsym_function that is being made of a gsym_function_info. All arrays are in one
+ * block. */
 typedef struct encoded {
     gsym_writer *writer;
     uint8_t *block;
@@ -106,7 +107,8 @@ static size_t pattern_count(const gsym_function_info *info) {
     return count;
 }
 
-/* Sizes are multiples of 8, and so is each place in the block. */
+/* Return the size of the arrays of a function in the block. The sizes of all items are
+ * multiples of 8, so that each array is aligned. */
 static size_t encoded_size(const gsym_function_info *info) {
     size_t size = info->line_count * sizeof(gsym_line_row) +
                   info->inlined_call_count * sizeof(gsym_inline_node) +
@@ -210,7 +212,7 @@ gsym_status gsym_writer_add(gsym_writer *writer, const gsym_function_info *info,
     if (to.block == NULL) return gsym_fail_memory(error);
     status = add(&to, info);
     free(to.block);
-    writer->source = (known_source){NULL, NULL, 0}; /* the strings are the caller's */
+    writer->source = (known_source){NULL, NULL, 0}; /* the caller may free these strings */
     return status;
 }
 

@@ -76,7 +76,7 @@ static const gsym_code *find_code(const gsym_machine_code *code, uint64_t addres
                : NULL;
 }
 
-/* Where an instruction begins is not known: one of any size may end at the address. */
+/* It is unknown where instructions begin, so each size of an instruction is tried. */
 uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
     const instruction_size size_of = decoder_of(code->set);
     const gsym_code *piece = find_code(code, address - 1);

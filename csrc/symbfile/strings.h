@@ -9,13 +9,13 @@
 #include "base/tables.h"
 
 typedef struct written_string {
-    uint64_t at; /* in the bytes of all */
+    uint64_t at; /* where it begins in written_strings.bytes */
     uint32_t size;
     uint32_t uses;      /* by records of the batch */
-    uint32_t reference; /* its index in the table of the batch, if any */
+    uint32_t reference; /* its index in the table of the batch, if is_in_table */
     bool is_forced;     /* a record can only refer to it by index */
     bool is_in_table;
-    bool is_claimed;    /* its cost was counted */
+    bool is_claimed;    /* its cost was counted for the record that is being added */
 } written_string;
 
 typedef LIST(uint32_t) string_numbers;
@@ -45,7 +45,7 @@ static inline const written_string *written_strings_at(const written_strings *st
 
 enum { COST_OF_STRING = 5 /* key and length before it */ };
 
-/* Maximum growth of the table, in bytes, if a record uses a string. */
+/* Return by how many bytes the table grows at most if a record uses a string. */
 static inline uint64_t written_strings_cost(const written_strings *strings,
                                             uint32_t number) {
     const written_string *string;
@@ -54,8 +54,8 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
 }
 
-/* The cost of a string for a record that may use it many times: it is counted once, until
- * the claim is released. */
+/* Return the cost of a string for a record that may use it many times: 0 if it was already
+ * claimed and the claim is not released. */
 static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
     uint64_t cost = written_strings_cost(strings, number);
     if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;
@@ -67,10 +67,10 @@ static inline void written_strings_release(written_strings *strings, uint32_t nu
     if (number != 0) strings->all.items[number - 1].is_claimed = false;
 }
 
-/* The first use of a string by a record of the batch. */
+/* Note the first use of a string in the batch. False if out of memory. */
 bool written_strings_use_first(written_strings *strings, uint32_t number);
 
-/* A record of the batch uses a string. False if out of memory. */
+/* Note that a record of the batch uses a string. False if out of memory. */
 static inline bool written_strings_use(written_strings *strings, uint32_t number,
                                        bool is_forced) {
     written_string *string;

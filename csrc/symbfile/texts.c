@@ -1,7 +1,7 @@
 /* texts.c - keep the strings of gathered ranges until a function is finished. */
 #include "symbfile/functions.h"
 
-static const char NAME_OMITTED[] = "<name omitted>"; /* as in extractions */
+static const char NAME_OMITTED[] = "<name omitted>"; /* extraction.c writes the same */
 
 gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
                                        gsym_error *error) {
@@ -42,7 +42,7 @@ gsym_status symbfile_texts_take(symbfile_texts *texts,
     return GSYM_OK;
 }
 
-/* No function is pending: drop the strings that the reader has discarded. */
+/* Drop the strings that the reader has discarded. Call when no function is pending. */
 void symbfile_texts_forget(symbfile_texts *texts) {
     symbfile_text *items = texts->list.items;
     size_t left = texts->list.count - texts->first;
@@ -70,7 +70,8 @@ static bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
            memcmp(texts->bytes.bytes + a->at, texts->bytes.bytes + b->at, a->size) == 0;
 }
 
-/* The bytes of a text for a GSYM file, in which a NUL ends a string. */
+/* Return the bytes of a text with `?` for each NUL, which would end a string of a GSYM
+ * file. */
 static gsym_status spell(symbfile_texts *texts, const symbfile_text *text,
                          const char **bytes_ret, gsym_error *error) {
     const uint8_t *bytes = texts->bytes.bytes + text->at;

@@ -9,15 +9,16 @@
 enum {
     MAX_TABLE_SIZE = GSYM_SYMBFILE_MAX_MESSAGE_SIZE,
     MAX_PENDING = 8 << 20, /* bytes of a batch in memory */
-    HEAD_SIZE = 5, /* maximum of a message: 4 bytes of length, 1 of type */
-    SHORT_HEAD_SIZE = 2, /* of most messages */
+    HEAD_SIZE = 5, /* maximum bytes before a body: 4 of length, 1 of type */
+    SHORT_HEAD_SIZE = 2, /* bytes before the body of most messages */
     FIELDS_SIZE = 128, /* maximum of a record without texts and columns */
-    RECORD_SIZE = 16, /* the same, typically */
-    VALUE_SIZE = 5, /* maximum of a number in a column */
+    RECORD_SIZE = 16, /* typical bytes of a record without texts and columns */
+    VALUE_SIZE = 5, /* maximum bytes of a number in a column */
     FEW_BYTES = 4096
 };
 
-/* A pending record. Its columns are bytes of a range, or entries of a return pad. */
+/* A pending record. `columns_at` is where its columns begin: for a range a position in
+ * `columns`, for a return pad an index in `entries`. */
 typedef struct pending_record {
     uint64_t elf_va;
     uint64_t length;
@@ -38,15 +39,15 @@ struct gsym_symbfile_writer {
     buffer columns; /* of pending ranges */
     LIST(gsym_symbfile_entry) entries;
     buffer out;
-    size_t taken; /* bytes of it */
+    size_t taken; /* bytes of `out` that the caller has taken */
     LIST(size_t) part_ends; /* in `out` */
     size_t parts_taken;
     uint64_t part_size;
-    uint64_t written; /* bytes of the part */
+    uint64_t written; /* bytes of the current part */
     uint64_t waiting; /* approximate bytes of pending records, without strings */
     uint64_t elf_va;  /* of the last record */
     bool has_elf_va;
-    bool has_head; /* the part has its magic number and its header */
+    bool has_head; /* the magic number and the header of the current part are written */
     bool is_finished;
 };
 
@@ -85,21 +86,22 @@ gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
 
 /* ---- messages --------------------------------------------------------------------- */
 
-/* The position of a short body; length and type are filled in later. */
+/* Leave space for a short header of a message, which end_message() writes. Return where the
+ * body begins. */
 static size_t begin_message(buffer *out) {
     if (buffer_reserve(out, HEAD_SIZE)) out->size += SHORT_HEAD_SIZE;
     return out->size;
 }
 
-/* Bytes of a size after the reserved one. */
+/* Return how many bytes the LEB128 of `size` has after the first one. */
 static inline size_t more_for_size(size_t size) {
     size_t more = 0;
     for (size >>= 7; size > 0; size >>= 7) ++more;
     return more;
 }
 
-/* Put the header before a body, which moves if the header is not short; returns the end of
- * the message. */
+/* Write the header before a body; if it is not short, move the body. Return the end of the
+ * message. */
 static inline uint8_t *put_message_head(uint8_t *body, size_t size,
                                         gsym_symbfile_message type) {
     size_t more = more_for_size(size);
@@ -241,12 +243,12 @@ static uint8_t *put_return_pad(gsym_symbfile_writer *writer, uint8_t *at,
     return put_pad_column(writer, at, record, PAD_LINE);
 }
 
-/* Bytes of a string in a record. */
+/* Return the maximum bytes of a string in a record. */
 static uint64_t text_size(const gsym_symbfile_writer *writer, uint32_t number) {
     return number == 0 ? 0 : written_strings_at(&writer->strings, number)->size;
 }
 
-/* Maximum bytes of a body. */
+/* Return the maximum bytes of the body of a record. */
 static uint64_t body_size(const gsym_symbfile_writer *writer,
                           const pending_record *record) {
     uint64_t size = FIELDS_SIZE;
@@ -335,7 +337,8 @@ static gsym_status fail_size(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0, "a record exceeds 16 MiB");
 }
 
-/* Both columns of a line table as in the message, after those of pending ranges. */
+/* Encode both columns of a line table after those of the pending ranges. They count as kept
+ * only after keep_columns(). */
 static gsym_status pack_rows(gsym_symbfile_writer *writer,
                              const gsym_symbfile_range *range, pending_record *record,
                              gsym_error *error) {
@@ -364,7 +367,8 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Keep the last packed columns; the batch before them may be written. */
+/* Keep the columns that pack_rows() encoded. Move them to the front if the batch before
+ * them was written meanwhile. */
 static void keep_columns(gsym_symbfile_writer *writer, pending_record *record) {
     buffer *columns = &writer->columns;
     size_t size = (size_t)record->offsets_size + record->lines_size;
@@ -407,7 +411,7 @@ gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Maximum growth of the table by the strings of a return pad. */
+/* Compute the maximum growth of the string table by the strings of a return pad. */
 static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
                                    const gsym_symbfile_entry *entries, size_t count,
                                    uint32_t no_file, uint64_t *cost_ret,
@@ -446,7 +450,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     GSYM_TRY(written_strings_add(strings, "", 0, &no_file, error));
     GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     GSYM_TRY(make_room(writer, true, RECORD_SIZE + 3 * count, cost, error));
-    /* The batch with some of its strings may have been written. */
+    /* If make_room() wrote the batch, strings that were in its table cost again. */
     if (writer->pending.count == 0)
         GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     if (!ARRAY_RESERVE(writer->entries, count)) return gsym_fail_memory(error);

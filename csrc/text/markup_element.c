@@ -106,8 +106,8 @@ static bool find_place(const gsym_markup_job *job, code_element *element, bool i
     return element->segment != NULL && element->segment->module != GSYM_MARKUP_NO_MODULE;
 }
 
-/* Find the segment of an address; false if it is in no module, or in one whose code is to
- * be known first. */
+/* Find the segment of an address; false if it is in no module, or in a module whose code
+ * is needed and not known yet. */
 static bool place_element(const gsym_markup_job *job, code_element *element) {
     bool is_return = element->kind[0] == 'r', is_placed, is_sure = true;
     if (element->kind[0] == '\0' && !markup_wants(job, GSYM_MARKUP_PLAIN_EXACT)) {
@@ -121,7 +121,7 @@ static bool place_element(const gsym_markup_job *job, code_element *element) {
         if (code == NULL) return false;
         is_sure = gsym_code_may_return(code, before + 1);
     }
-    /* Nor does a call return to the begin of a segment. */
+    /* No call returns to the first address of a segment either. */
     if (!is_sure && (is_placed || element->segment == NULL))
         is_placed = find_place(job, element, false);
     if (is_placed) element->linked = markup_linked(element->segment, element->looked_up);

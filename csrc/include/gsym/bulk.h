@@ -1,4 +1,4 @@
-/* bulk.h - addresses of many modules to frames, in the columns of Apache Arrow. */
+/* bulk.h - look up addresses of many modules; the frames are columns of Apache Arrow. */
 #ifndef GSYM_BULK_H
 #define GSYM_BULK_H
 
@@ -12,39 +12,41 @@ extern "C" {
 
 /* ---- addresses of many modules ------------------------------------------------------ */
 
-/* Columns of `count` rows, which must exist as long as what is made of them. */
+/* Columns of `count` rows, which must outlive the bulk that is made of them. */
 typedef struct gsym_rows {
     size_t count;
     const uint64_t *addresses;
-    const uint8_t *has_address; /* 0: the row has none; NULL: all rows have one */
-    const uint32_t *modules;    /* its number; `module_count` or more: the row has none */
+    const uint8_t *has_address; /* 0: the row has no address; NULL: all rows have one */
+    const uint32_t *modules;    /* number of the module; `module_count` or more: none */
     const uint64_t *bases;      /* where the module is loaded; NULL: link-time addresses */
-    const uint8_t *returns;     /* 1: where a call returns to, so that the byte before it
-                                 * is looked up; NULL: no row */
+    const uint8_t *returns;     /* 1: a return address; the byte before it is looked up;
+                                 * NULL: no address is one */
     uint32_t module_count;
 } gsym_rows;
 
-/* The addresses that were looked up, by module, and their stacks: numbers of frames, which
- * are not kept. It serves one bulk at a time, and exists as long as the last of them. After
- * an error both can only be destroyed. */
+/* Remembers for each module which addresses were looked up, and the stack of each. A stack
+ * is a list of frame numbers; the frames themselves are in the columns of the bulk that
+ * looked them up. It serves one bulk at a time and must outlive the last of them. After an
+ * error, it and the bulk can only be destroyed. */
 typedef struct gsym_known gsym_known;
 gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error);
 void gsym_known_destroy(gsym_known *known);
 size_t gsym_known_size(const gsym_known *known); /* in bytes */
 
-/* Rows by module; each address of a module that is not known is looked up once, and its
- * answer is a stack. For one thread at a time. */
+/* Groups rows by module, and looks up each address of a module once unless it is known.
+ * Each row gets the number of a stack. One thread at a time may use it. */
 typedef struct gsym_bulk gsym_bulk;
 gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
                              gsym_bulk **bulk_ret, gsym_error *error);
 void gsym_bulk_destroy(gsym_bulk *bulk);
-/* Number of rows with an address of this module. */
+/* Return the number of rows with an address of this module. */
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
-/* Answer the rows of a module, once, in any order of modules. `number` is that of the
- * module among the known ones, which is the same in all bulks; these numbers are dense. */
+/* Look up the rows of a module; call this once for a module, in any order of modules.
+ * `number` is the number of the module in `known`: one that the caller chooses and keeps
+ * for all bulks, counting from 0. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
-/* Give them `reason` in place of an answer. */
+/* Give the rows of a module `reason` in place of an answer. */
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error);
 
@@ -56,13 +58,14 @@ typedef struct gsym_texts {
     const char *bytes;
 } gsym_texts;
 
-/* The answers. A stack without an answer has one frame, of which only `misses` counts.
+/* The answers. A stack without an answer has one frame, in which only `misses` is set.
  * `reasons` are valid until the next bulk of the same known addresses is answered. */
 typedef struct gsym_bulk_columns {
     const uint32_t *stacks; /* of each row */
     size_t stack_count;
     const uint32_t *reasons; /* of each stack: a gsym_miss or a number of the caller */
-    uint32_t first_frame;    /* number of the first of these frames, the others are older */
+    uint32_t first_frame;    /* number of the first frame here; lower ones are of earlier
+                              * bulks */
     size_t frame_count;      /* frames of a stack are side by side, innermost first */
     const uint32_t *names;   /* index in name_texts */
     const uint32_t *files;   /* index in file_texts */
@@ -75,12 +78,12 @@ typedef struct gsym_bulk_columns {
 } gsym_bulk_columns;
 void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret);
 
-/* The rows as lists of frames: list i is [offsets_ret[i], offsets_ret[i + 1]); there is
- * room for one offset more than rows. With `misses`, a row without an answer has
- * one frame. */
+/* Write where the list of frames of each row begins: row i has the items offsets_ret[i] to
+ * offsets_ret[i + 1] - 1, so there is one offset more than rows. With `misses`, a row
+ * without an answer has one frame. */
 gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
                               gsym_error *error);
-/* The number of the frame of each item of these lists. */
+/* Write the number of the frame of each item of these lists. */
 void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret);
 
 /* cffi: end */

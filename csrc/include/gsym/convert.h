@@ -1,4 +1,5 @@
-/* convert.h - object files, their code, debug information and symbols to functions. */
+/* convert.h - read object files, PDB and Breakpad files, and pass their functions to a
+ * creator. */
 #ifndef GSYM_CONVERT_H
 #define GSYM_CONVERT_H
 
@@ -26,7 +27,7 @@ typedef enum gsym_compression {
     GSYM_COMPRESSION_ZLIB = 1,
     GSYM_COMPRESSION_ZSTD = 2,
     GSYM_COMPRESSION_UNKNOWN = 3,
-    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* each second byte is to be left out */
+    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* every second byte has to be left out */
 } gsym_compression;
 
 typedef enum gsym_debug_section {
@@ -103,16 +104,16 @@ gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
 /* Section `index` < header.section_count; `present` 0: no such section. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
-/* The first section of a name, from index `first`; `present` 0: none. */
+/* Find the first section of a name, from index `first` on; `present` 0: none. */
 gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
                                      const char *name, size_t name_size,
                                      gsym_object_section *section_ret, gsym_error *error);
-/* A DWARF section under any of the names it has in this format; `is_split` 1: that of
- * split units (NAME.dwo). `present` 0: none. */
+/* Find a DWARF section by any of the names that it has in this format; `is_split` 1: that
+ * of split units (NAME.dwo). `present` 0: none. */
 gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
                                       uint32_t is_split, gsym_object_section *section_ret,
                                       gsym_error *error);
-/* The build's identifier: GNU build id, LC_UUID or CodeView GUID; size 0: none. */
+/* Return the build's identifier: GNU build id, LC_UUID or CodeView GUID; size 0: none. */
 gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
                                    size_t *size_ret, gsym_error *error);
 enum { GSYM_UNAPPLIED_TYPES = 4 };
@@ -121,10 +122,10 @@ enum { GSYM_UNAPPLIED_TYPES = 4 };
  * symbol. */
 typedef struct gsym_unapplied {
     uint64_t count;
-    uint64_t start; /* all of their places are in [start, end), offsets in the section */
+    uint64_t start; /* all of them change bytes in [start, end), offsets in the section */
     uint64_t end;
-    uint32_t types[GSYM_UNAPPLIED_TYPES];  /* the first ones, as the file numbers them */
-    uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* of these; others are in `count` only */
+    uint32_t types[GSYM_UNAPPLIED_TYPES];  /* the first types, as the file numbers them */
+    uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* of each; other types are in `count` only */
 } gsym_unapplied;
 
 /* Apply the relocations of section `index` to `bytes`, its uncompressed payload. Those
@@ -142,8 +143,8 @@ typedef struct gsym_code {
     uint64_t address;
 } gsym_code;
 
-/* The code of a binary, piece by piece: *next is 0 at first; `bytes` is NULL after the
- * last piece. Pieces are sections or, in an ELF file without sections, segments. */
+/* Return the next section with code of a binary or, in an ELF file without sections, the
+ * next segment. *next is 0 at first; `bytes` is NULL after the last one. */
 gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
                                   gsym_code *code_ret, gsym_error *error);
 
@@ -160,16 +161,16 @@ typedef struct gsym_machine_code {
     gsym_instruction_set set;
 } gsym_machine_code;
 
-/* Whether a call may return to an address: 1 unless the code before it is known, and is
- * no call. Bytes that are a call if read from the right place count as one. */
+/* Whether a call may return to `address`: 1 if the code before it is unknown, or if some
+ * bytes that end there are a call instruction when they are decoded. */
 uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
 
 typedef struct gsym_call_columns {
     size_t count;
     const uint64_t *address; /* of a call; ascending in valid files */
     const uint8_t *size;     /* of its instruction; the return address follows it */
-    const uint8_t *has_line; /* 0: not a call, but code returns there without one, as in
-                              * the first function of a goroutine */
+    const uint8_t *has_line; /* 0: not a call, but a return address that no call pushes,
+                              * as in the first function of a goroutine */
     uint64_t ranges;         /* of functions that were decoded */
     uint64_t ended_early;    /* of these: stopped at an undefined or truncated
                               * instruction */
@@ -178,13 +179,14 @@ typedef struct gsym_call_columns {
     uint64_t damaged;      /* entries with damaged records */
 } gsym_call_columns;
 
-/* Find the calls in the functions of a file by decoding each from its start. The code is
- * not needed afterwards. */
+/* Find the calls in the functions of a file by decoding each function from its start. The
+ * code is not needed afterwards. */
 typedef struct gsym_calls gsym_calls;
 gsym_status gsym_calls_find(const gsym_image *image, const gsym_machine_code *code,
                             gsym_calls **calls_ret, gsym_error *error);
-/* The same from the call sites in the file, without code: return addresses are known, and
- * each call is taken to be the byte before one. Includes tail calls. */
+/* Find the calls from the call sites in the file, without code. They tell only return
+ * addresses, so that each call is taken to be the byte before one. Tail calls are
+ * included. */
 gsym_status gsym_calls_recall(const gsym_image *image, gsym_calls **calls_ret,
                               gsym_error *error);
 void gsym_calls_columns(const gsym_calls *calls, gsym_call_columns *columns_ret);
@@ -201,16 +203,16 @@ typedef struct gsym_debug_map_entry {
     uint64_t function_count;
 } gsym_debug_map_entry;
 
-/* The debug map of an object, which must outlive it; may be empty. */
+/* Read the debug map of an object, which must outlive it; it may be empty. */
 gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
                                   gsym_error *error);
 void gsym_debug_map_destroy(gsym_debug_map *map);
 size_t gsym_debug_map_count(const gsym_debug_map *map);
-/* Entry `index` < gsym_debug_map_count. */
+/* Return entry `index` < gsym_debug_map_count(). */
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret);
-/* *missing_ret counts the functions of entry `index` that `object` does not have: whether
- * it is the object file of the entry, where several have its name. */
+/* Count the functions of entry `index` that `object` does not have. If several files have
+ * the name of the entry, this tells which one it means. */
 gsym_status gsym_debug_map_compare(const gsym_debug_map *map, size_t index,
                                    const gsym_object *object, uint64_t *missing_ret,
                                    gsym_error *error);
@@ -222,9 +224,9 @@ typedef struct gsym_pdb gsym_pdb;
 typedef struct gsym_pdb_header {
     uint8_t guid[16];
     uint32_t signature;   /* time stamp of the first link */
-    uint32_t age;         /* of DBI, which is that of the image */
+    uint32_t age;         /* of stream DBI, which equals the age in the image */
     uint32_t machine;     /* as in PE files */
-    uint32_t is_stripped; /* by /PDBSTRIPPED: it has public symbols alone */
+    uint32_t is_stripped; /* 1: it has only public symbols (/PDBSTRIPPED) */
 } gsym_pdb_header;
 
 /* `data` must outlive it. `is_file_mapping` 1: finished pages may be released. */
@@ -298,16 +300,18 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
                                    const gsym_conversion_options *options,
                                    gsym_conversion **conversion_ret, gsym_error *error);
 void gsym_conversion_destroy(gsym_conversion *conversion);
-/* Addresses that may contain code, for main files without address spans. Default: all. */
+/* Add a range of addresses that may contain code, for main files without address spans.
+ * Without any, all addresses may. */
 gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
                                            uint64_t end, gsym_error *error);
 /* Add the code sections of an object as text ranges. */
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 
-/* Learn from the symbols and the entry point of an object where there is code. After its
- * text and before gsym_conversion_scan, which code is at address 0, where linkers leave the
- * debug information of code that they drop; without it, all of that counts. After the scan,
+/* Learn from the symbols and the entry point of an object where it has code. Called after
+ * its text ranges were added and before gsym_conversion_scan, it tells which functions at
+ * address 0 exist: linkers give that address to the debug information of code that they
+ * drop. Without this call all of them count as existing. Called after the scan, it tells
  * which functions of split units contradict the symbols. The bytes of the object must be
  * valid until gsym_conversion_collect. */
 gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
@@ -324,14 +328,15 @@ typedef enum gsym_dwarf_role {
  * supplementary file are added before gsym_conversion_scan. */
 gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
                                      uint32_t *file_ret, gsym_error *error);
-/* `data` must be valid until gsym_conversion_collect. `is_file_mapping` 1: finished pages
- * may be released (MADV_DONTNEED). */
+/* Set a section of a file. `data` must be valid until gsym_conversion_collect.
+ * `is_file_mapping` 1: finished pages may be released (MADV_DONTNEED). */
 gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t file,
                                         gsym_debug_section which, const uint8_t *data,
                                         size_t size, uint32_t is_file_mapping,
                                         gsym_error *error);
-/* [start, end) of a section that was set has values that no relocation was applied to.
- * Units there are left out, and so is all that needs other sections there. */
+/* Say that [start, end) of a section that was set has values to which relocations could not
+ * be applied. Units in this range are left out, and so is all that would be read from this
+ * range of other sections. */
 gsym_status gsym_conversion_distrust(gsym_conversion *conversion, uint32_t file,
                                      gsym_debug_section which, uint64_t start, uint64_t end,
                                      gsym_error *error);
@@ -360,22 +365,24 @@ gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char
 /* Find the units of the main files; call once, before the workers. */
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
 
-/* Which units have code at an address, by their root DIEs. */
+/* Tells by the root DIEs of units which of them have code at an address. */
 typedef struct gsym_unit_index gsym_unit_index;
 
-/* Index the units of a conversion that has been scanned; it has to outlive the index. */
+/* Index the units of a conversion that was scanned; the conversion must outlive the
+ * index. */
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error);
 void gsym_unit_index_destroy(gsym_unit_index *index);
-/* The units that may have code at one of `addresses` or just before one, both ascending; at
- * most `capacity` are stored. *size_ret is the sum of their sizes in .debug_info,
- * *total_ret that of all. */
+/* Find the units that may have code at one of `addresses`, which ascend, or just before
+ * one. At most `capacity` units are stored, ascending. *size_ret is the sum of their sizes
+ * in .debug_info, *total_ret the sum of the sizes of all units. */
 gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
                                  size_t address_count, uint32_t *units, size_t capacity,
                                  size_t *count_ret, uint64_t *size_ret,
                                  uint64_t *total_ret, gsym_error *error);
-/* Convert only these units, which ascend, of the conversion that `index` was made of, which
- * has no skeletons and has to stay. Instead of files, sections and a scan. */
+/* Convert only `units`, which ascend, of the conversion that `index` was made of. Call this
+ * in place of adding files, setting sections and the scan. That conversion must have no
+ * skeletons and must outlive this one. */
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    const gsym_unit_index *index, const uint32_t *units,
                                    size_t count, gsym_error *error);
@@ -392,22 +399,24 @@ typedef struct gsym_skeleton {
     uint32_t is_complete; /* by gsym_conversion_link_split */
 } gsym_skeleton;
 
-/* Valid after gsym_conversion_scan and until gsym_conversion_collect. */
+/* Skeletons can be read after gsym_conversion_scan and until gsym_conversion_collect. */
 size_t gsym_conversion_skeleton_count(gsym_conversion *conversion);
 gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
                                      gsym_skeleton *skeleton_ret, gsym_error *error);
-/* After the sections of a split file are set, between scan and workers: complete the
- * skeletons whose dwo_id it has. *matched_ret counts those. */
+/* Complete the skeletons whose dwo_id the split file `file` has; *matched_ret counts them.
+ * Call this when the sections of the file are set, after the scan and before the
+ * workers. */
 gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
                                        uint64_t *matched_ret, gsym_error *error);
 
-/* Convert units until none is left; called once by each worker thread. */
+/* Convert units until none is left. Each worker thread calls this once. */
 gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
-/* Bytes of .debug_info done and in total; callable while workers run. */
+/* Return the bytes of .debug_info that are done, and in total; callable while workers
+ * run. */
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret);
 void gsym_conversion_cancel(gsym_conversion *conversion);
-/* After the workers: pass the functions to the creator. */
+/* Pass the functions to the creator. Call this after the workers have returned. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
 /* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). `image` is
  * the binary: the unwind table of a PE image tells where symbols end, and a debug file has
@@ -417,8 +426,8 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                const gsym_object *image,
                                                gsym_error *error);
-/* Note where the functions of an ELF image start that have unwind information: symbols
- * without a size end there. */
+/* Note where functions start according to the unwind information of an ELF image: a symbol
+ * without a size ends at the next of these addresses. */
 gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 /* Add the stubs by which an image calls functions of others: `puts@plt` of ELF, `symbol
@@ -434,16 +443,17 @@ gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
                                              const gsym_object *object,
                                              uint32_t only_undescribed,
                                              uint64_t *count_ret, gsym_error *error);
-/* Convert the modules of a PDB, which must outlive gsym_creator_finish, instead of units of
- * DWARF; before the workers, and instead of sections and a scan. */
+/* Convert the modules of a PDB, which must be open until gsym_creator_finish, in place of
+ * units of DWARF. Call this before the workers, in place of setting sections and the
+ * scan. */
 gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb *pdb,
                                     uint64_t base_address, gsym_error *error);
-/* Add its public symbols, after gsym_conversion_collect. */
+/* Add the public symbols of the PDB. Call this after gsym_conversion_collect. */
 gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
                                             gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
-/* Kept warnings, ordered by file and offset. */
+/* Return the kept warnings, ordered by file and offset. */
 const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
                                              size_t *count_ret);
 
@@ -502,22 +512,22 @@ typedef struct gsym_breakpad_counts {
 gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
                                  gsym_breakpad **breakpad_ret, gsym_error *error);
 void gsym_breakpad_destroy(gsym_breakpad *breakpad);
-/* As gsym_conversion_add_path_map; before the first FILE. */
+/* Does what gsym_conversion_add_path_map does; call it before the first FILE is read. */
 gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_bytes,
                                        size_t old_size, const char *new_bytes,
                                        size_t new_size, gsym_error *error);
-/* Read the next bytes of the text, split anywhere. Faults of records are findings; only
- * lack of memory and limits of the output are errors. */
+/* Read the next bytes of the text, which may be split anywhere. Faults of records are
+ * findings; only lack of memory and limits of the output are errors. */
 gsym_status gsym_breakpad_feed(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
                                gsym_error *error);
-/* The end of the text: functions do not wait for further numbers. */
+/* End the text: functions that wait for the definition of a number no longer do. */
 gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error);
 
 /* Functions that the reader passes to the creator. */
 typedef struct gsym_breakpad_batch gsym_breakpad_batch;
 
-/* The functions that were read, once they are many or the text has ended; else NULL.
- * Encode and keep each batch. The reader owns it; the caller must keep both alive. */
+/* Return the functions that were read, once they are many or the text has ended; else NULL.
+ * The caller has to encode and to keep each batch. The reader owns it. */
 gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
                                      gsym_breakpad_batch **batch_ret, gsym_error *error);
 /* Encode a batch; may run in another thread than the reader. */
@@ -529,14 +539,14 @@ gsym_status gsym_breakpad_keep_batch(gsym_breakpad *breakpad, gsym_breakpad_batc
 /* After the last batch and gsym_creator_merge_functions: add PUBLIC records outside of all
  * functions, each up to the next address that has a record. */
 gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error);
-/* The MODULE and the first INFO records, in file order; NULL after the last. Valid until
- * the next gsym_breakpad_feed. */
+/* Return the record `index` of MODULE and the first INFO records, in file order; NULL after
+ * the last. It is valid until the next gsym_breakpad_feed. */
 const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
                                size_t *size_ret);
 void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret);
 uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
                                    gsym_breakpad_fault fault);
-/* Kept findings, ordered by line. */
+/* Return the kept findings, ordered by line. */
 const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret);
 

@@ -1,4 +1,4 @@
-/* create.h - functions to a GSYM file. */
+/* create.h - write functions to a GSYM file. */
 #ifndef GSYM_CREATE_H
 #define GSYM_CREATE_H
 
@@ -18,8 +18,9 @@ typedef struct gsym_creator_options {
     uint32_t version;    /* GSYM_VERSION_1 or GSYM_VERSION_2 */
     uint32_t big_endian; /* 1: the file is big-endian */
     uint32_t has_base_address;
-    uint32_t keep_all; /* 1: no function is pruned; they come in ascending order */
-    uint64_t base_address; /* else: the first function's start */
+    uint32_t keep_all; /* 1: no function is pruned; the caller adds them in ascending
+                        * order */
+    uint64_t base_address; /* if has_base_address; else it is the first function's start */
     uint32_t has_index;    /* 1: write an index of large functions, if there are any */
     uint32_t reserved;
 } gsym_creator_options;
@@ -37,17 +38,17 @@ gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, si
 /* Intern a string (no NUL inside). */
 gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
                                     uint64_t *strp_ret, gsym_error *error);
-/* Intern a path, split so that joining directory and base name restores it. */
+/* Intern a path as a directory and a base name; joining them restores the path. */
 gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size_t size,
                                   uint32_t *file_ret, gsym_error *error);
 /* Intern a file by directory and base name. */
 gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
                                   uint64_t basename, uint32_t *file_ret,
                                   gsym_error *error);
-/* Leave out strings that the string table of a binary has: bytes[0 .. size), which begin
- * `distance` bytes after the end of the file. Must be the first call. From then on only
- * strings of `all`, a creator with the same content, can be interned. `bytes` must outlive
- * the creator. */
+/* Leave out strings that are in bytes[0 .. size), the string table of a binary, which
+ * begins `distance` bytes after the end of the GSYM file. Must be the first call. From then
+ * on only strings of `all`, a creator with the same content, can be interned. `bytes` must
+ * outlive the creator. */
 gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator *all,
                                        const uint8_t *bytes, size_t size,
                                        uint64_t distance, gsym_error *error);
@@ -74,8 +75,8 @@ gsym_status gsym_creator_add_entries(gsym_creator *creator, const gsym_image *im
 /* Intern all strings and files of another file, in order. */
 gsym_status gsym_creator_add_tables(gsym_creator *creator, const gsym_image *image,
                                     gsym_error *error);
-/* Copy entries from `first` while their records in the file take less than `size` bytes;
- * the last one may exceed it, and so may those with the same start. *end_ret is the next
+/* Copy entries from `first` on until their records in the file have `size` bytes or more,
+ * and then those that start at the same address as the last one. *end_ret is the next
  * entry. */
 gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
                                      uint32_t first, uint64_t size, uint32_t *end_ret,
@@ -83,8 +84,8 @@ gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *im
 /* Copy a version-2 section of an unknown type into a version-2 output. */
 gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
                                      const uint8_t *data, size_t size, gsym_error *error);
-/* Copy all sections of unknown types, except types that the output already has. Does
- * nothing if either file is of version 1. */
+/* Copy all sections of unknown types, except types that the output already has. Do nothing
+ * if either file is of version 1. */
 gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
                                       gsym_error *error);
 /* Merge functions of equal range into the first of them. Call before symbols of the symbol
@@ -92,9 +93,9 @@ gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *i
 gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error);
 
 /* Add the call sites of functions[0 .. count), of which only name and call sites are used,
- * to the first function of each name or to the one that replaces it if it is pruned. Call
- * when all functions are added. *missing_ret is the index of the first one whose name no
- * function has, then nothing is added; else `count`. */
+ * to the first function of each name, or to the function that replaces it if it is pruned.
+ * Call this when all functions are added. If no function has the name of functions[i],
+ * nothing is added, and *missing_ret is the lowest such i; else it is `count`. */
 gsym_status gsym_creator_add_call_sites(gsym_creator *creator,
                                         const gsym_function *functions, size_t count,
                                         size_t *missing_ret, gsym_error *error);
@@ -102,36 +103,37 @@ gsym_status gsym_creator_add_call_sites(gsym_creator *creator,
 typedef struct gsym_creator_report {
     uint64_t functions_debug_info;   /* added, before pruning */
     uint64_t functions_symbol_table; /* added, before pruning */
-    uint64_t functions_merged;       /* merged as children, or dropped as repeats */
+    uint64_t functions_merged;       /* merged into another one, or dropped as repeats */
     uint64_t functions_pruned;
     uint64_t functions_continued;    /* entries for the remainder of an outer function */
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
     uint64_t functions_with_inlines;
     uint64_t line_rows_unused; /* at addresses that no function covers */
-    uint64_t duplicates_different; /* equal ranges, different debug info */
-    uint64_t overlapping;
+    uint64_t duplicates_different; /* pairs with equal ranges, but other debug info */
+    uint64_t overlapping;          /* functions that overlap the one before */
     uint64_t strings;
     uint64_t files;
     uint64_t file_size;
     uint64_t index_size; /* of the index in the file */
 } gsym_creator_report;
 
-/* The file is only to answer for `addresses`, which ascend; what matters to none of them is
- * left out. */
+/* Write a file that answers only for `addresses`, which ascend: functions and details that
+ * none of them needs are left out. */
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
                              gsym_error *error);
 
-/* How many functions of symbol tables were added. */
+/* Return how many functions of symbol tables were added. */
 uint64_t gsym_creator_symbol_count(const gsym_creator *creator);
 
-/* Sort, resolve duplicates, lay out. Nothing can be added afterwards. */
+/* Sort the functions, prune duplicates and lay out the file. Nothing can be added
+ * afterwards. */
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error);
-/* Functions without lines or the linkage name of a symbol that they may have: a limit
+/* Return how many functions may lack lines, or the linkage name of a symbol, since a limit
  * against hostile input was reached. */
 uint64_t gsym_creator_cut_functions(const gsym_creator *creator);
-/* The next bytes of the finished file; *size_ret 0: its end. */
+/* Read the next bytes of the finished file; *size_ret 0: its end. */
 gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
                               size_t *size_ret, gsym_error *error);
 

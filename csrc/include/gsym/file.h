@@ -1,4 +1,4 @@
-/* file.h - GSYM files: the format, decoded functions, opening and reading. */
+/* file.h - open and read GSYM files; constants of the format and decoded functions. */
 #ifndef GSYM_FILE_H
 #define GSYM_FILE_H
 
@@ -150,26 +150,26 @@ typedef struct gsym_section {
     uint64_t size;
 } gsym_section;
 
-/* Find the GSYM file in a binary: section .gsym of ELF, __GSYM,__gsym of Mach-O. Bytes
- * that are a GSYM file have it at 0. */
+/* Find the GSYM file in a binary: section .gsym of ELF, __GSYM,__gsym of Mach-O. If `data`
+ * is a GSYM file itself, the offset is 0. */
 gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offset_ret,
                                uint64_t *size_ret, gsym_error *error);
 /* Check the header and the extent of the tables, in constant time; records are checked
  * when they are used. `data` is a GSYM file or a binary that contains one, and must
  * outlive the image. Strings shared with a binary are read once to verify their checksum;
- * "string table changed" if that fails. */
+ * if it differs, the error says "string table changed". */
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
-/* In a file without an index, lookups make those of large functions that are asked for,
- * while all use less than `limit` bytes of memory; 0: never. Default: half the file's size,
- * between 1 MiB and 256 MiB. */
+/* If a file has no index, a lookup in a large function makes that function's index, unless
+ * all indexes would use more than `limit` bytes of memory; 0: it never does. Default: half
+ * the file's size, between 1 MiB and 256 MiB. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
-/* Memory used by indexes, in bytes. */
+/* Return the memory that such indexes use, in bytes. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);
 
-/* The index that belongs in the file, whether or not it has one; no bytes if no function is
- * large. */
+/* Makes the index of a file, whether or not the file has one. It has no bytes if no
+ * function is large. */
 typedef struct gsym_index gsym_index;
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error);
@@ -177,15 +177,16 @@ void gsym_index_destroy(gsym_index *index);
 const uint8_t *gsym_index_bytes(const gsym_index *index, size_t *size_ret);
 
 void gsym_image_header(const gsym_image *image, gsym_header *header_ret);
-/* Directory entry `index` < header.section_count of version 2. */
+/* Return directory entry `index` < header.section_count of a version-2 file. */
 gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
                                gsym_section *section_ret, gsym_error *error);
-/* The string at `strp`, its size without the NUL. Past the table: the empty string. */
+/* Return the string at `strp` and its size without the NUL; the empty string if `strp` is
+ * past the table. */
 const char *gsym_image_string(const gsym_image *image, uint64_t strp, size_t *size_ret);
 gsym_status gsym_image_file(const gsym_image *image, uint32_t index,
                             uint64_t *directory_ret, uint64_t *basename_ret,
                             gsym_error *error);
-/* Start address of entry `index` and the file offset of its record. */
+/* Return the start address of entry `index` and the file offset of its record. */
 gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
                              uint64_t *address_ret, uint64_t *record_offset_ret,
                              gsym_error *error);
@@ -196,13 +197,13 @@ typedef struct gsym_function_range {
     uint64_t name;
 } gsym_function_range;
 
-/* Ranges and names of entry `index` and of the functions merged into it. The first
- * `capacity` are written; *count_ret is the number that exist. */
+/* Write the ranges and names of entry `index` and of the functions merged into it, at most
+ * `capacity`; *count_ret is the number that exist. */
 gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
                                  gsym_function_range *ranges, size_t capacity,
                                  size_t *count_ret, gsym_error *error);
 
-/* The same for all entries, in order. */
+/* Write the ranges and names of all entries, in order. */
 gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_range *ranges,
                                      size_t capacity, size_t *count_ret,
                                      gsym_error *error);
@@ -246,7 +247,7 @@ typedef struct gsym_footprint {
     uint64_t size; /* of the function */
     uint64_t name;
     uint64_t record_size; /* 0: damaged */
-    uint32_t file;        /* of the first row */
+    uint32_t file;        /* of the first row; 0: there is none */
     uint32_t reserved;
 } gsym_footprint;
 

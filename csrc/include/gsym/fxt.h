@@ -1,4 +1,4 @@
-/* fxt.h - FXT: Fuchsia traces as columns. */
+/* fxt.h - read FXT files, which are traces of Fuchsia, as columns. */
 #ifndef GSYM_FXT_H
 #define GSYM_FXT_H
 
@@ -77,14 +77,14 @@ typedef enum gsym_fxt_argument_type {
 /* Faults of a trace; the comments describe `detail`. */
 typedef enum gsym_fxt_fault {
     GSYM_FXT_EMPTY_RECORDS,      /* size 0; bytes skipped */
-    GSYM_FXT_TRUNCATED,          /* by the end of the trace; bytes present */
+    GSYM_FXT_TRUNCATED,          /* cut off by the end of the trace; bytes present */
     GSYM_FXT_SHORT_RECORD,       /* too short for its fields; its size in bytes */
     GSYM_FXT_LARGE_RECORD,       /* above the limit; its size in bytes */
-    GSYM_FXT_UNDEFINED_STRING,   /* its index */
-    GSYM_FXT_UNDEFINED_THREAD,   /* its index */
-    GSYM_FXT_NO_TICK_RATE,       /* 0 ticks a second */
+    GSYM_FXT_UNDEFINED_STRING,   /* the index of the string */
+    GSYM_FXT_UNDEFINED_THREAD,   /* the index of the thread */
+    GSYM_FXT_NO_TICK_RATE,       /* the trace says 0 ticks a second */
     GSYM_FXT_WRONG_MAGIC,        /* the number found */
-    GSYM_FXT_FRAME_COUNT,        /* more than fits the record; frames that fit */
+    GSYM_FXT_FRAME_COUNT,        /* more frames than fit the record; those that fit */
     GSYM_FXT_FAULT_COUNT
 } gsym_fxt_fault;
 
@@ -161,7 +161,8 @@ typedef struct gsym_fxt_columns {
     /* Providers by number. */
     size_t provider_count;
     const uint64_t *provider_ids;   /* or GSYM_FXT_NO_PROVIDER */
-    const uint64_t *provider_rates; /* ticks per second; 0: that of the next one, or 1e9 */
+    const uint64_t *provider_rates; /* ticks per second; 0: the rate of the next provider,
+                                     * or else 1e9 */
     uint32_t provider_implicit;     /* of records before the first that names a provider */
     /* Faults of what was read, up to a limit. */
     size_t problem_count;
@@ -181,12 +182,13 @@ typedef struct gsym_fxt_counts {
     uint64_t left_out;  /* records rejected by the filter */
 } gsym_fxt_counts;
 
-/* Which records to return, besides those needed to read others and those that describe
- * objects and modules. A record without a filtered property is rejected. */
+/* Selects the records to return. Records that are needed to read others, and those that
+ * describe objects and modules, are always returned. A record that lacks a property which
+ * the filter asks for is rejected. */
 typedef struct gsym_fxt_filter {
-    uint64_t from_ns; /* those that end at this time or later ... */
-    uint64_t to_ns;   /* ... and begin at this time or earlier */
-    const uint64_t *processes; /* none: any */
+    uint64_t from_ns; /* the record ends at this time or later ... */
+    uint64_t to_ns;   /* ... and begins at this time or earlier */
+    const uint64_t *processes; /* if there are none: any */
     size_t process_count;
     const uint64_t *threads;
     size_t thread_count;
@@ -197,9 +199,9 @@ typedef struct gsym_fxt_filter {
 } gsym_fxt_filter;
 
 typedef struct gsym_fxt_reader gsym_fxt_reader;
-/* `kinds` has bit 1 << k for each gsym_fxt_kind k to return; others are counted, and read
- * where needed. A record of more than `most_size` bytes that would be returned is skipped,
- * which is a problem. `is_strict` 1: the first problem is an error. */
+/* `kinds` has bit 1 << k for each gsym_fxt_kind k to return; records of other kinds are
+ * counted, and read where others need them. A record of more than `most_size` bytes is not
+ * returned, but reported as a problem. `is_strict` 1: the first problem is an error. */
 gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);
@@ -208,17 +210,18 @@ gsym_status gsym_fxt_reader_set_filter(gsym_fxt_reader *reader,
 /* Set the byte order from here on; the magic number sets it as well. */
 void gsym_fxt_reader_set_big_endian(gsym_fxt_reader *reader, uint32_t is_big_endian);
 uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader);
-/* Read records from the next bytes of a trace, as many as columns hold well. *used_ret
- * bytes were read. The next record takes *wanted_ret bytes, as far as known, and is read
- * once all are there; 0: call again with the remaining bytes. `is_last` 1: the trace ends
- * with them. Offsets are relative to the start of the trace. */
+/* Read records from the next bytes of a trace, up to a number that limits the size of the
+ * columns. *used_ret bytes were read. *wanted_ret 0: call again with the remaining bytes.
+ * Else it is the size of the next record, as far as known, which is read when all of its
+ * bytes are there. `is_last` 1: the trace ends with these bytes. Offsets are relative to
+ * the start of the trace. */
 gsym_status gsym_fxt_reader_read(gsym_fxt_reader *reader, const uint8_t *bytes,
                                  size_t size, uint32_t is_last, size_t *used_ret,
                                  size_t *wanted_ret, gsym_error *error);
-/* The records of the last read. */
+/* Return the records of the last read. */
 void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
                              gsym_fxt_columns *columns_ret);
-/* Totals of everything read. */
+/* Return the totals of everything read. */
 void gsym_fxt_reader_count(const gsym_fxt_reader *reader, gsym_fxt_counts *counts_ret);
 /* Number and size of the events of one provider, category, name and kind. */
 typedef struct gsym_fxt_group {
@@ -236,7 +239,7 @@ void gsym_fxt_tally_destroy(gsym_fxt_tally *tally);
 /* Count the events of columns. Clear the tally when all strings are new. */
 gsym_status gsym_fxt_tally_add(gsym_fxt_tally *tally, const gsym_fxt_columns *columns,
                                gsym_error *error);
-/* All groups in order of first occurrence; valid until the next call. */
+/* Return all groups in order of first occurrence; they are valid until the next call. */
 void gsym_fxt_tally_view(const gsym_fxt_tally *tally, const gsym_fxt_group **groups_ret,
                          size_t *count_ret);
 void gsym_fxt_tally_clear(gsym_fxt_tally *tally);

@@ -1,8 +1,8 @@
 /* gsym.h - the complete interface of the engine; it includes all other headers.
  *
- * The headers are valid C11 and C++17. csrc/build_core.py joins what stands between their
- * cffi markers, in the order of the list below, to the cdef of gsym.engine._core: no
- * preprocessor conditionals, attributes or inline functions there.
+ * The headers are valid C11 and C++17. csrc/build_core.py takes the text between the cffi
+ * markers of each, in the order of the list below, as the cdef of gsym.engine._core. That
+ * text must not have preprocessor conditionals, attributes or inline functions.
  *
  * For every function:
  *   - Memory comes in as (pointer, size); the engine opens, reads and writes no

@@ -1,4 +1,4 @@
-/* lookup.h - addresses to frames, one at a time or many as columns. */
+/* lookup.h - look up the frames of addresses, one at a time or many as columns. */
 #ifndef GSYM_LOOKUP_H
 #define GSYM_LOOKUP_H
 

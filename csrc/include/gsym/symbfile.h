@@ -1,4 +1,5 @@
-/* symbfile.h - symbfiles: reading, conversion, writing, extraction (docs/symbfile.md). */
+/* symbfile.h - read, convert and write symbfiles, and extract them from GSYM files
+ * (docs/symbfile.md). */
 #ifndef GSYM_SYMBFILE_H
 #define GSYM_SYMBFILE_H
 
@@ -23,7 +24,7 @@ typedef enum gsym_symbfile_message {
     GSYM_SYMBFILE_STRING_TABLE_V1 = 4
 } gsym_symbfile_message;
 
-/* From `offset`, relative to the range's start, code belongs to `line`. */
+/* From `offset`, relative to the start of the range, code belongs to `line`. */
 typedef struct gsym_symbfile_row {
     uint64_t offset;
     uint32_t line;
@@ -88,17 +89,18 @@ typedef struct gsym_symbfile_reader gsym_symbfile_reader;
 gsym_status gsym_symbfile_reader_create(gsym_symbfile_reader **reader_ret,
                                         gsym_error *error);
 void gsym_symbfile_reader_destroy(gsym_symbfile_reader *reader);
-/* Read messages from the next bytes of a file, as many as columns hold well. *used_ret
- * bytes were read. The next message takes *wanted_ret bytes, as far as known, and is read
- * once all are there; 0: call again with the remaining bytes. `is_last` 1: the file ends
- * with them. Offsets are relative to the start of the file. */
+/* Read messages from the next bytes of a file, up to a number that limits the size of the
+ * columns. *used_ret bytes were read. *wanted_ret 0: call again with the remaining bytes.
+ * Else it is the size of the next message, as far as known, which is read when all of its
+ * bytes are there. `is_last` 1: the file ends with these bytes. Offsets are relative to the
+ * start of the file. */
 gsym_status gsym_symbfile_reader_read(gsym_symbfile_reader *reader, const uint8_t *bytes,
                                       size_t size, uint32_t is_last, size_t *used_ret,
                                       size_t *wanted_ret, gsym_error *error);
-/* The records of the last read. */
+/* Return the records of the last read. */
 void gsym_symbfile_reader_columns(const gsym_symbfile_reader *reader,
                                   gsym_symbfile_columns *columns_ret);
-/* Totals of everything read. */
+/* Return the totals of everything read. */
 void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
                                 gsym_symbfile_counts *counts_ret);
 
@@ -143,14 +145,15 @@ typedef struct gsym_symbfile_range {
 
 typedef struct gsym_symbfile_writer gsym_symbfile_writer;
 
-/* Records are written in the order in which they are added; same records, same bytes. With
- * a `part_size` the output is several files of about that size, each starting with a
+/* Records are written in the order in which they are added; equal calls give equal bytes.
+ * With a `part_size` the output is several files of about that size, each starting with a
  * return pad or a range of depth 0; 0: one file. */
 gsym_status gsym_symbfile_writer_create(uint64_t part_size,
                                         gsym_symbfile_writer **writer_ret,
                                         gsym_error *error);
 void gsym_symbfile_writer_destroy(gsym_symbfile_writer *writer);
-/* The number of a UTF-8 string for later records; from 1, the same for equal strings. */
+/* Number a UTF-8 string for later records. Numbers count from 1; equal strings have the
+ * same number. */
 gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
                                             const char *bytes, size_t size,
                                             uint32_t *string_ret, gsym_error *error);
@@ -165,14 +168,14 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
                                                 size_t count, gsym_error *error);
 /* Call after the last record. */
 gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error *error);
-/* Finished bytes of one part that were not taken yet; valid until the next call on the
- * writer. *ends_part_ret 1: the part ends after them. */
+/* Take the finished bytes of one part that were not taken yet; they are valid until the
+ * next call on the writer. *ends_part_ret 1: the part ends after them. */
 void gsym_symbfile_writer_take(gsym_symbfile_writer *writer, const uint8_t **bytes_ret,
                                size_t *size_ret, uint32_t *ends_part_ret);
 
-/* The names and paths of a GSYM file as strings of a symbfile. Names may be printed
- * differently: the names in use are collected, get their texts, and can then be
- * written. */
+/* Passes the names and paths of a GSYM file to a symbfile writer as strings. Since the
+ * caller may replace names by other texts, such as demangled ones, it is used in three
+ * steps: collect the names in use, list them, add their texts. */
 typedef struct gsym_symbfile_names gsym_symbfile_names;
 gsym_status gsym_symbfile_names_create(const gsym_image *image,
                                        gsym_symbfile_names **names_ret,

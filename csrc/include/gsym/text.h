@@ -1,4 +1,4 @@
-/* text.h - answers, dumps and exports as text; demangled names. */
+/* text.h - write answers, dumps and exports as text; demangle names. */
 #ifndef GSYM_TEXT_H
 #define GSYM_TEXT_H
 
@@ -17,11 +17,11 @@ extern "C" {
  * ones. */
 #define GSYM_MAX_CXX_NAME_SIZE 1024
 
-/* An estimate of the size of a mangled C++ name when demangled, in bytes. */
+/* Estimate how many bytes a mangled C++ name has when it is demangled. */
 uint64_t gsym_cxx_name_work(const char *name, size_t size);
 
 /* Copy a demangled C++ name without its template arguments to `out`, which has room for
- * `size` bytes; unchanged if its brackets do not match. Returns the size. */
+ * `size` bytes; copy it unchanged if its brackets do not match. Return the size. */
 size_t gsym_name_without_template_arguments(const char *name, size_t size, char *out);
 
 /* The C++ runtime's demangler, and limits for its use. */
@@ -41,8 +41,8 @@ gsym_status gsym_cxx_texts_create(const gsym_image *image, const uint64_t *strps
                                   uint32_t without_arguments, gsym_cxx_texts **texts_ret,
                                   gsym_error *error);
 void gsym_cxx_texts_destroy(gsym_cxx_texts *texts);
-/* All texts, each with a NUL; those left to the caller are empty, and `left_ret` lists
- * their indexes. */
+/* Return all texts, each with a NUL. Those that are left to the caller are empty;
+ * `left_ret` lists their indexes. */
 void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
                          size_t *size_ret, const uint32_t **left_ret,
                          size_t *left_count_ret);
@@ -69,19 +69,19 @@ gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
 gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
                                  gsym_record *record, uint32_t index, gsym_error *error);
 
-/* Texts to print for names, by string offset. Where a name has no text yet, the output
- * gets a gap. */
+/* Holds the text to print for each name, by string offset. A name without a text is left
+ * out of the output, and its position is noted as a gap for gsym_text_fill. */
 #define GSYM_PLAIN_STRING 0x8000000000000000 /* set in the offset of a string that is not a
                                               * name */
 typedef struct gsym_name_texts gsym_name_texts;
 gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error);
 void gsym_name_texts_destroy(gsym_name_texts *texts);
-/* The names without a text, each once. */
+/* Return the names without a text, each once. */
 const uint64_t *gsym_name_texts_missing(const gsym_name_texts *texts, size_t *count_ret);
 /* Add the texts of these names, in order, each with a NUL. */
 gsym_status gsym_name_texts_add(gsym_name_texts *texts, const char *bytes, size_t size,
                                 gsym_error *error);
-/* Memory used by the table, in bytes. */
+/* Return the memory that the table uses, in bytes. */
 size_t gsym_name_texts_size(const gsym_name_texts *texts);
 /* Fill each gap with its text. */
 gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
@@ -103,34 +103,34 @@ gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record
 
 /* ---- answers in an output style -------------------------------------------------- */
 
-/* The format of an answer: a template, in the language that csrc/text/style.c
- * describes. One that is wrong is GSYM_E_ARGUMENT, with the offset in it. */
+/* The format of an answer: a template in the language that csrc/text/style.c describes. For
+ * a wrong template gsym_style_create fails with GSYM_E_ARGUMENT and the offset in it. */
 typedef struct gsym_style gsym_style;
 gsym_status gsym_style_create(const char *template_text, size_t size,
                               gsym_style **style_ret, gsym_error *error);
 void gsym_style_destroy(gsym_style *style);
 
 typedef enum gsym_format_flags {
-    GSYM_FORMAT_LLVM = 1,      /* look up by LLVM's rules, with its names for paths */
-    GSYM_FORMAT_MERGED = 2,    /* with the functions merged at an address */
-    GSYM_FORMAT_DEMANGLED = 4, /* names of functions are those in `texts` */
-    /* Strings that are not printable ASCII come from `texts`; with JSON those that it
-     * escapes as well. */
+    GSYM_FORMAT_LLVM = 1,      /* look up by LLVM's rules, and write paths as it does */
+    GSYM_FORMAT_MERGED = 2,    /* show the functions merged at an address, too */
+    GSYM_FORMAT_DEMANGLED = 4, /* take the names of functions from `texts` */
+    /* Take strings that are not printable ASCII from `texts`, and with GSYM_FORMAT_JSON
+     * also those that JSON escapes. */
     GSYM_FORMAT_PRINTABLE = 8,
     GSYM_FORMAT_JSON = 16
 } gsym_format_flags;
 
 /* The syntax of a line with an address. */
 typedef enum gsym_number_form {
-    GSYM_NUMBERS_LLVM,  /* prefix, number in the base that it has itself, suffix */
-    GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are passed over */
-    GSYM_NUMBERS_HEX    /* as strtoul() reads hexadecimal, then anything */
+    GSYM_NUMBERS_LLVM,  /* prefix, number whose own prefix tells the base, suffix */
+    GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are skipped */
+    GSYM_NUMBERS_HEX    /* hexadecimal as for strtoul(), followed by anything */
 } gsym_number_form;
 
 typedef struct gsym_format_job {
     const gsym_style *style;
-    const gsym_image *image; /* NULL: nothing has an answer */
-    gsym_name_texts *texts;  /* may be NULL where no flag asks for texts */
+    const gsym_image *image; /* NULL: no address has an answer */
+    gsym_name_texts *texts;  /* may be NULL if no flag needs texts */
     uint32_t flags;
     uint32_t numbers;      /* gsym_number_form */
     const char *prefix;    /* of a line with GSYM_NUMBERS_LLVM */
@@ -140,30 +140,30 @@ typedef struct gsym_format_job {
     uint64_t line_size;    /* a longer line counts as several */
     uint64_t address_mask; /* bits that addresses have */
     uint64_t shift;        /* added to an address before it is looked up */
-    uint64_t first; /* addresses before it, and after `last`, are not of the module */
+    uint64_t first; /* addresses before it and after `last` are not of the module */
     uint64_t last;
-    /* Sections that addresses count from the start of; the first that has an answer
-     * gives it. None: they are link-time addresses. */
+    /* With sections, addresses count from the start of a section: the answer is that of the
+     * first section that has one. Without, they are link-time addresses. */
     const gsym_range *sections;
     size_t section_count;
     /* Which functions at an address are shown, the function itself first; NULL: all. */
     const uint8_t *keep;
     size_t keep_count;
-    uint64_t missed;  /* counted on: addresses without an answer */
-    uint64_t damaged; /* likewise: those of them whose records are damaged */
+    uint64_t missed;  /* incremented for each address without an answer */
+    uint64_t damaged; /* incremented for those of them whose record is damaged */
 } gsym_format_job;
 
-/* The addresses that gsym_text_answer would look up for these lines; at most `capacity` are
- * stored. */
+/* Return how many addresses gsym_text_answer would look up for these lines, and store at
+ * most `capacity` of them. */
 size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t size,
                            uint64_t *addresses, size_t capacity);
 
-/* Answer lines, to one of any other form. Many lines are looked up together, and answered
- * until the text holds `limit` bytes or many names wait for their texts. *used_ret counts
- * the bytes of the lines that were answered; 0 with lines left says that the next one is
- * not of the form, or has no end. With NULL for the lines the answers go on with those
- * that were handed in last, which may be gone by then; all else has to stay as it was.
- * Only a lack of memory is a failure. */
+/* Append the answers to lines of the form `numbers`, up to the first line of another form.
+ * Many lines are looked up together, and answered until the text has `limit` bytes or many
+ * names wait for their texts. *used_ret counts the bytes of the lines that were answered;
+ * if it is 0 and lines are left, the next one is of another form or has no end. If `lines`
+ * is NULL, the answers to the last lines continue; these bytes may be gone by then, but the
+ * job must be unchanged. Only lack of memory is an error. */
 gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *lines,
                              size_t size, size_t limit, size_t *used_ret,
                              gsym_error *error);
@@ -183,11 +183,11 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_FUCHSIA_FRAMES = 128,
     GSYM_MARKUP_PLAIN_PC_RETURNS = 256, /* a `pc` without a kind is a return address */
     GSYM_MARKUP_OUTERMOST_PC = 512,     /* a `pc` is named after the outermost function */
-    GSYM_MARKUP_NO_FUNCTIONS = 1024,    /* as if no function had a name */
-    GSYM_MARKUP_JSON = 2048,            /* an object for each element, no text of the log */
-    GSYM_MARKUP_HTML = 4096, /* all text escaped, elements with their details */
-    GSYM_MARKUP_PLAIN_EXACT = 8192, /* without a kind nothing is a return address */
-    GSYM_MARKUP_READS_CODE = 16384  /* nor is what no call can return to */
+    GSYM_MARKUP_NO_FUNCTIONS = 1024,    /* print no names of functions */
+    GSYM_MARKUP_JSON = 2048,            /* write only an object for each element */
+    GSYM_MARKUP_HTML = 4096, /* escape all text, add details to elements */
+    GSYM_MARKUP_PLAIN_EXACT = 8192, /* an address without a kind is no return address */
+    GSYM_MARKUP_READS_CODE = 16384  /* nor is one that no call in the code can return to */
 } gsym_markup_flags;
 
 /* Longer texts around a frame are not repeated. */
@@ -200,14 +200,14 @@ typedef struct gsym_markup_module {
     size_t name_size;
     const char *build_id; /* for JSON and HTML: hexadecimal, ends in NUL */
     const char *reason;   /* likewise: why an address has no symbol */
-    uint64_t unknown; /* incremented: addresses without a frame */
-    uint64_t is_map;  /* the image is a mapped file that does not change */
-    /* With GSYM_MARKUP_READS_CODE; NULL: not known yet, elements that need it are left to
-     * the caller. */
+    uint64_t unknown; /* incremented for each address without a frame */
+    uint64_t is_map;  /* 1: the image is a mapped file that does not change */
+    /* For GSYM_MARKUP_READS_CODE. NULL: it is not known yet; elements that need it are left
+     * to the caller. */
     const gsym_machine_code *code;
 } gsym_markup_module;
 
-/* The module of a segment that is not to be answered for. */
+/* The module of a segment whose addresses are not looked up. */
 #define GSYM_MARKUP_NO_MODULE 0xffffffff
 
 typedef struct gsym_markup_segment {
@@ -227,9 +227,8 @@ typedef struct gsym_markup_job {
     size_t line_limit;    /* bytes of a line with an element */
     size_t prefix_size;   /* bytes of a line that are repeated before each of its frames */
     const char *process;  /* a member of each object of JSON, with its comma; ends in NUL */
-    uint64_t line_number; /* of JSON: of the next line; counted on */
-    size_t wanted;     /* the segment that stopped it, from 1: its module or the code of
-                        * that is missing; 0: none */
+    uint64_t line_number; /* of the next line, for JSON; incremented */
+    size_t wanted;     /* 1 + index of the segment without a module that stopped it, or 0 */
     const char *lines; /* internal */
     size_t at, line_begin;
 } gsym_markup_job;
@@ -237,16 +236,16 @@ typedef struct gsym_markup_job {
 /* Bits of a name's offset in `texts`; the index of its module is above them. */
 #define GSYM_MARKUP_MODULE_SHIFT 48
 
-/* Answer lines of a log without markup, with one `bt` element or with `pc` elements, up to
- * a line of another format, an address in no segment or a line without an end; many gaps
- * stop it like a full text. The lines must stay in place while it continues. Without
- * `texts` names are printed unchanged; JSON and HTML need them, with escapes. Only lack of
- * memory is an error. */
+/* Answer lines of a log that have no markup, one `bt` element or `pc` elements. It stops at
+ * a line of another form, at an address in no segment, at a line without an end, and when
+ * the text has `limit` bytes or many gaps. The lines must stay in memory while it
+ * continues. Without `texts` names are printed unchanged; JSON and HTML need them, with
+ * escapes. Only lack of memory is an error. */
 gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
                              const char *lines, size_t size, size_t limit,
                              size_t *used_ret, gsym_error *error);
 
-/* Offset of the first "+0x" or "+ 0x", as stacks in logs have them; `size` without one. */
+/* Return the offset of the first "+0x" or "+ 0x", which stacks in logs have, or `size`. */
 size_t gsym_text_find_offset(const char *text, size_t size);
 
 /* Offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ", as headings of
@@ -271,29 +270,30 @@ typedef struct gsym_frame_part {
     size_t end;              /* of the offsets of the module */
 } gsym_frame_part;
 
-/* The frames of a module in the order of use. */
+/* The frames of a module in the order in which stacks use them. */
 typedef struct gsym_frame_queue {
     const gsym_image *image; /* may be NULL without parts */
     const char *head;        /* of each frame, up to its offset */
     size_t head_size;
     const uint64_t *offsets;
     size_t count;
-    const gsym_frame_part *parts; /* later offsets have no answer */
+    const gsym_frame_part *parts; /* offsets after the last part have no answer */
     size_t part_count;
     const uint64_t *unknown; /* indexes of unknown offsets, ascending; printed as -0x1 */
     size_t unknown_count;
-    size_t next; /* the next frame; below, its position in the arrays */
+    size_t next; /* index of the next frame; the members below are its position in
+                  * `parts`, in the columns of the part and in `unknown` */
     size_t next_part, next_row, next_unknown;
 } gsym_frame_queue;
 
-/* Maximum text size of all frames of a queue without its parts, and of one part, in
- * bytes. */
+/* Return the maximum bytes of text of all frames of a queue without its parts, and of one
+ * part. */
 uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue);
 uint64_t gsym_frame_part_size(const gsym_frame_part *part);
 
-/* Append stacks, each a JSON array, separated by commas: for each of modules[] the next
- * frame of that queue; -1 is the last queue. ends[i] is the end of the i-th stack in
- * modules[]. */
+/* Append stacks, each a JSON array, separated by commas. Each item of modules[] is the
+ * index of a queue, whose next frame is written; -1 is the last queue. ends[i] is the end
+ * of stack i in modules[]. */
 gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
                              size_t queue_count, const int64_t *modules,
                              const uint64_t *ends, size_t stack_count, gsym_error *error);
@@ -301,8 +301,8 @@ gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
 /* Losses when functions are written without overlaps. */
 typedef struct gsym_walk_losses {
     uint64_t damaged;            /* entries with damaged records */
-    uint64_t functions_cut;      /* at the start of another one */
-    uint64_t functions_left_out; /* with the same start as another one */
+    uint64_t functions_cut;      /* functions that end where another one starts */
+    uint64_t functions_left_out; /* functions with the same start as another one */
     uint64_t merged_left_out;    /* functions merged into another one */
 } gsym_walk_losses;
 
@@ -325,8 +325,8 @@ typedef struct gsym_breakpad_export_counts {
     uint64_t visited;       /* entries; each is visited twice */
 } gsym_breakpad_export_counts;
 
-/* FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC records of all functions of a file.
- * Addresses are relative to base_address. */
+/* Writes FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC records of all functions of a
+ * file. Addresses are relative to base_address. */
 typedef struct gsym_breakpad_export gsym_breakpad_export;
 gsym_status gsym_breakpad_export_create(const gsym_image *image,
                                         gsym_breakpad_export **export_ret,

@@ -19,14 +19,15 @@
  *     the other results are not valid. `error` is never NULL.
  *   - Results are the last parameters but for `error`, and have names that end in _ret.
  *   - Addresses are link-time virtual addresses in bytes: those that `nm` and `objdump`
- *     print. Subtract from a runtime address where the module was loaded, and add
- *     gsym_file_base_address(). Ask for a return address minus 1, which is in the call.
+ *     print. For a runtime address, subtract the address where the module was loaded, and
+ *     add gsym_file_base_address(). For a return address, look up the address minus 1,
+ *     which is a byte of the call instruction.
  *   - Strings are bytes as the compiler wrote them, mostly UTF-8, and end in NUL. A string
- *     that is unknown is "", never NULL. Names of functions are as the linker has them:
+ *     that is unknown is "", never NULL. Names of functions are linkage names:
  *     __cxa_demangle() of the C++ runtime makes them readable.
  *   - Strings that a gsym_file gives stay valid until it is closed, and cost no memory.
- *   - What one thread creates others may use. A gsym_file may be used by any number of
- *     threads at the same time; other objects by one at a time.
+ *   - Objects may be used by other threads than the one that created them: a gsym_file by
+ *     any number at the same time, other objects by one at a time.
  *   - Damaged files, also malicious ones, are errors. But a file that is truncated while
  *     it is mapped ends a process with SIGBUS: replace files by renaming, as libgsym does.
  *
@@ -48,7 +49,8 @@
 extern "C" {
 #endif
 
-/* The version of the library that runs; LIBGSYM_VERSION is the one compiled with. */
+/* Return the version of the library that runs; LIBGSYM_VERSION is the version that the
+ * caller was compiled with. */
 GSYM_API const char *gsym_version(void);
 
 /* ---- open --------------------------------------------------------------------------- */
@@ -61,35 +63,35 @@ typedef struct gsym_file gsym_file;
  * read. Errors: GSYM_E_SYSTEM, GSYM_E_FORMAT, GSYM_E_UNSUPPORTED, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_file_open(const char *path, gsym_file **file_ret,
                                     gsym_error *error);
-/* The same for `size` bytes in memory, which the caller keeps unchanged until the file is
+/* Open a file of `size` bytes in memory, which the caller keeps unchanged until the file is
  * closed. */
 GSYM_API gsym_status gsym_file_open_memory(const void *bytes, size_t size,
                                            gsym_file **file_ret, gsym_error *error);
-/* Close it; its strings are gone. NULL: does nothing. */
+/* Close a file and free its strings. Does nothing if `file` is NULL. */
 GSYM_API void gsym_file_close(gsym_file *file);
 
-/* Where the first byte of the binary is at link time: p_vaddr of the first PT_LOAD, __TEXT,
- * or ImageBase. */
+/* Return the link-time address of the first byte of the binary: p_vaddr of the first
+ * PT_LOAD, the address of __TEXT, or ImageBase. */
 GSYM_API uint64_t gsym_file_base_address(const gsym_file *file);
-/* The build id, LC_UUID or GUID of the binary; *size_ret 0: unknown. Compare it with that
- * of the module that the addresses are of. */
+/* Return the build id, LC_UUID or GUID of the binary; *size_ret 0: it is unknown. Compare
+ * it with that of the module whose addresses you look up. */
 GSYM_API const uint8_t *gsym_file_uuid(const gsym_file *file, size_t *size_ret);
-/* The number of entries, which ascend by address. Functions that the linker folded into one
- * share an entry. */
+/* Return the number of entries, which ascend by address. Functions that the linker folded
+ * into one share an entry. */
 GSYM_API uint32_t gsym_file_entry_count(const gsym_file *file);
 
 /* ---- address to source --------------------------------------------------------------- */
 
-/* A function: where it is, and its entry. */
+/* Name and address range of a function, and its entry. */
 typedef struct gsym_symbol {
     const char *name;
     uint64_t address;
-    uint64_t size;  /* in bytes; 0: unknown, it covers what is up to the next one */
+    uint64_t size;  /* in bytes; 0: unknown, it ends at the next function */
     uint32_t entry; /* less than gsym_file_entry_count() */
     uint32_t reserved;
 } gsym_symbol;
 
-/* A frame: a function or an inlined call, and where in the source the address is in it. */
+/* A frame: a function or an inlined call, and the source line of the address in it. */
 typedef struct gsym_location {
     const char *function;
     const char *directory; /* of the source; may be relative */
@@ -99,7 +101,7 @@ typedef struct gsym_location {
     uint32_t inlined; /* 1: the next frame is its caller; 0: the function, the last frame */
 } gsym_location;
 
-/* The frames at `address`, innermost first. *count_ret is their number; 0: no function
+/* Find the frames at `address`, innermost first. *count_ret is their number; 0: no function
  * covers it, which is not an error. The first `capacity` of them are written. *symbol_ret,
  * unless it is NULL, is the function; its name is "" if there is none. Allocates memory
  * only for more than 256 frames, and once for a large function of a file without an index.
@@ -112,32 +114,33 @@ GSYM_API gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
 /* The frames of many addresses. */
 typedef struct gsym_answers gsym_answers;
 
-/* Look up addresses[0 .. count), in any order, faster than one by one: each function is
- * decoded once. At most 2^32 - 1 of them. An address at a damaged record has no frames, and
- * is counted; gsym_file_lookup() gives the error. The strings are those of the file. */
+/* Look up addresses[0 .. count), at most 2^32 - 1, in any order. It is faster than one
+ * lookup after the other, since each function is decoded once. An address at a damaged
+ * record has no frames, and is counted; gsym_file_lookup() returns the error. The strings
+ * are those of the file. */
 GSYM_API gsym_status gsym_file_lookup_many(const gsym_file *file,
                                            const uint64_t *addresses, size_t count,
                                            gsym_answers **answers_ret,
                                            gsym_error *error);
-/* The frames of addresses[index], innermost first, until the answers are destroyed.
- * *count_ret 0: none. */
+/* Return the frames of addresses[index], innermost first; *count_ret 0: there are none.
+ * They are valid until the answers are destroyed. */
 GSYM_API const gsym_location *gsym_answers_at(const gsym_answers *answers, size_t index,
                                               size_t *count_ret);
-/* The number of addresses at damaged records. */
+/* Return the number of addresses at damaged records. */
 GSYM_API uint64_t gsym_answers_damaged(const gsym_answers *answers);
 GSYM_API void gsym_answers_destroy(gsym_answers *answers);
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-/* The functions of entry `entry`: itself, then those folded into it. The first `capacity`
- * are written; *count_ret is the number that exist. Errors: GSYM_E_ARGUMENT, there is no
- * such entry; GSYM_E_FORMAT. */
+/* List the functions of entry `entry`: first its own, then those folded into it. At most
+ * `capacity` are written; *count_ret is the number that exist. Errors: GSYM_E_ARGUMENT,
+ * there is no such entry; GSYM_E_FORMAT. */
 GSYM_API gsym_status gsym_file_symbols(const gsym_file *file, uint32_t entry,
                                        gsym_symbol *symbols, size_t capacity,
                                        size_t *count_ret, gsym_error *error);
-/* The functions called `name`, exactly and as the linker has it, by address; counted
- * likewise. Reads the names of the whole file: for many names, make a table of
- * gsym_file_symbols(). */
+/* Find the functions whose linkage name is `name`, by ascending address. At most `capacity`
+ * are written; *count_ret is the number that exist. This reads the names of the whole file:
+ * to find many names, make a table with gsym_file_symbols(). */
 GSYM_API gsym_status gsym_file_find(const gsym_file *file, const char *name,
                                     gsym_symbol *symbols, size_t capacity,
                                     size_t *count_ret, gsym_error *error);
@@ -159,8 +162,8 @@ typedef struct gsym_line {
 /* A node of the tree of inlined calls, which is stored in pre-order: a node's children
  * follow it and are one deeper. The first node is the function itself, of depth 0. */
 typedef struct gsym_inlined_call {
-    const char *function;       /* that was inlined */
-    const char *call_directory; /* where it was called; "" for the first node */
+    const char *function;       /* the one that was inlined */
+    const char *call_directory; /* of the call's source line; "" for the first node */
     const char *call_filename;
     uint32_t call_line;
     uint32_t depth;
@@ -171,12 +174,12 @@ typedef struct gsym_inlined_call {
 /* Where a function calls others. */
 typedef struct gsym_call {
     uint64_t return_offset; /* return address - start of the function */
-    uint32_t flags;         /* 1: to the same module, 2: to others */
+    uint32_t flags;         /* 1: calls the same module, 2: calls others */
     uint32_t pattern_count;
     const char *const *patterns; /* regular expressions for what may be called */
 } gsym_call;
 
-/* All of a function, as it is read and as it is written. */
+/* Everything that a GSYM file has about a function, for reading and writing. */
 typedef struct gsym_function_info {
     const char *name;
     uint64_t address;
@@ -184,20 +187,20 @@ typedef struct gsym_function_info {
     const gsym_line *lines; /* ascending */
     size_t line_count;      /* 0: no line table */
     const gsym_inlined_call *inlined_calls;
-    size_t inlined_call_count; /* 0: nothing is known of inlined calls */
+    size_t inlined_call_count; /* 0: inlined calls are unknown */
     const gsym_call *calls;
     size_t call_count;
-    const struct gsym_function_info *merged; /* folded into this one; they have none */
+    const struct gsym_function_info *merged; /* folded into this one; theirs is empty */
     size_t merged_count;
 } gsym_function_info;
 
-/* Memory for a decoded function, used again for the next one. */
+/* Holds a decoded function; its memory is used again for the next one. */
 typedef struct gsym_decoder gsym_decoder;
 
 GSYM_API gsym_status gsym_decoder_create(gsym_decoder **decoder_ret, gsym_error *error);
 GSYM_API void gsym_decoder_destroy(gsym_decoder *decoder);
 /* Decode entry `entry` of a file. The result stays valid until the decoder is used again;
- * its strings are those of the file. InfoTypes of other vendors are left out. Errors:
+ * its strings are those of the file. InfoTypes that are unknown here are left out. Errors:
  * GSYM_E_ARGUMENT, there is no such entry; GSYM_E_FORMAT, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_decoder_read(gsym_decoder *decoder, const gsym_file *file,
                                        uint32_t entry, const gsym_function_info **info_ret,
@@ -205,16 +208,16 @@ GSYM_API gsym_status gsym_decoder_read(gsym_decoder *decoder, const gsym_file *f
 
 /* ---- write --------------------------------------------------------------------------- */
 
-/* A GSYM file that is being made, in memory. */
+/* Makes a GSYM file in memory. */
 typedef struct gsym_writer gsym_writer;
 
 enum {
     GSYM_WRITE_BIG_ENDIAN = 1,  /* default: little-endian */
-    GSYM_WRITE_NO_INDEX = 2,    /* no index of large functions, which only we read */
-    GSYM_WRITE_BASE_ADDRESS = 4 /* use base_address, else the first function's address */
+    GSYM_WRITE_NO_INDEX = 2,    /* write no index of large functions; LLVM ignores it */
+    GSYM_WRITE_BASE_ADDRESS = 4 /* use base_address; default: that of the first function */
 };
 
-/* Zeros are the defaults; the caller keeps the bytes of the UUID until the call returns. */
+/* Zeros are the defaults. The bytes of the UUID are copied. */
 typedef struct gsym_writer_options {
     uint32_t flags;        /* GSYM_WRITE_... */
     uint32_t version;      /* of the format, 1 or 2; 0: 1 */
@@ -224,25 +227,28 @@ typedef struct gsym_writer_options {
     uint64_t reserved[4];
 } gsym_writer_options;
 
-/* `options` may be NULL. Errors: GSYM_E_ARGUMENT, GSYM_E_LIMIT, GSYM_E_NO_MEMORY. */
+/* Create a writer; `options` may be NULL. Errors: GSYM_E_ARGUMENT, GSYM_E_LIMIT,
+ * GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_writer_create(const gsym_writer_options *options,
                                         gsym_writer **writer_ret, gsym_error *error);
 GSYM_API void gsym_writer_destroy(gsym_writer *writer);
-/* Add a function, in any order; all is copied. Strings may be NULL for "". If `directory`
- * is "", `filename` is a path, and is split. Of functions with the same range the most
- * detailed one is written. Errors: GSYM_E_ARGUMENT, for example lines that do not ascend or
- * an inlined call outside of its caller; GSYM_E_LIMIT, GSYM_E_NO_MEMORY. */
+/* Add a function. Functions may come in any order, and everything is copied. Strings may be
+ * NULL for "". If `directory` is "", `filename` is a path, and is split. Of functions with
+ * the same range the most detailed one is written. Errors: GSYM_E_ARGUMENT, for example if
+ * lines do not ascend or an inlined call is outside of its caller; GSYM_E_LIMIT,
+ * GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_writer_add(gsym_writer *writer, const gsym_function_info *info,
                                      gsym_error *error);
 /* Add all functions of a file, unchanged. */
 GSYM_API gsym_status gsym_writer_add_file(gsym_writer *writer, const gsym_file *file,
                                           gsym_error *error);
-/* Sort and lay out, and write the file to `path`, complete or not at all. Ends the writer,
- * even if it fails: what follows is gsym_writer_destroy(). Errors: GSYM_E_EMPTY, nothing
- * was added; GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
+/* Sort the functions and write the file to `path`, complete or not at all. Afterwards, even
+ * if this fails, the writer can only be destroyed. Errors: GSYM_E_EMPTY, nothing was added;
+ * GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_writer_save(gsym_writer *writer, const char *path,
                                       gsym_error *error);
-/* The same, but to memory of the writer. */
+/* Make the file as gsym_writer_save() does, but in memory: *bytes_ret is valid until the
+ * writer is destroyed. */
 GSYM_API gsym_status gsym_writer_bytes(gsym_writer *writer, const uint8_t **bytes_ret,
                                        size_t *size_ret, gsym_error *error);
 
@@ -251,19 +257,18 @@ GSYM_API gsym_status gsym_writer_bytes(gsym_writer *writer, const uint8_t **byte
 enum {
     GSYM_WITH_CALL_SITES = 1,       /* keep DW_TAG_call_site */
     GSYM_WITH_MERGED_FUNCTIONS = 2, /* keep all functions of an address, not only one */
-    GSYM_WITHOUT_SYMBOLS = 4,       /* leave out what only the symbol table has */
-    GSYM_WITHOUT_INDEX = 8          /* as GSYM_WRITE_NO_INDEX */
+    GSYM_WITHOUT_SYMBOLS = 4,       /* leave out functions that only symbol tables have */
+    GSYM_WITHOUT_INDEX = 8          /* write no index, as with GSYM_WRITE_NO_INDEX */
 };
 
-/* Zeros are the defaults. The caller keeps what is pointed to until the call returns. */
+/* Zeros are the defaults. All pointers must be valid until gsym_convert() returns. */
 typedef struct gsym_convert_options {
     uint32_t flags;        /* GSYM_WITH_... */
     uint32_t version;      /* of the format, 1 or 2; 0: 1 */
     uint32_t thread_count; /* 0: one for each processor, fewer for small inputs */
     uint32_t split_file_count;
-    /* Has the DWARF instead of the input, which was stripped. */
-    const char *debug_file;
-    const char *supplementary_file; /* by dwz: what .gnu_debugaltlink or .debug_sup names */
+    const char *debug_file; /* the file with the DWARF of an input that was stripped */
+    const char *supplementary_file; /* of dwz; .gnu_debugaltlink or .debug_sup names it */
     const char *const *split_files; /* .dwo or .dwp files of the input */
     const char *const *path_map; /* old prefix, new prefix, ... of source paths */
     size_t path_map_count;       /* of these strings, an even number */
@@ -275,13 +280,13 @@ typedef struct gsym_convert_report {
     uint64_t functions_debug_info;
     uint64_t functions_symbol_table;
     uint64_t file_size;           /* in bytes */
-    uint64_t warnings;            /* faults in the input that cost it a part */
-    uint64_t missing_split_units; /* whose .dwo or .dwp was not given */
+    uint64_t warnings;            /* faults of the input; what they affect is left out */
+    uint64_t missing_split_units; /* units whose .dwo or .dwp file was not given */
     uint64_t reserved[4];
 } gsym_convert_report;
 
-/* Convert `input` to a GSYM file at `output`, which is complete or not there. The bytes do
- * not depend on the number of threads. Reads:
+/* Convert `input` to a GSYM file at `output`, which is written completely or not at all.
+ * The bytes do not depend on the number of threads. Inputs are:
  *   - ELF, Mach-O and PE files: DWARF 2 to 5, then the table of functions of Go, then
  *     symbols. Sections may be compressed, if the machine has libz.so.1 or libzstd.so.1;
  *   - Breakpad's text symbol files.
@@ -290,8 +295,9 @@ typedef struct gsym_convert_report {
  * Mach-O debug map and split units are the work of the caller, or of the program `gsym
  * convert`. Nor does it read archives, universal binaries or PDB. `options` and
  * `report_ret` may be NULL. Errors: GSYM_E_SYSTEM, GSYM_E_FORMAT, GSYM_E_UNSUPPORTED,
- * GSYM_E_EMPTY: it names no function, GSYM_E_LIMIT, GSYM_E_ARGUMENT: `output` is one of the
- * files that are read, or a debug file is of another build; GSYM_E_NO_MEMORY. */
+ * GSYM_E_LIMIT, GSYM_E_NO_MEMORY; GSYM_E_EMPTY, the input has no functions;
+ * GSYM_E_ARGUMENT, `output` is one of the files that are read, or a debug file is of
+ * another build. */
 GSYM_API gsym_status gsym_convert(const char *input, const char *output,
                                   const gsym_convert_options *options,
                                   gsym_convert_report *report_ret, gsym_error *error);

@@ -1,4 +1,4 @@
-// libgsym.hpp - the objects of libgsym.h as classes: they close themselves, and errors throw.
+// libgsym.hpp - C++ classes for the objects of libgsym.h, with destructors and exceptions.
 //
 // Needs C++11. Nothing but libgsym has to be linked. What libgsym.h says of strings and
 // threads holds here; an object that was moved from can only be assigned or destroyed.
@@ -17,13 +17,13 @@
 
 namespace gsym {
 
-// What failed; what() is "PATH: REASON at offset OFFSET".
+// An error of libgsym; what() is "PATH: REASON at offset OFFSET".
 class error : public std::runtime_error {
 public:
     explicit error(const gsym_error &from)
         : std::runtime_error(text_of(from)), status_(from.status), offset_(from.offset) {}
     gsym_status status() const noexcept { return status_; }
-    // In the file, in bytes; errno for GSYM_E_SYSTEM.
+    // The offset in the file, in bytes; errno for GSYM_E_SYSTEM.
     std::uint64_t offset() const noexcept { return offset_; }
 
 private:
@@ -69,7 +69,7 @@ public:
     };
 
     explicit answers(gsym_answers *owned) : answers_(owned) {}
-    // Those of the address number `index`; empty if nothing covers it.
+    // The frames of address number `index`; empty if no function covers it.
     frames operator[](std::size_t index) const {
         std::size_t count;
         const gsym_location *first = gsym_answers_at(answers_.get(), index, &count);
@@ -90,7 +90,7 @@ public:
         check(gsym_file_open(path.c_str(), &opened, &error), error);
         file_.reset(opened);
     }
-    // Bytes that outlive this.
+    // Open a file in memory; the bytes must outlive this object.
     file(const void *bytes, std::size_t size) {
         gsym_error error;
         gsym_file *opened = nullptr;
@@ -107,13 +107,13 @@ public:
         return std::vector<std::uint8_t>(bytes, bytes + size);
     }
 
-    // The frames at `address`, innermost first; none if nothing covers it.
+    // The frames at `address`, innermost first; empty if no function covers it.
     std::vector<gsym_location> lookup(std::uint64_t address) const {
         std::vector<gsym_location> frames;
         lookup(address, frames);
         return frames;
     }
-    // The same into `frames`, whose memory is used again.
+    // Store the frames at `address` in `frames`, whose memory is used again.
     void lookup(std::uint64_t address, std::vector<gsym_location> &frames) const {
         fill(frames, [&](gsym_location *into, std::size_t capacity, std::size_t *count,
                          gsym_error *error) {
@@ -147,7 +147,7 @@ public:
     }
 
 private:
-    // Call again with more room where the first call had too little.
+    // Call again if the first call had too little room.
     template <typename T, typename Call> static void fill(std::vector<T> &items, Call call) {
         gsym_error error;
         std::size_t count = 0, capacity;
@@ -171,7 +171,7 @@ public:
         check(gsym_decoder_create(&created, &error), error);
         decoder_.reset(created);
     }
-    // Valid until the next call.
+    // The result is valid until the next call.
     const gsym_function_info &read(const file &from, std::uint32_t entry) {
         gsym_error error;
         const gsym_function_info *info = nullptr;
