@@ -10,6 +10,8 @@ from gsym.records import NamedTuple
 
 UINT64_END = 1 << 64
 UINT64_MAX = UINT64_END - 1
+NO_FUNCTION = "no function covers this address"
+DAMAGED = "damaged record"
 
 
 class LineEntry(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
+from gsym.model import DAMAGED, NO_FUNCTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +13,7 @@ if TYPE_CHECKING:
     Column = Any  # an array of pyarrow
 
 FRAME_FIELDS = ("function", "file", "line", "inlined", "offset")
-REASONS = (
-    "no function covers this address",
-    "damaged record",
-    "no address",
-    "no module",
-)
+REASONS = (NO_FUNCTION, DAMAGED, "no address", "no module")
 
 
 class Known:

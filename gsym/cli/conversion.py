@@ -19,6 +19,7 @@ from gsym.conversion.options import (
     SIZE,
     ConvertOptions,
 )
+from gsym.model import UINT64_END
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -35,7 +36,6 @@ _SEARCH = (
     "symbol_servers",
 )
 _UINT32_END = 1 << 32
-_ADDRESS_END = 1 << 64
 
 
 # ---- options
@@ -137,7 +137,7 @@ def _address_range(option: str, text: str) -> tuple[int, int]:
     if not dash:
         raise UsageError(f"{what}: '{text}': expected START-END")
     bounds = parse_number(start, what), parse_number(end, what)
-    if not bounds[0] < bounds[1] < _ADDRESS_END:
+    if not bounds[0] < bounds[1] < UINT64_END:
         raise UsageError(f"{what}: '{text}' is empty or exceeds 64 bits")
     return bounds
 

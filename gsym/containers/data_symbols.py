@@ -10,6 +10,7 @@ from bisect import bisect_right
 from struct import Struct
 
 from gsym.engine.native import to_str
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -37,7 +38,6 @@ _LOCAL = 0
 _NO_SECTION = {0, 0xFFF1, 0xFFF2}  # undefined, absolute, common
 _MAPPING = (b"$a", b"$d", b"$t", b"$x")  # of ARM, AArch64 and RISC-V
 _NO_FILE = b""
-_ADDRESSES = 1 << 64
 
 
 class DataSymbols:
@@ -144,7 +144,7 @@ def _read(
             continue
         is_wanted = section not in _NO_SECTION and info & 15 in kinds
         if is_wanted and names[name : name + 2] not in _MAPPING:
-            start = (start + binary.bias) % _ADDRESSES
+            start = (start + binary.bias) % UINT64_END
             yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
 
 

@@ -13,6 +13,7 @@ import os
 from gsym.arguments import items_of, pairs_of, paths_of, strings_of
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Value = TypeVar("Value")
 
-_UINT64_END = 1 << 64
 
 # How a value is spelled: a switch; numbers; text; bytes in hexadecimal; paths; pairs
 # OLD=NEW; regular expressions; ranges START-END of addresses; several texts.
@@ -306,7 +306,7 @@ def _read(name: str, declared: Declared, value: Any) -> Any:
         raise ValueError(f"{name}: {', '.join(declared.choices)}; not {value!r}")
     if kind == NUMBER and value < 1:
         raise ValueError(f"{name}: at least 1, not {value}")
-    if kind == SIZE and not 1 <= value < _UINT64_END:
+    if kind == SIZE and not 1 <= value < UINT64_END:
         raise ValueError(f"{name}: {value} is out of range")
     return value
 

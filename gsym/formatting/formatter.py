@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.engine.text_buffer import TextBuffer
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-_LAST_ADDRESS = (1 << 64) - 1
 
 LLVM_NUMBERS: int = lib.GSYM_NUMBERS_LLVM
 PLAIN_NUMBERS: int = lib.GSYM_NUMBERS_PLAIN
@@ -111,14 +111,14 @@ class Formatter:
         if reader is not None and not reader.is_partial:
             self._use(reader.mapped)
         job.style, job.suffix, job.sections = self._kept
-        job.line_size = _LAST_ADDRESS
+        job.line_size = UINT64_MAX
         job.suffix_size, job.section_count = len(suffix), len(self._kept[2])
         job.flags, job.numbers = style.flags, style.numbers
-        job.shift = shift & _LAST_ADDRESS
-        job.address_mask = _LAST_ADDRESS if is_64 else (1 << 32) - 1
-        first, last = max(0, -shift), min(_LAST_ADDRESS, _LAST_ADDRESS - shift)
+        job.shift = shift & UINT64_MAX
+        job.address_mask = UINT64_MAX if is_64 else (1 << 32) - 1
+        first, last = max(0, -shift), min(UINT64_MAX, UINT64_MAX - shift)
         if wraps:
-            first, last = 0, _LAST_ADDRESS
+            first, last = 0, UINT64_MAX
         job.first, job.last = (first, last) if first <= last else (1, 0)
 
     def _use(self, mapped: MappedImage) -> None:
@@ -173,7 +173,7 @@ class Formatter:
         put: Callable[[Buffer], object],
         *,
         prefix: bytes = b"",
-        line_size: int = _LAST_ADDRESS,
+        line_size: int = UINT64_MAX,
     ) -> int:
         """Answer lines with an address each.
 

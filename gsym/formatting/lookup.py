@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from gsym.engine.native import to_str
 from gsym.formatting.formatter import PLAIN_NUMBERS, Style
+from gsym.model import DAMAGED, NO_FUNCTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OUTSIDE = "not an address of this module"
-_REASON = (
-    f"<?outside>{_OUTSIDE}<:><?damaged>damaged record: <error>"
-    "<:>no function covers this address</></>"
-)
+_REASON = f"<?outside>{_OUTSIDE}<:><?damaged>{DAMAGED}: <error><:>{NO_FUNCTION}</></>"
 _PLACE = "<name><?offset> + <offset></><?path> at <path>:<?line><line><:>?</></>"
 
 

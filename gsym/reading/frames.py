@@ -6,7 +6,7 @@ from struct import calcsize
 
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
-from gsym.model import UINT64_MAX, join_path
+from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ _MISS = dict.fromkeys(("name", "file", "line", "offset", "inlined"), 0)
 _MISS |= {"function": -1, "reason": 1}
 _IS_ZERO = bytes([1]) + bytes(255)
 _ARROW_TYPES = {"I": "uint32", "i": "int32", "Q": "uint64", "B": "uint8", "?": "uint8"}
-_REASONS = ("", "no function covers this address", "damaged record")
+_REASONS = ("", NO_FUNCTION, DAMAGED)
 
 
 class FrameRow(NamedTuple):

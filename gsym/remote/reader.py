@@ -14,6 +14,7 @@ from gsym.errors import (
     LimitError,
     SourceError,
 )
+from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
 from gsym.reading.reader import Reader, check_uuid, header_of
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _PIECE = 8 << 20
 _MANY = 4  # for more than one address in so many functions, the file is read
-_ADDRESS_END = 1 << 64
 
 
 def open_remote(
@@ -135,7 +135,7 @@ class _RemoteReader(Reader):
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
         self._check_open()
-        asked = {each for each in addresses if 0 <= each < _ADDRESS_END}
+        asked = {each for each in addresses if 0 <= each < UINT64_END}
         if self._whole is not None or len(asked) > max(_MANY, len(self) // _MANY):
             return self.mapped
         sparse = self._current()

@@ -14,6 +14,7 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.errors import ClosedError, EmptyError
+from gsym.model import UINT64_END
 from gsym.reading.reader import Reader
 
 TYPE_CHECKING = False
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _LEAST_DEBUG_INFO = 1 << 20
 _CALLS = 100  # so many partial conversions cost at least as much as the whole binary
 _MANY = 2000  # addresses, of which more will come: their units count twice
-_ADDRESS_END = 1 << 64
 _GO_SECTIONS = (b".gopclntab", b"__gopclntab", b".data.rel.ro.gopclntab")
 
 
@@ -168,7 +168,7 @@ class _BinaryReader(Reader):
         partial = self._partial
         if partial is None:
             return self.mapped
-        asked = {each for each in addresses if 0 <= each < _ADDRESS_END}
+        asked = {each for each in addresses if 0 <= each < UINT64_END}
         known, mapped = self._made
         if asked <= known:
             return mapped

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from gsym.trace.fxt.records import Argument, Record
 
 
-_LAST_TIME = 2**64 - 1
-
-
 class SortedSpool:
     """Takes values in any order and returns them in the order of their times.
 
@@ -77,7 +74,7 @@ class SortedSpool:
         """Take a value; all times from 2 ** 64 - 1 count as equal."""
         data = marshal.dumps(value)
         self._on_disk(self._file.write, data)
-        self._times.append(min(time, _LAST_TIME))
+        self._times.append(min(time, UINT64_MAX))
         self._ends.append(self._ends[-1] + len(data))
 
     def first_time(self) -> int:

@@ -19,6 +19,7 @@ from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.errors import UnsupportedError
+from gsym.model import UINT64_END
 from gsym.modules.key import compare
 from gsym.verification.binary import BinaryReference, Part
 from gsym.verification.breakpad import BreakpadReference
@@ -116,7 +117,7 @@ def _open(binary: ObjectFile) -> ReferenceFile:
         file = ReferenceElf(binary.path, None if is_file else binary.data)
     else:
         raise UnsupportedError(_COMPARED, path=binary.path)
-    file.bias = binary.bias - (1 << 64) * (binary.bias >> 63)
+    file.bias = binary.bias - UINT64_END * (binary.bias >> 63)
     return file
 
 

@@ -14,6 +14,7 @@ from gsym.cli.program import run_program
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import escape_for_output, flush_or_discard, one_line
 from gsym.engine.native import to_str
+from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import wants_read_ahead
 
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ class _Session:
         if not name:
             return offset
         start = self._start_of(to_str(name))
-        return 0 if start is None else (start + offset) % (1 << 64)
+        return 0 if start is None else (start + offset) % UINT64_END
 
     def _start_of(self, name: str) -> int | None:
         # The first search for a name reads all names, and perf sends commas.
@@ -146,7 +147,7 @@ def _number(text: bytes) -> int:
     word = text[: len(text) - len(text.lstrip(digits))]
     if not word:
         return 0
-    return min(int(word, base), (1 << 64) - 1) * sign % (1 << 64)
+    return min(int(word, base), UINT64_MAX) * sign % UINT64_END
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ a separator, every error ends with exit code 1, and a number with a leading 0 is
 from __future__ import annotations
 
 from gsym.cli.grammar import Option, UsageError, help_entry, scan_llvm
+from gsym.model import UINT64_END
 
 PROGRAM = "gsymutil"
 
 _UINT32_END = 1 << 32
-_UINT64_END = 1 << 64
 _BASE_OF_PREFIX = {"0x": 16, "0X": 16, "0b": 2, "0B": 2, "0o": 8}
 _HELP_COLUMN = 25
 _SHORTEST_SUGGESTION = 4
@@ -150,11 +150,10 @@ class Options:
         self.json_summary_file = self._last("--json-summary-file")
         self.verify = bool(given.get("--verify"))
         self.threads = self._number("--num-threads", _UINT32_END)
-        self.segment_size = self._number("--segment-size", _UINT64_END)
+        self.segment_size = self._number("--segment-size", UINT64_END)
         self.quiet = bool(given.get("--quiet"))
         self.addresses = [
-            _parse("--address", text, _UINT64_END)
-            for text in given.get("--address", [])
+            _parse("--address", text, UINT64_END) for text in given.get("--address", [])
         ]
         self.from_stdin = bool(given.get("--addresses-from-stdin"))
         self.merged_functions = bool(given.get("--merged-functions"))
@@ -224,8 +223,8 @@ class Options:
         if "--benchmark-reader" not in self._given:
             return None
         start, _, stride = self._last("--benchmark-reader").partition(",")
-        first = _parse("--benchmark-reader", start or "0", _UINT64_END)
-        return first, _parse("--benchmark-reader", stride or "1", _UINT64_END) or 1
+        first = _parse("--benchmark-reader", start or "0", UINT64_END)
+        return first, _parse("--benchmark-reader", stride or "1", UINT64_END) or 1
 
 
 def parse(arguments: list[str]) -> Options:

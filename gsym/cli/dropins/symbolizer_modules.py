@@ -7,6 +7,7 @@ import os
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
+from gsym.model import UINT64_MAX
 from gsym.modules.key import compare, key_of_build_id
 from gsym.reading.reader import wants_read_ahead
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _MAX_MODULES = 128
-_ADDRESS_MASK = (1 << 64) - 1
 _PE_MAGIC = b"MZ"
 # LLVM's names of architectures, which may follow a colon.
 _ARCHITECTURES = (
@@ -56,7 +56,7 @@ class Module:
     def symbol(self, name: str, offset: int) -> list[int]:
         """Link-time addresses *offset* bytes after the starts of functions."""
         starts = () if self.reader is None else self.reader.find(name)
-        return [(function.start + offset) & _ADDRESS_MASK for function in starts]
+        return [(function.start + offset) & UINT64_MAX for function in starts]
 
     def data(self, address: int) -> DataSymbol | None:
         """The symbol at an address as requested, or None."""
@@ -64,7 +64,7 @@ class Module:
             self._symbols = _read_symbols(self._path)
         if self._symbols is None:
             return None
-        return self._symbols.find((address + self.shift) & _ADDRESS_MASK)
+        return self._symbols.find((address + self.shift) & UINT64_MAX)
 
 
 class Modules:

@@ -13,13 +13,13 @@ from gsym.cli.grammar import (
     scan_llvm,
     split_words,
 )
+from gsym.model import UINT64_END
 
 PROGRAM = "gsym-symbolizer"
 STYLES = ("LLVM", "GNU", "JSON")
 
 _ENVIRONMENT = "LLVM_SYMBOLIZER_OPTS"
 _MAX_RESPONSE_FILES = 100  # a response file may include itself
-_NUMBER_END = 1 << 64
 _LINES_END = 1 << 31
 _HELP_COLUMN = 25
 _NO_VALUE = "\0"  # an option without its optional value overrides any value
@@ -166,9 +166,9 @@ class Options:
         )
         functions = "" if "--functions" in without_value else last.get("--functions")
         self.functions = functions if functions in {"none", "short"} else "linkage"
-        self.adjust_vma = _number(last, "--adjust-vma", _NUMBER_END)
+        self.adjust_vma = _number(last, "--adjust-vma", UINT64_END)
         self.context_lines = _number(last, "--print-source-context-lines", _LINES_END)
-        _number(last, "--cache-size", _NUMBER_END)
+        _number(last, "--cache-size", UINT64_END)
         style = last.get("--output-style", "")
         color = "always" if "--color" in without_value else last.get("--color")
         self.color = color if color in {"always", "never"} else "auto"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gsym.cli.dropins.gsymutil_options import parse_number
 from gsym.cli.dropins.symbolizer_options import parse_build_id
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 
@@ -39,7 +40,6 @@ class Request(NamedTuple):
 _KINDS = ("CODE", "DATA", "FRAME")
 _BLANKS = " \t\n\v\f\r"
 _DELIMITERS = " \n\r"
-_ADDRESS_END = 1 << 64
 
 
 class RequestError(Exception):
@@ -126,13 +126,13 @@ def _parse_address(text: str, module: str) -> tuple[str, int]:
         raise RequestError("no module offset has been specified", module)
     word = text[: _end_of_word(text)]
     number = parse_number(word)
-    if number is not None and number < _ADDRESS_END:
+    if number is not None and number < UINT64_END:
         return "", number
     if "0" <= word[0] <= "9":
         raise RequestError("expected a number as module offset", module)
     symbol, plus, offset = word.rpartition("+")
     number = parse_number(offset) if plus and symbol else None
-    if number is not None and number < _ADDRESS_END:
+    if number is not None and number < UINT64_END:
         return symbol, number
     return word, 0
 

@@ -18,6 +18,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable
+from gsym.model import NO_FUNCTION
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import open_symbfile
@@ -235,7 +236,7 @@ def look_up(values: Values) -> int:
 def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
     head = f"{address:#x}: "
     if not chain:
-        yield f"{head}no function covers this address"
+        yield f"{head}{NO_FUNCTION}"
     for func, file, line in chain:
         place = f" at {file or '?'}:{line or '?'}" if file or line else ""
         yield f"{head}{func}{place}"

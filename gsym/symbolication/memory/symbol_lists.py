@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
+from gsym.model import UINT64_END
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +28,7 @@ def read_symbols(symbols: Iterable[tuple[int, int, bytes]]) -> Reader:
         OSError: There is no place for a temporary file.
     """
     latest = {address: (size, name) for address, size, name in symbols}
-    ascending = [*sorted(latest), 1 << 64]
+    ascending = [*sorted(latest), UINT64_END]
     lines = [
         b"FUNC %x %x 0 %s\n" % (start, min(latest[start][0], end - start), name)
         for start, end in pairwise(ascending)

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 
-_MOST_NS = 2**64 - 1
-
-
 class Filter(NamedTuple):
     """Conditions on a record; a field without one may have any value.
 
@@ -57,7 +54,7 @@ class Filter(NamedTuple):
     """
 
     from_ns: int = 0
-    to_ns: int = _MOST_NS
+    to_ns: int = UINT64_MAX
     processes: Sequence[int] = ()
     threads: Sequence[int] = ()
     categories: Sequence[str] = ()

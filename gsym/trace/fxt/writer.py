@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from gsym.engine.native import lib
 from gsym.errors import LimitError
+from gsym.model import UINT64_END
 from gsym.trace.fxt.layouts import LAYOUTS, process_field
 from gsym.trace.fxt.records import (
     ARGUMENT_TYPES,
@@ -54,7 +55,7 @@ _RANGES = {
     "int32": range(-(1 << 31), 1 << 31),
     "uint32": range(1 << 32),
     "int64": range(-(1 << 63), 1 << 63),
-    "uint64": range(1 << 64),
+    "uint64": range(UINT64_END),
 }
 _SHORTER = {"int64": "int32", "uint64": "uint32"}
 _TYPES = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.model import UINT64_END
 from gsym.trace.profiles.durations import DurationStacks
 from gsym.trace.profiles.input_bytes import read_pieces
 from gsym.trace.profiles.json_input import (
@@ -229,7 +230,7 @@ class _Trace:
 
     def _number(self, value: Any) -> int:
         """The number of a process or thread, which may be a text."""
-        if type(value) is int and 0 <= value < 1 << 64:
+        if type(value) is int and 0 <= value < UINT64_END:
             return value
         text = text_of(value)
         if text.isdecimal() and len(text) < len(str(1 << 63)):

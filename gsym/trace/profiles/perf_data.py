@@ -17,6 +17,7 @@ from itertools import islice
 from gsym.cache import BoundedCache
 from gsym.containers.inflation import believable_size, inflate_zstd
 from gsym.errors import FormatError
+from gsym.model import UINT64_END
 from gsym.trace.profiles.perf_script import (
     PerfCommand,
     PerfFork,
@@ -54,8 +55,7 @@ _EXECUTABLE = 4  # of PROT_EXEC
 _HEADER_SIZE, _PIPE_HEADER_SIZE, _LEAST_ATTR_SIZE = 104, 16, 64
 _FEATURES_AT, _MOST_FEATURES = 72, 256
 _SHA1_SIZE = 20
-_LIMIT = 1 << 64
-_FIRST_MARKER = _LIMIT - 4095  # in a stack, of what the next addresses are in
+_FIRST_MARKER = UINT64_END - 4095  # in a stack, of what the next addresses are in
 _MOST_KNOWN = 1 << 14  # stacks in the cache
 
 # Bits of a sample's type, in the order of the fields that they stand for.
@@ -367,7 +367,7 @@ class PerfData:
     def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
         layout = f"{self._order}i4x3Q"
         process, start, size, offset = struct.unpack_from(layout, body)
-        size = min(size, _LIMIT - 1 - start)
+        size = min(size, UINT64_END - 1 - start)
         return PerfMapping(
             process, start, size, offset, _text(body, name_at, len(body))
         )
@@ -385,7 +385,7 @@ class PerfData:
     def _sample(self, event: _Event, body: memoryview) -> PerfSample:
         values = struct.unpack_from(f"{self._order}{event.fixed_size // 8}Q", body)
         fields = dict(zip(event.places, values, strict=True))
-        process, thread = self._halves(fields.get(_TID, _LIMIT - 1))
+        process, thread = self._halves(fields.get(_TID, UINT64_END - 1))
         cpu = self._halves(fields[_CPU])[0] if _CPU in fields else None
         frames: tuple[PerfFrame, ...] = ()
         if event.sample_type & _CALLCHAIN:

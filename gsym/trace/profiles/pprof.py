@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gsym.model import UINT64_MAX
 from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.model import (
     Frame,
@@ -234,7 +235,6 @@ PID, TID = "pid", "tid"
 COMM, THREAD_COMM = "comm", "thread_comm"
 TIMESTAMP = "timestamp_ns"
 
-_UNSIGNED = (1 << 64) - 1
 _MOST_KNOWN = 1 << 14  # sets of labels in the cache
 
 
@@ -361,8 +361,8 @@ class _SampleReader:
             return None
         return self.builder.thread(
             Thread(
-                (process or 0) & _UNSIGNED,
-                (thread or 0) & _UNSIGNED,
+                (process or 0) & UINT64_MAX,
+                (thread or 0) & UINT64_MAX,
                 _pop(labels, COMM, str) or "",
                 _pop(labels, THREAD_COMM, str) or "",
             )
