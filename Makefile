@@ -46,7 +46,7 @@ EXTRAS = test test-peers lint docs bench package engines
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
-PYTHON_MODULES = gsym/trace/recording/_calls.abi3.so gsym/server/_bus_errors.abi3.so
+PYTHON_MODULES = gsym/server/_bus_errors.abi3.so
 C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 # Benchmarks of libraries whose headers few machines have.

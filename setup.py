@@ -1,4 +1,4 @@
-"""Build the C engine, the modules in cpython/, libgsym, manual pages, completions.
+"""Build the C engine, the module in cpython/, libgsym, manual pages, completions.
 
 All else is in pyproject.toml.
 """
@@ -117,7 +117,6 @@ def extension(name: str, source: str) -> Extension:
 
 setup(
     ext_modules=[
-        extension("gsym.trace.recording._calls", "cpython/calls.c"),
         extension("gsym.server._bus_errors", "cpython/bus_errors.c"),
     ],
     cmdclass={"build_ext": BuildEngine, "install_data": WriteShared},

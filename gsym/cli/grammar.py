@@ -47,11 +47,10 @@ class Option:
         optional: Its value where none is given; None: it must be given.
         aliases: Other spellings.
         shown: How the help spells it, where that is not made of name and metavar.
-        is_last: Words after it and its value are operands.
     """
 
     __slots__ = (
-        *("aliases", "choices", "help", "is_last", "metavar", "name", "optional"),
+        *("aliases", "choices", "help", "metavar", "name", "optional"),
         *("repeatable", "short", "shown"),
     )
 
@@ -67,7 +66,6 @@ class Option:
         optional: str | None = None,
         aliases: tuple[str, ...] = (),
         shown: str = "",
-        is_last: bool = False,
     ) -> None:
         self.name = name
         self.help = help
@@ -78,7 +76,6 @@ class Option:
         self.optional = optional
         self.aliases = aliases
         self.shown = shown
-        self.is_last = is_last
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -246,31 +243,25 @@ class Command:
         options: In the order of the help; `--help` and `--version` are added.
         epilog: Closing paragraphs of the help. They are filled, but for lines that
             start with two spaces.
-        options_first: The first operand ends the options.
         scan: Reads the words, in place of `scan_getopt`.
     """
 
     __slots__ = ("_scan", "_work", "epilog", "operands", "options", "program")
 
-    def __init__(  # noqa: PLR0913 - each a part of its own
+    def __init__(
         self,
         program: str,
         operands: tuple[Operand, ...] = (),
         options: tuple[Option, ...] = (),
         epilog: str = "",
         *,
-        options_first: bool = False,
         scan: Callable[[Sequence[str], Sequence[Option]], Scanned] | None = None,
     ) -> None:
         self.program = program
         self.operands = operands
         self.options = (*options, _HELP, _VERSION)
         self.epilog = epilog
-        self._scan = scan or (
-            lambda words, options: scan_getopt(
-                words, options, GSYM, options_first=options_first
-            )
-        )
+        self._scan = scan or (lambda words, options: scan_getopt(words, options, GSYM))
         self._work: Callable[[Values], int] | None = None
 
     def __call__(self, work: Callable[[Values], int]) -> Command:
@@ -424,13 +415,9 @@ def scan_getopt(
         if word == "--":
             is_end = True
         elif word.startswith("--"):
-            option, value = _long_option(word, left, by_name, dialect)
-            is_end = option.is_last
-            yield option, value
+            yield _long_option(word, left, by_name, dialect)
         elif word.startswith("-") and word != "-":
-            for option, value in _short_options(word[1:], left, by_name, dialect):
-                is_end = option.is_last
-                yield option, value
+            yield from _short_options(word[1:], left, by_name, dialect)
         else:
             is_end = options_first
             yield None, word

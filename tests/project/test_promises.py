@@ -149,7 +149,6 @@ def test_nothing_unpickles_or_runs_what_files_hold() -> None:
             wrong = RUNNERS | LOADERS
             found |= {(path.name, name) for name in names if name in wrong}
     assert found == {
-        ("program.py", "exec"),  # `gsym trace record SCRIPT`
         ("chrome_json.py", "marshal"),  # of a nameless file of its own
     }
 

@@ -89,10 +89,6 @@ VERBS = {
     ),
     "trace diff": ("trace_profiles", "Show what changed between two profiles"),
     "trace merge": ("trace_records", "Make one trace of several"),
-    "trace record": (
-        "trace_record",
-        "Run a Python program and write a trace of its function calls",
-    ),
 }
 GROUPS = {
     "begin with these": ("symbolicate", "lookup", "convert"),

@@ -1,7 +1,7 @@
 """The durations in a Fuchsia trace -> a profile of their time.
 
 A duration is a function: its category stands for its module, and arguments `file` and
-`line`, as `gsym trace record` writes them, for its place in the source.
+`line` for its place in the source.
 """
 
 from __future__ import annotations

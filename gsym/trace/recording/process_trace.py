@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import struct
 import threading
-from contextlib import suppress
 from time import monotonic_ns
 
 from gsym.trace.fxt.objects import PROCESS, THREAD
@@ -151,30 +150,6 @@ class ProcessTrace:
                 self.output.flush(monotonic_ns())
         except Exception as error:  # noqa: BLE001 - whatever the program gave
             self._lose(f"events that could not be written: {type(error).__name__}")
-
-    def call_words(
-        self, category: str, name: str, args: dict[str, Any]
-    ) -> tuple[int, ...] | None:
-        """The words of durations that have the same data except for thread and times.
-
-        The header, and two arguments; None if they need more words.
-
-        Args:
-            category: Of the events.
-            name: Of the events.
-            args: Two values of any type.
-        """
-        category_index, category_stream = self._tables.name(category)
-        name_index, name_stream = self._tables.name(name)
-        for value in args.values():
-            if isinstance(value, str):  # however long: it comes again
-                self._tables.name(value)
-        header = _EVENT | 5 << 4 | COMPLETE << 16 | 2 << 20
-        words = [header | category_index << 32 | name_index << 48]
-        with suppress(UnusualValueError):
-            self._add_arguments(words, args)
-        is_short = len(words) == 1 + len(args) == 3  # noqa: PLR2004 - a word for each
-        return tuple(words) if is_short and not category_stream + name_stream else None
 
     def _put_other(  # noqa: PLR0913, PLR0917 - as `event`
         self,

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.trace.recording.program import FunctionCalls
-
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result")
 
@@ -184,7 +182,6 @@ class Tracer:
     Attributes:
         losses: How often each kind of data was lost.
         process: The trace of this process.
-        calls: What records the calls of functions, if that is wanted.
 
     Raises:
         OSError: The file cannot be opened.
@@ -203,7 +200,6 @@ class Tracer:
         self._ids = count(1)
         self._is_open = True
         self.process = self._new_process(is_first=True)
-        self.calls: FunctionCalls | None = None
         _OPEN.add(self)
         atexit.register(self.close)
 
@@ -265,8 +261,6 @@ class Tracer:
 
     def flush(self) -> None:
         """Write all events so far to the file."""
-        if self.calls is not None:
-            self.calls.hand_over()
         self.process.output.flush()
 
     def close(self) -> None:
@@ -319,8 +313,6 @@ class Tracer:
         self.losses = Counter()
         self.process = self._new_process(is_first=False)
         self.process.be_one_of_several()
-        if self.calls is not None:
-            self.calls.write_to(self.process.output.records)
         # multiprocessing ends its processes without `atexit`.
         util = sys.modules.get("multiprocessing.util")
         if util is not None:
