@@ -1,4 +1,4 @@
-/* buffer.c - the slow paths of buffer.h. */
+/* buffer.c - allocate memory for buffer.h, and append in ways that are not inline. */
 #include "base/buffer.h"
 
 bool buffer_grow(buffer *out, size_t more) {

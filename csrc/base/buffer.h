@@ -1,4 +1,4 @@
-/* buffer.h - growing output bytes and growing arrays.
+/* buffer.h - append to output bytes and to arrays, which grow.
  *
  * Writers append without checks and test `failed` once at the end: an allocation that
  * fails sets it, and later puts do nothing. */

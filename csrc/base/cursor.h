@@ -1,9 +1,9 @@
-/* cursor.h - bounds-checked reading of bytes in either byte order.
+/* cursor.h - read bytes with bounds checks, in either byte order.
  *
  * The engine reads all bytes of inputs through this file. A read past the
  * end gives 0 and sets `failed`, which stays set; the caller may read a whole
- * record first and test once. The `_covered` reads and the loads check nothing: the
- * caller must have checked the size. */
+ * record first and test once. The reads whose names end in _unchecked, and the loads, check
+ * nothing: the caller must have checked the size. */
 #ifndef GSYM_BASE_CURSOR_H
 #define GSYM_BASE_CURSOR_H
 
@@ -67,7 +67,7 @@ static inline uint64_t cursor_load64(const uint8_t *at, bool swap) {
 
 static inline uint8_t cursor_u8_unchecked(cursor *c) { return *c->at++; }
 
-/* The byte `ahead` bytes after the next one, without consuming it. */
+/* Return the byte `ahead` bytes after the next one, without consuming it. */
 static inline uint8_t cursor_peek_unchecked(const cursor *c, size_t ahead) {
     return c->at[ahead];
 }
@@ -167,8 +167,8 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* cursor_uleb() for mostly one-byte numbers. The address of the cursor is not passed on, so
- * that a local one stays in registers. */
+/* Does what cursor_uleb() does, faster if most numbers have one byte. The address of the
+ * cursor is not passed on, so that a local one stays in registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_uleb_1(cursor *c) {
     cursor rest;
     uint64_t value;
@@ -192,7 +192,7 @@ static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c
     return value;
 }
 
-/* cursor_uleb_1() for numbers that mostly have one or two bytes. */
+/* Does what cursor_uleb_1() does, for numbers that mostly have one or two bytes. */
 static inline __attribute__((always_inline)) uint64_t cursor_uleb_2(cursor *c) {
     if (GSYM_LIKELY(cursor_left(c) >= 2)) {
         uint64_t low = c->at[0], high = c->at[1];

@@ -1,4 +1,4 @@
-/* distinct.c - the distinct values of a column, numbered in their order. */
+/* distinct.c - number the distinct values of a column in order of first occurrence. */
 #include "base/tables.h"
 
 struct gsym_distinct {

@@ -1,4 +1,4 @@
-/* error.c - one way to report a failure. */
+/* error.c - fill a gsym_error. */
 #include <stdarg.h>
 #include <stdio.h>
 

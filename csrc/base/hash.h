@@ -1,4 +1,4 @@
-/* hash.h - a checksum at the speed of memory, and a hash of strings.
+/* hash.h - compute a checksum at the speed of memory, and hashes of strings.
  *
  * The checksum is XXH64 with seed 0, as its specification defines it: 64 bits, the same in
  * either byte order. It detects accidental changes, not deliberate ones. */

@@ -1,4 +1,4 @@
-/* limit.h - limits against hostile input, where input may share bytes or nest.
+/* limit.h - define limits against hostile input, in which items may share bytes or nest.
  *
  * A limit is a floor, allowed for input of any size, plus a factor times the input's size.
  * The comment over each limit names its row in docs/reliability.md; a test compares them.

@@ -1,4 +1,4 @@
-/* path_rules.c - rules that replace prefixes of source paths. */
+/* path_rules.c - replace prefixes of source paths by rules. */
 #include "base/path_rules.h"
 
 static char *copy_bytes(const char *bytes, size_t size) {

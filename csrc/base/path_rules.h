@@ -1,4 +1,4 @@
-/* path_rules.h - rules that replace prefixes of source paths. */
+/* path_rules.h - replace prefixes of source paths by rules. */
 #ifndef GSYM_BASE_PATH_RULES_H
 #define GSYM_BASE_PATH_RULES_H
 

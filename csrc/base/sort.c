@@ -1,5 +1,5 @@
-/* sort.c - a merge sort of any items, and a radix sort of addresses by the bits in which
- * they differ. */
+/* sort.c - sort any items by merging, and addresses by the bits in which they differ (radix
+ * sort). */
 #include "base/sort.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* system.h - locks of threads, and returning memory to the system. */
+/* system.h - lock data that threads share, and return memory to the system. */
 #ifndef GSYM_BASE_SYSTEM_H
 #define GSYM_BASE_SYSTEM_H
 

@@ -27,8 +27,8 @@ void slot_table_clear(slot_table *table) {
 
 /* ---- number_map ------------------------------------------------------------------ */
 
-/* The slot in which a search begins. The product is folded and multiplied again: with one
- * product, numbers at equal distances would collide for some keys. */
+/* Return the slot in which a search begins. The product is folded and multiplied again:
+ * with one product, numbers at equal distances would collide for some keys. */
 static inline size_t place_of(const number_map *map, uint64_t number) {
     uint64_t hash = (number + 1) * map->key;
     return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>

@@ -76,7 +76,7 @@ bool number_map_reset(number_map *map, size_t count);
 void number_map_fetch(const number_map *map, uint64_t number);
 size_t number_map_size(const number_map *map); /* in bytes */
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret);
-/* `value` is below UINT64_MAX. False where memory ran out. */
+/* Set the value of a number; it must be below UINT64_MAX. False where memory ran out. */
 bool number_map_set(number_map *map, uint64_t number, uint64_t value);
 
 #endif

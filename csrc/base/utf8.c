@@ -1,4 +1,5 @@
-/* utf8.c - well-formed sequences, as the Unicode Standard has them in table 3-7. */
+/* utf8.c - recognize well-formed sequences of UTF-8, by table 3-7 of the Unicode
+ * Standard. */
 #include "base/utf8.h"
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)

@@ -53,7 +53,7 @@ gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
 
 typedef unsigned (*instruction_size)(const cursor *code, bool *is_call_ret);
 
-/* NULL: instructions of this set are not decoded here. */
+/* Return the decoder of an instruction set; NULL: there is none. */
 static instruction_size decoder_of(gsym_instruction_set set) {
     switch (set) {
         case GSYM_INSTRUCTIONS_X86_64: return x86_instruction_size;

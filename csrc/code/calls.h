@@ -1,4 +1,4 @@
-/* calls.h - the list of calls in a binary, and sizes of instructions. */
+/* calls.h - list the calls in a binary, and measure instructions. */
 #ifndef GSYM_CODE_CALLS_H
 #define GSYM_CODE_CALLS_H
 
@@ -16,13 +16,13 @@ struct gsym_calls {
 
 enum { MAX_INSTRUCTION_SIZE = 15 };
 
-/* Size of the instruction at the cursor, which does not move; 0 if it is undefined or cut
- * off. Calls are instructions after which execution continues later: CALL, near and far,
- * direct and indirect, SYSCALL and INT n. */
+/* Return the size of the instruction at the cursor, which does not move; 0 if it is
+ * undefined or cut off. Calls are instructions after which execution continues later: CALL,
+ * near and far, direct and indirect, SYSCALL and INT n. */
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret);
 
-/* Size of the instruction at the cursor, which does not move: 4, or 0 if it is cut off.
- * Calls are BL, BLR and SVC, and BLR with pointer authentication. */
+/* Return the size of the instruction at the cursor, which does not move: 4, or 0 if it is
+ * cut off. Calls are BL, BLR and SVC, and BLR with pointer authentication. */
 unsigned aarch64_instruction_size(const cursor *code, bool *is_call_ret);
 
 #endif

@@ -298,7 +298,7 @@ static unsigned read_long_opcode(cursor *c, uint8_t first, unsigned *prefixes) {
 
 /* ---- sizes ----------------------------------------------------------------------- */
 
-/* Size of ModRM, SIB and displacement. */
+/* Return the size of ModRM, SIB and displacement. */
 static unsigned address_size(cursor code) {
     static const uint8_t displacements[4] = {0, 1, 4, 0};
     uint8_t modrm = cursor_u8_unchecked(&code);
@@ -319,7 +319,7 @@ static unsigned immediate_size(unsigned shape, unsigned prefixes) {
     return prefixes & OPERAND_SIZE ? 2 : 4;
 }
 
-/* Size of an instruction; MAX_READ bytes can be read. */
+/* Return the size of an instruction; MAX_READ bytes can be read. */
 static unsigned measure(cursor c, bool *is_call_ret) {
     const uint8_t *start = c.at;
     uint8_t opcode = cursor_u8_unchecked(&c);

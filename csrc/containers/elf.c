@@ -129,7 +129,8 @@ bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_
 
 enum { PROGRAM_HEADER_MEMORY_64 = 40, PROGRAM_HEADER_MEMORY_32 = 20 };
 
-/* p_memsz of the program header before `index`; a debug file may have another p_filesz. */
+/* Return p_memsz of the program header before `index`. p_filesz of a debug file may differ
+ * from it. */
 static uint64_t memory_size(const elf_object *elf, uint32_t index) {
     cursor c = elf_cursor(
         elf, elf->program_table + (uint64_t)(index - 1) * elf->program_entry_size);
@@ -434,7 +435,8 @@ static symbol_values open_symbols(const elf_object *elf, uint32_t index) {
     return symbols;
 }
 
-/* False if the file has no such symbol. Undefined symbols have the value 0. */
+/* Find the value of a symbol; false if it does not exist. Undefined ones have the value
+ * 0. */
 static inline bool symbol_value(const symbol_values *symbols, size_t index,
                                 uint64_t *value_ret) {
     const elf_object *elf = symbols->elf;

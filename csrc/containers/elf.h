@@ -96,7 +96,7 @@ typedef struct elf_section {
 elf_section elf_section_at(const elf_object *elf, uint32_t index);
 /* Return the name of a section; "" if it is outside of the name table. */
 const char *elf_section_name(const elf_object *elf, const elf_section *section);
-/* The bytes of a section, cut at the end of the file. */
+/* Return the bytes of a section, cut at the end of the file. */
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
 static inline bool elf_section_holds_code(const elf_section *section) {
     return (section->flags & SHF_EXECINSTR) && section->size > 0;

@@ -58,7 +58,8 @@ static dynamic_tags read_tags(const elf_object *elf, cursor c) {
     }
 }
 
-/* Number of symbols by the GNU hash table: the last symbol of the last chain, plus 1. */
+/* Return the number of symbols by the GNU hash table: the last symbol of the last chain,
+ * plus 1. */
 static uint64_t count_gnu(const elf_object *elf, cursor c) {
     uint32_t buckets = cursor_u32(&c), first = cursor_u32(&c), filters = cursor_u32(&c);
     uint32_t last = 0;

@@ -339,8 +339,8 @@ static bool macho_needs_relocation(const macho_object *macho,
     return false;
 }
 
-/* The type that subtracts a symbol from the value to which the next relocation adds one;
- * UINT8_MAX: this CPU has none. */
+/* Return the type that subtracts a symbol from the value to which the next relocation adds
+ * one; UINT8_MAX: this CPU has none. */
 static uint8_t subtractor(const macho_object *macho) {
     switch (macho->object.header.machine) {
         case CPU_TYPE_X86 | CPU_ARCH_ABI64: return 5;
@@ -350,7 +350,8 @@ static uint8_t subtractor(const macho_object *macho) {
     }
 }
 
-/* False if the file has no such symbol. Undefined and common symbols have the value 0. */
+/* Find the address of a symbol; false if it does not exist. Undefined and common ones have
+ * the address 0. */
 static bool symbol_address(const macho_object *macho, uint32_t index,
                            uint64_t *address_ret) {
     uint32_t entry_size = macho_symbol_size(macho);

@@ -67,7 +67,7 @@ static inline bool macho_section_holds_code(const macho_section *section) {
            section->size > 0;
 }
 
-/* Bytes of an entry of the symbol table. */
+/* Return the bytes of an entry of the symbol table. */
 static inline uint32_t macho_symbol_size(const macho_object *macho) {
     return macho->object.header.is_64 ? 16 : 12;
 }

@@ -181,7 +181,7 @@ typedef struct distances {
     bool has_zero;
 } distances;
 
-/* Number of sections from `index` on with the same name and size. */
+/* Return the number of sections from `index` on with the same name and size. */
 static size_t equal_count(const code_sections *list, size_t index) {
     size_t end = index + 1;
     while (end < list->count && is_same_code(&list->items[index], &list->items[end])) ++end;

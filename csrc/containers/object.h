@@ -1,4 +1,4 @@
-/* object.h - the interface of an object file format, and what formats have in common.
+/* object.h - define what each object file format implements, and what all formats share.
  *
  * Each format has one `object_format`; object.c recognizes the format of a file by its
  * first bytes and calls its functions. */
@@ -55,7 +55,7 @@ gsym_status object_set_payload(const gsym_object *object, gsym_object_section *s
 void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type);
 /* Limit: Names of more than 64 KiB in a symbol table, which symbols may share */
 LIMIT(LONG_NAMES, 256 << 10, 16);
-/* Limit on the bytes of names longer than NAME_SIZE in a symbol table. */
+/* Return the limit on the bytes of names longer than NAME_SIZE in a symbol table. */
 static inline uint64_t object_long_names(cursor names) {
     return LIMIT_OF(LONG_NAMES, cursor_left(&names));
 }

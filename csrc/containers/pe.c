@@ -423,7 +423,8 @@ static gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
 
 /* ---- applying --------------------------------------------------------------------- */
 
-/* False if the file has no such symbol. Undefined symbols have the value 0. */
+/* Find the value of a symbol; false if it does not exist. Undefined ones have the value
+ * 0. */
 static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_offset,
                          uint64_t *value_ret) {
     uint64_t offset = pe->symbol_table + (uint64_t)index * pe->symbol_size;

@@ -21,7 +21,7 @@ gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, s
     return GSYM_OK;
 }
 
-/* Index of the first requested address at or after `start`. */
+/* Return the index of the first requested address at or after `start`. */
 static size_t first_at(const address_list *asked, uint64_t start) {
     size_t low = 0;
     SEARCH_SORTED(low, asked->count, asked->items[middle] < start);

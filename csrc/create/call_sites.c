@@ -1,4 +1,4 @@
-/* call_sites.c - call sites given by the name of their function.
+/* call_sites.c - add call sites to functions that are given by name.
  *
  * gsym_creator_add_call_sites() finds the functions before pruning. The call sites are
  * written after it, so that they do not count as information for which pruning prefers a
@@ -49,8 +49,8 @@ static void note_wanted_name(const wanted_names *names, uint64_t name,
     *wanted = (wanted_name){name, record->address, record->size, index, true};
 }
 
-/* The name of a record; 0 for a pending name that is not interned, which cannot be one of
- * those looked for. */
+/* Return the name of a record; 0 for a pending name that is not interned, which cannot be
+ * one of those looked for. */
 static uint64_t name_of(const gsym_creator *creator, const creator_record *record) {
     const char *pending = record->pending_name;
     if (!(record->flags & RECORD_NAME_PENDING)) return record->name;
@@ -165,7 +165,7 @@ typedef struct site_run {
     size_t count;
 } site_run;
 
-/* Index of the first call sites for functions called `name`. */
+/* Return the index of the first call sites for functions called `name`. */
 static size_t find_run(const site_run *run, uint64_t name) {
     size_t low = 0;
     SEARCH_SORTED(low, run->count, run->items[middle].name < name);

@@ -104,7 +104,7 @@ typedef struct part_maker {
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
 
-/* Number of rows below `address`. */
+/* Return the number of rows below `address`. */
 static size_t rows_below(const gsym_function *function, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, function->row_count, function->rows[middle].address < address);

@@ -181,8 +181,8 @@ static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
     return low < selection->name_count && selection->names[low] == name;
 }
 
-/* The last address for which entry `index` may answer. The start of the next entry is kept
- * for other entries of the same start. */
+/* Return the last address for which entry `index` may answer. The start of the next entry
+ * is kept for other entries of the same start. */
 static uint64_t last_address(entry_copy *copy, uint32_t index, uint64_t size) {
     const gsym_image *image = copy->image;
     uint64_t base = image->header.base_address, start = copy->last_offset;
@@ -359,7 +359,7 @@ gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *i
  * count before the version-1 file table and the padding between tables. Merged functions
  * and call sites, which LLVM drops from segments, are kept and counted. */
 
-/* The greatest address offset so far. */
+/* Return the greatest address offset so far. */
 static uint64_t greatest_offset(const gsym_creator *creator) {
     const record_list *records = &creator->records;
     uint64_t base;

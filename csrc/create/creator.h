@@ -1,4 +1,4 @@
-/* creator.h - how the sources of the engine give functions to a creator. */
+/* creator.h - declare the functions by which sources/ passes functions to a creator. */
 #ifndef GSYM_CREATE_CREATOR_H
 #define GSYM_CREATE_CREATOR_H
 
@@ -46,7 +46,7 @@ typedef struct creator_record {
     uint32_t flags;
 } creator_record;
 
-/* The record of a function, without its blob. */
+/* Return the record of a function, without its blob. */
 static inline creator_record creator_record_of(const gsym_function *function,
                                                uint32_t flags) {
     return (creator_record){
@@ -62,11 +62,11 @@ unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
 bool creator_has_index(const gsym_creator *creator);
 
-/* Like gsym_creator_add_string, for a caller that has hashed the bytes with
- * string_hash() outside an ordered step. */
+/* Does what gsym_creator_add_string does; `hash` is string_hash() of the bytes, which the
+ * caller can compute outside an ordered step. */
 gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
                            uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Like gsym_creator_add_path, with string_hash() of the complete path. */
+/* Does what gsym_creator_add_path does; `hash` is string_hash() of the complete path. */
 gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
                                 uint64_t hash, uint32_t *file_ret, gsym_error *error);
 
@@ -75,7 +75,7 @@ gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error)
 /* Copy bytes to memory that lives as long as the creator. */
 gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
                           const uint8_t **stored_ret, gsym_error *error);
-/* Encode a function into `encoded` of the creator, and set the counts of its record. */
+/* Encode a function into a buffer of the creator, and set the counts of its record. */
 gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
                            creator_record *record, gsym_error *error);
 /* Store bytes as the blob of a record, which has no index. */
@@ -101,7 +101,7 @@ bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t 
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
 /* Set the limit to that of another creator, which has the same input. */
 void creator_share_supply(gsym_creator *creator, const gsym_creator *from);
-/* The limit on bytes of strings. */
+/* Return the limit on bytes of strings. */
 uint64_t creator_string_supply(const gsym_creator *creator);
 /* Fail because this limit is exceeded. */
 gsym_status creator_fail_supply(gsym_error *error);

@@ -1,4 +1,4 @@
-/* intern.h - the string table and the file table of a file that is being made.
+/* intern.h - make the string table and the file table of a GSYM file.
  *
  * Both give equal content one number. The string table is kept as the bytes
  * that the file will contain; offset 0 is the empty string. Entry 0 of the file

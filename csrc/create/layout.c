@@ -314,7 +314,7 @@ static void put_out_sharing(creator_output *output, const string_table *strings)
     put_out_piece(output, small->bytes, small->size);
 }
 
-/* A record is two pieces, and so is a section. */
+/* Hand out the next piece. A record has two: its start and its body. */
 static void next_record_piece(gsym_creator *creator) {
     creator_output *output = &creator->output;
     const creator_record *record = &creator->records.items[output->index];

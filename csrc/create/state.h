@@ -1,4 +1,4 @@
-/* state.h - the state of a creator, shared by the files of this folder.
+/* state.h - define the state of a creator, which the files of this folder share.
  *
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
  * omits strings that the binary around the file has, merged_functions.c folds functions of
@@ -99,12 +99,12 @@ struct gsym_creator {
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
-/* Size of a bare record, which has only size and name. */
+/* Return the size of a bare record, which has only size and name. */
 static inline uint32_t creator_minimum_record_size(const gsym_creator *creator) {
     return 4 + creator->strp_size + 8;
 }
 
-/* Size of a record in the file. */
+/* Return the size of a record in the file. */
 static inline uint32_t creator_record_size(const gsym_creator *creator,
                                            const creator_record *record) {
     return record->blob == NULL ? creator_minimum_record_size(creator) : record->blob_size;
@@ -146,7 +146,7 @@ typedef struct record_key {
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error);
 
-/* The first of keys[from .. count) that differs from keys[from] in its range. */
+/* Return the first of keys[from .. count) that differs from keys[from] in its range. */
 static inline size_t record_order_run_end(const record_key *keys, size_t count,
                                           size_t from) {
     size_t end = from + 1;
@@ -208,7 +208,7 @@ static inline uint64_t align_up(uint64_t offset, uint64_t alignment) {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/* Bytes of an address offset in a table whose last one is `greatest`. */
+/* Return the bytes of an address offset in a table whose last one is `greatest`. */
 static inline unsigned addr_off_size(uint64_t greatest) {
     if (greatest <= UINT8_MAX) return 1;
     if (greatest <= UINT16_MAX) return 2;

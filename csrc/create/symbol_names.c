@@ -41,7 +41,7 @@ static bool is_same(text left, text right) {
     return left.size == right.size && memcmp(left.bytes, right.bytes, left.size) == 0;
 }
 
-/* The identifier in a name: `f` in `a::f<int>`. */
+/* Return the identifier in a name: `f` in `a::f<int>`. */
 static text identifier(text name) {
     const char *end = memchr(name.bytes, '<', name.size);
     const char *start = end == NULL ? name.bytes + name.size : end;
@@ -103,7 +103,7 @@ static bool may_name(const gsym_creator *creator, const record_key *key,
            (record_is_label(other) || key->size == winner->size);
 }
 
-/* How well a symbol names a function; the lowest is best. */
+/* Return how well a symbol names a function; the lowest is best. */
 static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
     bool is_spelled = spells(symbol_name, name);
     if (!is_spelled && !is_spelled_out(name)) {

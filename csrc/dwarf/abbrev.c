@@ -523,7 +523,7 @@ static bool is_table_of(const abbrev_table *table, const dwarf_input *input,
            table->is_version_2 == (header->version == 2);
 }
 
-/* The slot of a unit's table, or the empty one where it belongs. */
+/* Return the slot of a unit's table, or the empty one where it belongs. */
 static abbrev_table **find_slot(const abbrev_cache *cache, const dwarf_input *input,
                                 uint64_t offset, const dwarf_unit_header *header) {
     size_t mask = cache->capacity - 1;
@@ -576,7 +576,7 @@ static bool is_full(const abbrev_cache *cache) {
            cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
-/* Number of units with a lower key. */
+/* Return the number of units with a lower key. */
 static size_t units_before(const dwarf_input *input, uint64_t key) {
     size_t low = 0;
     SEARCH_SORTED(low, input->abbrev_key_count, input->abbrev_keys[middle] < key);
@@ -608,7 +608,7 @@ static cursor table_bytes(abbrev_table *table) {
     return c;
 }
 
-/* The code of the abbreviation of a unit's root DIE. */
+/* Return the code of the abbreviation of a unit's root DIE. */
 static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
     cursor c = dwarf_section(input,
                              header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,

@@ -1,4 +1,4 @@
-/* constants.h - the DW_* numbers that the engine uses.
+/* constants.h - define the DW_* numbers that the engine uses.
  *
  * Source: DWARF 5, sections 7.5.1 to 7.25; GNU and LLVM vendor extensions. */
 #ifndef GSYM_DWARF_CONSTANTS_H

@@ -92,8 +92,8 @@ typedef struct dwarf_input {
 #define DWARF_OFFSET_BITS 40
 #define DWARF_FILE_LIMIT (1u << 23)
 
-/* The key by which units are sorted: the offset of the abbreviation table, with type units
- * after other units of the same table. */
+/* Return the key by which units are sorted: the offset of the abbreviation table, with type
+ * units after other units of the same table. */
 static inline uint64_t abbrev_key(uint64_t offset, bool is_type_unit) {
     return offset << 1 | is_type_unit;
 }
@@ -402,14 +402,14 @@ static inline bool dwarf_lines_key(const dwarf_unit *unit, uint64_t *key_ret) {
     *key_ret = dwarf_key(unit->input, unit->stmt_list);
     return true;
 }
-/* A cursor over the unit's DIEs, from `offset` to the unit's end. */
+/* Return a cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
-/* dwarf_sibling() for DIEs in which DW_AT_sibling has no fixed offset. */
+/* Does what dwarf_sibling() does for DIEs in which DW_AT_sibling has no fixed offset. */
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
                                const cursor *attributes);
 
-/* Offset of the DIE after this one and all below it, 0 if it has no DW_AT_sibling. The
- * cursor stands at its attributes. */
+/* Return the offset of the DIE after this one and all below it, 0 if it has no
+ * DW_AT_sibling. The cursor stands at its attributes. */
 static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
                                      const cursor *attributes) {
     uint64_t offset;
@@ -428,10 +428,10 @@ static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
     }
     return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
 }
-/* The header of the unit with the DIE at `offset`, or NULL. */
+/* Return the header of the unit with the DIE at `offset`, or NULL. */
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);
 
-/* The highest address of the target, which is also the mask of its addresses. */
+/* Return the highest address of the target, which is also the mask of its addresses. */
 static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
     unsigned bits = 8u * unit->header->address_size;
     return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -453,7 +453,7 @@ bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
 /* ---- attribute values ------------------------------------------------------------- */
 
 dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw);
-/* The file in whose .debug_str a string of this form has its offset, or NULL. */
+/* Return the file in whose .debug_str a string of this form has its offset, or NULL. */
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form);
 /* Return the string of a field that is present. If the supplementary file with it is
  * missing, or if it is too long, that is a warning for the DIE at `die_offset`. */

@@ -503,8 +503,8 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
     buffer_put(out, part->bytes, part->size);
 }
 
-/* The directory that contains relative ones: directory 0 of version 5 if it is absolute,
- * else that of the unit. */
+/* Return the directory that contains relative ones: directory 0 of version 5 if it is
+ * absolute, else that of the unit. */
 static dwarf_string base_directory(const dwarf_line_table *table, const dwarf_unit *unit) {
     if (table->version >= 5 && table->directories.count > 0) {
         dwarf_string first = find_string(unit, &table->directories.items[0]);

@@ -107,7 +107,7 @@ static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
     return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
 }
 
-/* Offset of the next DIE of a chain, or 0. */
+/* Return the offset of the next DIE of a chain, or 0. */
 static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     uint64_t offset;
     enum dwarf_field field = dwarf_has(fields, FIELD_SPECIFICATION)
@@ -266,7 +266,7 @@ void name_resolver_deinit(name_resolver *resolver) {
     abbrev_cache_deinit(&resolver->foreign_abbrevs);
 }
 
-/* The innermost of `count` scopes around `target`, or NULL. */
+/* Return the innermost of `count` scopes around `target`, or NULL. */
 static const walk_scope *innermost(const walk_scope *scopes, size_t count,
                                    uint64_t target) {
     size_t low = 0;
@@ -283,7 +283,7 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
     return scope;
 }
 
-/* Offset of the scope around the DIE at `offset`, or 0. */
+/* Return the offset of the scope around the DIE at `offset`, or 0. */
 static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const dwarf_unit *unit = unit_of(resolver, offset);
     const scope_list *scanned;
@@ -304,7 +304,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     return scope == NULL ? 0 : scope->offset;
 }
 
-/* Offset of the scope around the last DIE of a chain that has one, or 0. */
+/* Return the offset of the scope around the last DIE of a chain that has one, or 0. */
 static uint64_t scope_of_chain(name_resolver *resolver, const die_chain *chain) {
     for (unsigned i = chain->count; i > 0; --i) {
         uint64_t scope = scope_around(resolver, chain->offsets[i - 1]);

@@ -163,7 +163,8 @@ static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
     return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
 }
 
-/* Offset of the entries of a table whose header has `tail` bytes after its length. */
+/* Return the offset of the entries of a table whose header has `tail` bytes after its
+ * length. */
 static uint64_t after_header(uint64_t start, uint8_t offset_size, unsigned tail) {
     return start + (offset_size == 8 ? 12 : 4) + tail;
 }

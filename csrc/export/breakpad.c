@@ -57,8 +57,8 @@ struct gsym_breakpad_export {
     uint64_t next; /* entry, file or string offset within the part */
 };
 
-/* Number of a file in a record. A file that the table lacks gets 0, which no FILE
- * record has: readers treat that as no file. */
+/* Return the number of a file in a record. A file that the table lacks gets 0, which no
+ * FILE record has: readers treat that as no file. */
 static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }

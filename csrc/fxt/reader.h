@@ -1,4 +1,5 @@
-/* reader.h - the state of a trace reader, and the readers of parts of a record.
+/* reader.h - define the state of a trace reader, and declare the readers of parts of a
+ * record.
  *
  * The output is columns. A record that is too short for its fields leaves the cursor of its
  * body failed, and is dropped. */
@@ -16,7 +17,7 @@ enum {
     FXT_INLINE_STRING = 0x8000 /* in a string ref: the other bits are a length */
 };
 
-/* The bits of a word from `first` on, `count` of them, below 64. */
+/* Return the bits of a word from `first` on, `count` of them, below 64. */
 static inline uint64_t fxt_bits(uint64_t word, unsigned first, unsigned count) {
     return word >> first & ((UINT64_C(1) << count) - 1);
 }
@@ -47,9 +48,9 @@ typedef struct fxt_strings {
 void fxt_strings_deinit(fxt_strings *strings);
 /* End the set of new strings; discard all numbers if the strings take much memory. */
 void fxt_strings_begin(fxt_strings *strings);
-/* Bytes of the new strings. */
+/* Return the bytes of the new strings. */
 uint64_t fxt_strings_new_size(const fxt_strings *strings);
-/* The string with a number. */
+/* Return the string with a number. */
 const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
                                 size_t *size_ret);
 
@@ -66,7 +67,7 @@ typedef struct fxt_thread {
 typedef struct fxt_table_string {
     uint8_t *bytes;
     uint32_t size;
-    uint32_t number; /* in fxt_strings when these had the age `age` */
+    uint32_t number; /* in fxt_strings, while their age is `age` */
     uint32_t age;
     bool has_number;
 } fxt_table_string;

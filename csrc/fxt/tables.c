@@ -1,4 +1,4 @@
-/* tables.c - strings and threads to which records refer.
+/* tables.c - keep the strings and threads to which records refer.
  *
  * The entries of all providers are in one table, so that a provider without entries takes
  * little memory. */
@@ -272,7 +272,7 @@ gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
     return fxt_report(reader, GSYM_FXT_UNDEFINED_THREAD, body->offset, ref, error);
 }
 
-/* floor(ticks * 1e9 / rate) without overflow of intermediate products. */
+/* Compute floor(ticks * 1e9 / rate) without overflow of intermediate products. */
 uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks) {
     const uint64_t second = UINT64_C(1000000000);
     uint64_t rate = fxt_tables_rate(&reader->tables), whole, part, ns;

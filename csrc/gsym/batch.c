@@ -1,4 +1,4 @@
-/* batch.c - answers to many addresses as columns.
+/* batch.c - look up many addresses, and return the frames as columns.
  *
  * Addresses are looked up in ascending order, a function at a time, and their answers are
  * put into the original order. */

@@ -1,4 +1,4 @@
-/* batch.h - frames of many addresses as columns, appended one image after another. */
+/* batch.h - append the frames of many addresses to columns, one image after another. */
 #ifndef GSYM_GSYM_BATCH_H
 #define GSYM_GSYM_BATCH_H
 

@@ -1,4 +1,5 @@
-/* call_boundaries.c - the offsets of a function at which the innermost call changes. */
+/* call_boundaries.c - list the offsets of a function at which the innermost call
+ * changes. */
 #include "base/sort.h"
 #include "gsym/function_info.h"
 #include "gsym/index.h"

@@ -243,7 +243,7 @@ static inline uint32_t checkpoint_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + 1 + 2 * width_of(widths, INDEX_LINE);
 }
 
-/* The size of a boundary, which is also that of a node. */
+/* Return the size of a boundary, which is also that of a node. */
 static inline uint32_t call_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + width_of(widths, INDEX_NODE) +
            width_of(widths, INDEX_LOCATION);
@@ -294,8 +294,8 @@ load(const uint8_t *at, unsigned width, bool swap) {
     }
 }
 
-/* The number of rows that begin with a number not above `offset`; they ascend. Like the
- * search of the address table, it has no branch on the numbers. */
+/* Return the number of rows that begin with a number not above `offset`; they ascend. Like
+ * the search of the address table, it has no branch on the numbers. */
 static inline __attribute__((always_inline)) uint32_t
 count_up_to(const uint8_t *rows, size_t left, size_t row_size, uint64_t offset,
             unsigned width, bool swap) {

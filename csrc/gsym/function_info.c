@@ -1,4 +1,4 @@
-/* function_info.c - one record: the structure around the InfoTypes.
+/* function_info.c - encode and decode a record: the structure around the InfoTypes.
  *
  *     u32 size, strp name
  *     repeat: u32 InfoType, u32 InfoLength, InfoLength bytes
@@ -102,7 +102,7 @@ static gsym_status check_last_row(const gsym_function *function, gsym_error *err
                      last, function->address, function->size);
 }
 
-/* The InfoTypes of a record except merged functions. */
+/* Append the InfoTypes of a record except merged functions. */
 static gsym_status encode_own(buffer *out, unsigned strp_size,
                               const gsym_function *function, index_source *source,
                               gsym_error *error) {

@@ -58,18 +58,18 @@ void index_source_deinit(index_source *source);
 /* ---- encode ------------------------------------------------------------------- *
  * `source`, empty or NULL, is filled with what decoding the record would find. */
 
-/* Rows must ascend, from `start` on. */
+/* Encode rows, which must ascend from `start` on. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
                               size_t count, index_source *source, gsym_error *error);
 
-/* Nodes in pre-order; each child range must be within one range of its parent. */
+/* Encode nodes in pre-order. Each range must be within one range of the parent. */
 gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
                                const gsym_inline_node *nodes, size_t count,
                                const gsym_range *ranges, index_source *source,
                                gsym_error *error);
 
-/* The complete record: size, name, each InfoType in ascending order, EndOfList. Not
- * aligned; the layout aligns records. */
+/* Append the complete record: size, name, each InfoType in ascending order, EndOfList. The
+ * record is not aligned here, but when the file is laid out. */
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, index_source *source,
                                  gsym_error *error);
@@ -251,7 +251,7 @@ gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
                           uint64_t start, const gsym_function **function_ret,
                           gsym_error *error);
-/* Size in the file of the record that was decoded last. */
+/* Return the size in the file of the record that was decoded last. */
 uint64_t record_size(const gsym_record *record);
 
 #endif

@@ -63,7 +63,7 @@ static gsym_status check_addr_off_size(uint32_t size, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* The fields both versions begin with; `c` stands after magic and version.
+/* Read the fields with which both versions begin; `c` is after magic and version.
  * *kind_ret is uuid_size in version 1 and the string table's encoding in 2. */
 static gsym_status read_header(gsym_image *image, cursor *c, uint64_t header_size,
                                uint8_t *kind_ret, gsym_error *error) {
@@ -328,7 +328,8 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Limit of the indexes in memory. All indexes of a C++ file take about an eighth of it. */
+/* Return the limit of the indexes in memory. All indexes of a C++ file take about an eighth
+ * of it. */
 static uint64_t index_limit(uint64_t file_size) {
     uint64_t limit = file_size / 2;
     return limit < MIN_INDEX_LIMIT   ? MIN_INDEX_LIMIT

@@ -1,4 +1,4 @@
-/* image.h - an open GSYM file, for lookups and decoders. */
+/* image.h - define an open GSYM file, which lookups and decoders read. */
 #ifndef GSYM_GSYM_IMAGE_H
 #define GSYM_GSYM_IMAGE_H
 
@@ -21,17 +21,17 @@ struct gsym_image {
     index_section index; /* in the file */
 };
 
-/* Bytes of the header, in version 2 with the directory after it. */
+/* Return the bytes of the header, in version 2 with the directory after it. */
 size_t image_head_size(const gsym_image *image);
 
-/* Start of entry `index` < num_addresses, counted from base_address. */
+/* Return the start of entry `index` < num_addresses, counted from base_address. */
 uint64_t image_addr_offset(const gsym_image *image, uint32_t index);
 
-/* File offset of the record of entry `index` < num_addresses, unchecked. */
+/* Return the file offset of the record of entry `index` < num_addresses, unchecked. */
 uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 
-/* The bytes from the record of entry `index` to the end of all records; offsets
- * of the cursor count from the start of the file. */
+/* Return the bytes from the record of entry `index` to the end of all records. Offsets of
+ * the cursor count from the start of the file. */
 gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record_ret,
                          gsym_error *error);
 
@@ -48,7 +48,7 @@ static inline bool image_index(const gsym_image *image, uint32_t entry,
     return index_cache_find(image->indexes, entry, record, image->strp_size, index_ret);
 }
 
-/* A function without a size extends to the next one. */
+/* Whether a function covers an address. One without a size extends to the next function. */
 static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address) {
     return size == 0 || address - start < size;
 }
@@ -58,7 +58,7 @@ static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address)
 gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
                                  uint64_t offset, gsym_error *error);
 
-/* File entry `index`; false if it is out of range. */
+/* Return entry `index` of the file table; false if it is out of range. */
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);
 
@@ -70,7 +70,8 @@ typedef struct image_path {
     char separator; /* after the directory: `\` for Windows paths; 0: no directory */
 } image_path;
 
-/* The path of a file; empty, and false, if it is not in the table. */
+/* Return the path of a file; if the table does not have it, the path is empty, and the
+ * result false. */
 bool image_path_get(const gsym_image *image, uint32_t file, image_path *ret);
 void image_path_put(const image_path *path, buffer *out);
 

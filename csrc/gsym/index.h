@@ -146,7 +146,7 @@ enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
  * another version or was made for another header. */
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
                         bool big_endian, index_section *section_ret);
-/* The index of entry `entry`, if it has one. */
+/* Find the index of entry `entry`; false if it has none. */
 bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 

@@ -1,4 +1,4 @@
-/* inline_info.c - InfoType 2: the tree of calls inlined into a function.
+/* inline_info.c - encode and decode InfoType 2: the tree of calls inlined into a function.
  *
  *     node: uleb range_count           0 ends a list of siblings
  *           range_count * {uleb start - base, uleb size}

@@ -1,4 +1,5 @@
-/* line_table.c - InfoType 1: the rows of a function as a small opcode program.
+/* line_table.c - encode and decode InfoType 1: the rows of a function, as a small opcode
+ * program.
  *
  *     sleb min_delta, sleb max_delta, uleb first_line, opcodes
  *     state: address = function start, file = 1, line = first_line
@@ -85,7 +86,7 @@ static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t
     }
 }
 
-/* The indexes in near[] of deltas that occur, in ascending order. */
+/* Return the indexes in near[] of deltas that occur, in ascending order. */
 static unsigned list_near(const delta_counts *counts, uint8_t list[2 * NEAR]) {
     unsigned count = 0;
     for (unsigned i = 0; i < 2 * NEAR / 64; ++i)
@@ -158,7 +159,7 @@ static delta_window best_sorted_window(const int64_t *deltas, size_t count) {
     return best;
 }
 
-/* The window that covers most deltas; of equal ones the lowest. */
+/* Find the window that covers most deltas; the lowest if several do. */
 static gsym_status best_window(const gsym_line_row *rows, size_t count,
                                delta_window *window_ret, gsym_error *error) {
     int64_t few[FAR_ON_STACK], *deltas = few;
@@ -241,10 +242,10 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     return put_uleb_unchecked(at, address);
 }
 
-/* Where checkpoints go. A row takes fewer bytes than their spacing, so it has one at
- * most. */
+/* Decides which rows get a checkpoint. A row takes fewer bytes than the spacing of
+ * checkpoints, so it has one at most. */
 typedef struct checkpoint_sink {
-    index_source *source; /* NULL: nowhere */
+    index_source *source; /* collects the checkpoints; NULL: none are wanted */
     size_t payload; /* offset of the table in the output */
     size_t next;    /* offset from which a row gets the next one */
 } checkpoint_sink;

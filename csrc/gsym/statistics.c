@@ -1,4 +1,4 @@
-/* statistics.c - the sizes of the parts of records.
+/* statistics.c - measure the parts of records.
  *
  * Payloads are not decoded, except the opcodes of a line table before its first row, which
  * give the source file of the function. */
@@ -7,7 +7,7 @@
 
 enum { OP_END_SEQUENCE = 0, OP_SET_FILE = 1, OP_ADVANCE_LINE = 3, HEAD_SIZE = 8 };
 
-/* File of the first row, or 0. */
+/* Return the file of the first row, or 0. */
 static uint32_t first_file(cursor c) {
     uint32_t file = 1;
     cursor_skip_leb(&c);

@@ -180,7 +180,7 @@ static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
     return GSYM_OK;
 }
 
-/* The first address after those of entry `entry`. */
+/* Return the first address after those of entry `entry`. */
 static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor *record) {
     cursor head = *record;
     uint64_t start = image_addr_offset(image, entry), size = cursor_u32(&head);

@@ -1,5 +1,5 @@
-/* sweep.h - the frames at many addresses, found in ascending order, kept in the order
- * asked. */
+/* sweep.h - find the frames at many addresses in ascending order, and keep them in the
+ * order of the request. */
 #ifndef GSYM_GSYM_SWEEP_H
 #define GSYM_GSYM_SWEEP_H
 
@@ -35,8 +35,8 @@ typedef struct found_frames {
     uint32_t entry;
 } found_frames;
 
-/* The count of frames that were not found: the record is damaged, the answer needs more
- * than frames or, by LLVM's rules, is a failure. */
+/* found_frames.count of an address that has to be looked up separately: its record is
+ * damaged, the answer has more than frames or, by LLVM's rules, is an error. */
 #define FRAMES_UNKNOWN UINT32_MAX
 
 typedef struct address_sweep {

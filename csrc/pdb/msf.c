@@ -164,7 +164,8 @@ uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset)
            offset % file->page_size;
 }
 
-/* Number of pages from `index` on that are adjacent in the file, at most `most`. */
+/* Return the number of pages from `index` on that are adjacent in the file, at most
+ * `most`. */
 static uint32_t run_of_pages(const msf_file *file, uint32_t stream, uint32_t index,
                              uint32_t most) {
     const uint8_t *start = page_at(file, stream, index);

@@ -47,8 +47,8 @@ static void read_bits(cursor *c, cursor *bits_ret, uint32_t *count_ret) {
     cursor_skip(c, (uint64_t)*count_ret * 4);
 }
 
-/* The number of the stream /names, or MSF_NO_STREAM. The cursor moves over the table of
- * named streams. */
+/* Return the number of the stream /names, or MSF_NO_STREAM. The cursor moves over the table
+ * of named streams. */
 static uint32_t find_names(cursor *c) {
     static const char wanted[] = "/names";
     uint32_t size = cursor_u32(c), count, words, found = MSF_NO_STREAM;

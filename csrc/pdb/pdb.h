@@ -35,9 +35,9 @@ typedef struct msf_file {
 gsym_status msf_open(msf_file *file, const uint8_t *data, size_t size,
                      bool is_file_mapping, gsym_error *error);
 void msf_close(msf_file *file);
-/* Size of a stream, 0 if it does not exist. */
+/* Return the size of a stream, 0 if it does not exist. */
 uint32_t msf_stream_size(const msf_file *file, uint32_t stream);
-/* File offset of byte `offset` of a stream, for messages. */
+/* Return the file offset of byte `offset` of a stream, for messages. */
 uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset);
 /* Return a cursor over `size` bytes of a stream. Adjacent pages are read in place, others
  * are copied to `copy`. The cursor has failed if the stream is too short, or if memory ran
@@ -133,7 +133,8 @@ bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
  * entries of the omap that were visited. False where memory ran out. */
 bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end,
                     pdb_moved_list *ret, uint64_t *steps);
-/* Number of ranges from `first` on that are adjacent in the image, and their size. */
+/* Return the number of ranges from `first` on that are adjacent in the image, and their
+ * size. */
 size_t pdb_moved_run(const pdb_moved_list *moved, size_t first, uint32_t *size_ret);
 /* Return the string of /names at an offset; "" for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);

@@ -134,8 +134,8 @@ static void put(pdb_namer *namer, const char *text) {
     buffer_put(namer->out, text, strlen(text));
 }
 
-/* Size of the name of an anonymous namespace, `?A0x` and a number, at the start of a text;
- * 0 if there is none. */
+/* Return the size of the name of an anonymous namespace, `?A0x` and a number, at the start
+ * of a text; 0 if there is none. */
 static size_t anonymous_size(const char *text, size_t size) {
     static const char digits[] = "0123456789abcdef";
     size_t at = 4;

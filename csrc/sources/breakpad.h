@@ -1,4 +1,4 @@
-/* breakpad.h - the state of a Breakpad reader.
+/* breakpad.h - define the state of a Breakpad reader.
  *
  * breakpad.c splits the text into lines; breakpad_records.c reads one line;
  * breakpad_function.c gathers the records of a FUNC; breakpad_batch.c encodes them, with

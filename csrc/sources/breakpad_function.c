@@ -6,8 +6,6 @@
  * functions are handed out in batches, which are encoded without reader and creator. */
 #include "sources/breakpad.h"
 
-/* The meaning of the numbers of FILE and INLINE_ORIGIN records. */
-
 void numbering_deinit(numbering *numbers) {
     free(numbers->entries.items);
     number_map_deinit(&numbers->others);

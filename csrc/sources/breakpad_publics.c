@@ -42,7 +42,7 @@ static gsym_status sort_publics(gsym_breakpad *breakpad, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Index of the first PUBLIC at or above `address`. */
+/* Return the index of the first PUBLIC at or above `address`. */
 static size_t first_from(const gsym_breakpad *breakpad, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, breakpad->publics.count,

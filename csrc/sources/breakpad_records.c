@@ -19,7 +19,7 @@
 
 #define NO_DIGIT 16
 
-/* Value of a hexadecimal digit of either case, NO_DIGIT for other characters. */
+/* Return the value of a hexadecimal digit of either case, NO_DIGIT for other characters. */
 static inline unsigned digit_value(uint8_t character) {
 #define N NO_DIGIT
 #define N16 N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N

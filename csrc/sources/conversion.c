@@ -77,7 +77,7 @@ static size_t unit_count(const gsym_conversion *conversion) {
                                    : conversion->files.units.count;
 }
 
-/* Size of a unit, for progress. */
+/* Return the size of a unit, for progress. */
 static uint64_t unit_size(const gsym_conversion *conversion, size_t index) {
     unit_source source;
     if (conversion->pdb != NULL) return pdb_module_size(conversion->pdb, index);

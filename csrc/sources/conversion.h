@@ -1,5 +1,5 @@
-/* conversion.h - the encoder of a worker's units, and the parts of a conversion that other
- * sources (symbol tables, Go, PDB) and the index of units use. */
+/* conversion.h - declare the encoder of a worker's units, and the parts of a conversion
+ * that other sources (symbol tables, Go, PDB) and the index of units use. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
 
@@ -42,7 +42,7 @@ gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
 gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error);
 
 gsym_creator *conversion_creator(gsym_conversion *conversion);
-/* The PDB whose modules are the units, or NULL. */
+/* Return the PDB whose modules are the units, or NULL. */
 const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);
 warning_list *conversion_warnings(gsym_conversion *conversion);

@@ -1,4 +1,4 @@
-/* debug_files.h - the files with debug sections that a conversion reads. */
+/* debug_files.h - define the files with debug sections that a conversion reads. */
 #ifndef GSYM_SOURCES_DEBUG_FILES_H
 #define GSYM_SOURCES_DEBUG_FILES_H
 
@@ -51,7 +51,7 @@ gsym_status debug_files_init(debug_files *files, gsym_error *error);
 /* Forget the files, once all units are read. */
 void debug_files_end(debug_files *files);
 void debug_files_deinit(debug_files *files);
-/* The files of a conversion, which owns them. */
+/* Return the files of a conversion, which owns them. */
 debug_files *conversion_files(gsym_conversion *conversion);
 
 gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
@@ -77,9 +77,9 @@ static inline debug_file *debug_file_of(const debug_files *files,
 bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
-/* Bytes of DIEs in a unit and its split unit. */
+/* Return the bytes of DIEs in a unit and its split unit. */
 uint64_t unit_source_size(const unit_source *unit);
-/* Bytes of DIEs in all units to be read. */
+/* Return the bytes of DIEs in all units to be read. */
 uint64_t debug_files_size(const debug_files *files);
 
 typedef struct page_span {

@@ -43,7 +43,7 @@ static bool x86_slot(const stub_reader *reader, cursor *c, uint64_t address,
     bool is_64 = reader->elf->object.header.machine == EM_X86_64;
     const uint8_t *start = c->at;
     (void)(skip_bytes(c, "\xf3\x0f\x1e\xfa", 4) || skip_bytes(c, "\xf3\x0f\x1e\xfb", 4));
-    if (is_64 && skip_bytes(c, "\x41\xbb", 2)) cursor_skip(c, 4); /* mov, as of mold */
+    if (is_64 && skip_bytes(c, "\x41\xbb", 2)) cursor_skip(c, 4); /* mov, of mold */
     (void)skip_bytes(c, "\xf2", 1); /* bnd */
     if (skip_bytes(c, "\xff\x25", 2)) {
         uint32_t operand = cursor_u32(c);

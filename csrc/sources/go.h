@@ -69,7 +69,7 @@ static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
  * Fails if the table is damaged as a whole or is of an older version of Go. */
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error);
-/* Address of function `index` < function_count. */
+/* Return the address of function `index` < function_count. */
 uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* Read a function. False if its record is damaged; `offset` is set nevertheless. */
 bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret);

@@ -181,7 +181,7 @@ static gsym_status read_spans(go_reader *reader, const go_function *function,
     return GSYM_OK;
 }
 
-/* The innermost call at `offset`. */
+/* Return the innermost call at `offset`. */
 static uint32_t call_at(const go_reader *reader, uint32_t offset) {
     const go_call_span *spans = reader->spans.items;
     size_t low = 0;

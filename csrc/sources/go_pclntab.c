@@ -351,7 +351,8 @@ static bool next_relative(cursor *c, unsigned size, relocation *ret) {
     return false;
 }
 
-/* The words at `place`, as the relocations from `c` on complete them. */
+/* Read the words at `offset`, and replace those to which one of the relocations from `c` on
+ * applies. */
 static bool relocate_words(go_pclntab *table, cursor c, uint64_t offset, uint64_t *words) {
     unsigned size = table->pointer_size;
     cursor bytes = go_bytes_at(table, offset);

@@ -107,7 +107,7 @@ void pdb_reader_deinit(pdb_reader *reader);
 /* Read module `index`. False where memory ran out or the budget is spent; damage is a
  * warning. */
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index);
-/* Size of the symbols and lines of a module. */
+/* Return the size of the symbols and lines of a module. */
 uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index);
 /* Give a name, which is in the arena or known, a number in the module; NO_INDEX if it is
  * empty. */

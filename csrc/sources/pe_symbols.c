@@ -73,7 +73,7 @@ static uint64_t code_address(const pe_object *pe, uint64_t address) {
     return address & ~object_isa_bit(&pe->object.header);
 }
 
-/* The next symbol that may name a function. */
+/* Find the next symbol that may name a function; false at the end. */
 static bool next_function(symbol_reader *reader, function_symbol *ret) {
     const pe_object *pe = reader->pe;
     while (cursor_left(&reader->entries) >= pe->symbol_size) {

@@ -11,13 +11,14 @@
  * stubs may call one function with a long name. */
 typedef struct stub_writer {
     gsym_conversion *conversion;
-    const char *prefix; /* of the names */
+    const char *prefix; /* of all names */
     const char *suffix;
-    buffer name; /* of the present stub */
+    buffer name; /* of the current stub */
     uint64_t name_bytes_left;
 } stub_writer;
 
-/* `name_bytes` is the size of the names of imported functions in the image. */
+/* Prepare a writer; `name_bytes` is the size of the names of imported functions in the
+ * image. */
 void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
                       uint64_t name_bytes);
 void stub_writer_deinit(stub_writer *writer);

@@ -24,7 +24,8 @@ gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *obje
                             gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
-/* `image` has the unwind table, which says where functions start; NULL: none. */
+/* Add the symbols of `object`. `image` has the unwind table, which says where functions
+ * start; NULL: there is none. */
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                            const gsym_object *image, gsym_error *error);
 
@@ -35,7 +36,7 @@ typedef struct live_list {
     bool has_table; /* the object has a table of all its symbols */
 } live_list;
 
-/* Limit on the bytes of names of symbols, for an object of this size. */
+/* Return the limit on the bytes of names of symbols, for an object of this size. */
 uint64_t live_name_bytes(uint64_t object_size);
 gsym_status live_list_add(live_list *list, live_code code, gsym_error *error);
 /* Add an address with the name of a symbol there. */
@@ -77,7 +78,7 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
 /* List the starts, from symbols and LC_FUNCTION_STARTS; afterwards, the next symbol to be
  * read is the first one. */
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
-/* Bytes from a function to the next start, or to the end of its section. */
+/* Return the bytes from a function to the next start, or to the end of its section. */
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);
 
 #endif

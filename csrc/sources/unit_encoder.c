@@ -132,8 +132,8 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Number of rows that start in a function. The first row of lines without a function may
- * start before them. */
+/* Return the number of rows that start in a function. The first row of lines without a
+ * function may start before them. */
 static uint32_t own_rows(const unit_functions *unit, const unit_function *function,
                          size_t row_count) {
     bool is_before = function->is_lines && row_count > 0 &&

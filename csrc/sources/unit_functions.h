@@ -196,7 +196,7 @@ static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* What a file code adds to the fingerprint of rows that refer to it. */
+/* Return what a file code adds to the fingerprint of rows that refer to it. */
 static inline uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code) {
     return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
 }

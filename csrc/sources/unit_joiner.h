@@ -1,4 +1,4 @@
-/* unit_joiner.h - what the files that make functions of a unit share with each other.
+/* unit_joiner.h - declare what the files that make functions of a unit share.
  *
  * unit_functions.c takes the functions of a walk: unit_names.c names them, unit_rows.c
  * finds their rows, unit_calls.c their inlined calls; unit_live.c leaves out what the

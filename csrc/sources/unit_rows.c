@@ -1,7 +1,7 @@
 /* unit_rows.c - find the rows of a function in the sequences of the line program. */
 #include "sources/unit_joiner.h"
 
-/* Index of the last row of a sequence at or before `address`. */
+/* Return the index of the last row of a sequence at or before `address`. */
 static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
                        uint64_t address) {
     size_t low = sequence->row_first + 1;
@@ -14,7 +14,7 @@ const line_sequence *unit_sequence_by_low(const dwarf_line_table *lines, size_t 
     return &lines->sequences.items[lines->by_low.items[rank].sequence];
 }
 
-/* Number of sequences that start at or before `address`. */
+/* Return the number of sequences that start at or before `address`. */
 static size_t ranks_to(const dwarf_line_table *lines, uint64_t address) {
     size_t low = 0;
     SEARCH_SORTED(low, lines->by_low.count, lines->by_low.items[middle].low <= address);

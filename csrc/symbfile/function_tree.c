@@ -61,7 +61,7 @@ static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
     return GSYM_OK;
 }
 
-/* Number of rows at or below an offset. */
+/* Return the number of rows at or below an offset. */
 static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset) {
     size_t low = 0;
     SEARCH_SORTED(low, count, rows[middle].offset <= offset);
@@ -180,7 +180,7 @@ static bool is_same_function(const gsym_symbfile_functions *functions, uint64_t 
                                         next));
 }
 
-/* The number of calls of the chain that continue: at least 1, for the function. */
+/* Return the number of calls of the chain that continue: at least 1, for the function. */
 static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
     const call_chain *chain = &functions->chain, *next = &functions->next;
     uint32_t count = 1;

@@ -31,7 +31,7 @@ typedef struct symbfile_texts {
     buffer spelled; /* scratch */
 } symbfile_texts;
 
-/* The text for a number of the reader. */
+/* Return the text for a number of the reader. */
 static inline uint32_t symbfile_texts_index(const symbfile_texts *texts, uint32_t number) {
     return number == 0 ? 0 : (uint32_t)(texts->first + number - 1);
 }

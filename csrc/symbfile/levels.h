@@ -44,7 +44,7 @@ typedef struct function_levels {
     index_list path;
 } function_levels;
 
-/* The inlined call of a range, or NULL for the function itself; and the name. */
+/* Return the inlined call of a range, or NULL for the function itself. */
 static inline const gsym_inline_node *level_call(const gsym_function *function,
                                                  const level_range *range) {
     return range->call == 0 ? NULL : &function->nodes[range->call - 1];

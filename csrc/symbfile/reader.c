@@ -54,8 +54,6 @@ typedef struct read_records {
     record_columns columns;
 } read_records;
 
-/* Numbers for the strings of records. */
-
 enum {
     KEPT_PER_STRING = 64,
     MAX_KEPT = 64 << 20 /* bytes; then all numbers are discarded */

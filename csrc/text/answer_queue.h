@@ -51,12 +51,12 @@ numbered_address *queue_order(answer_queue *queue, bool llvm);
 gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
                        gsym_error *error);
 
-/* The next line, or NULL. */
+/* Return the next line, or NULL. */
 static inline const waiting_line *queue_next(const answer_queue *queue) {
     return queue->next < queue->lines.count ? &queue->lines.items[queue->next] : NULL;
 }
 
-/* The result for the next line; FRAMES_UNKNOWN: look it up separately. */
+/* Return the result for the next line; FRAMES_UNKNOWN: look it up separately. */
 static inline const found_frames *queue_found(const answer_queue *queue) {
     return &queue->sweep.found[queue->next];
 }
@@ -69,7 +69,7 @@ enum {
     LINE_OF_CACHE = 64
 };
 
-/* The frames of a line after the next one; returns their number, 0 if unknown. */
+/* Find the frames of a line after the next one; return their number, 0 if unknown. */
 uint32_t queue_frames_ahead(const answer_queue *queue, size_t ahead,
                             const gsym_frame **frames_ret);
 /* Prefetch memory for lines after the next one, if they are for this image. */

@@ -172,8 +172,8 @@ uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module) {
 
 /* ---- the addresses of a module ------------------------------------------------------- */
 
-/* The link-time address to look up for a row; false if it is negative or above
- * 64 bits. */
+/* Compute the link-time address to look up for a row; false if it is negative or above 64
+ * bits. */
 static bool address_of(const gsym_rows *rows, uint32_t row, uint64_t image_base,
                        uint64_t *address_ret) {
     uint64_t address = rows->addresses[row], returned = 0;

@@ -345,7 +345,7 @@ static void put_function_and_merged(gsym_text *text, const gsym_image *image,
     }
 }
 
-/* An InfoType that LLVM does not know is an error to it. */
+/* Fail if a function has an InfoType that LLVM does not know, as LLVM does. */
 static gsym_status refuse_extras(const gsym_image *image, const gsym_function *function,
                                  gsym_error *error) {
     if (function->extra_count > 0)
@@ -413,7 +413,7 @@ static void put_title(const dump *d, uint32_t part) {
     }
 }
 
-/* Number of positions in a part. */
+/* Return the number of positions in a part. */
 static uint64_t part_size(const dump *d, uint32_t part) {
     switch (part) {
         case DUMP_HEADER: return 0;

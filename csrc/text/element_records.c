@@ -21,7 +21,8 @@ static const char *escape_of(uint8_t byte) {
     }
 }
 
-/* Size of a malformed sequence: the longest prefix that a valid one could have. */
+/* Return the size of a malformed sequence: the longest prefix that a valid one could
+ * have. */
 static size_t malformed_size(const uint8_t *at, size_t left) {
     const uint8_t lead = *at;
     size_t most = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -56,7 +57,7 @@ static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
     return size;
 }
 
-/* Number of bytes that need no escape: printable ASCII. */
+/* Return the number of bytes that need no escape: printable ASCII. */
 static size_t plain_size(const uint8_t *bytes, size_t size) {
     size_t at = 0;
     while (at < size && bytes[at] >= ' ' && bytes[at] < 0x7f &&

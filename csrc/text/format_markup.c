@@ -29,7 +29,7 @@ static bool wants(const markup_work *work, uint32_t flags) {
 
 /* ---- blocks of lines ----------------------------------------------------------------- */
 
-/* The offset of the first escape; `size` if there is none, or escapes are text. */
+/* Return the offset of the first escape; `size` if there is none, or escapes are text. */
 static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
                           size_t size) {
     const char *escape = NULL;
@@ -46,7 +46,7 @@ static bool sets_colours(const markup_work *work, const char *line, size_t size)
            memchr(line, ESCAPE, size) != NULL;
 }
 
-/* The end of the last complete line before `stop`. */
+/* Return the end of the last complete line before `stop`. */
 static size_t line_start(const char *lines, size_t used, size_t stop) {
     while (stop > used && lines[stop - 1] != '\n') --stop;
     return stop;

@@ -39,7 +39,7 @@ typedef struct answer {
     size_t indent; /* UNKNOWN_INDENT: before the first frame */
     const char *reason; /* of damage */
     bool is_outside, is_damaged;
-    uint8_t *limit; /* of the text; see go_on() */
+    uint8_t *limit; /* where the text has to grow; see reserve_output() */
     /* Of loops: */
     bool is_later, was_later, has_more, has_path;
     uint32_t frame_number;
@@ -500,7 +500,7 @@ static const uint8_t digits[UINT8_MAX + 1] = {
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
     ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
 
-/* Value of a digit, a large number for other characters. */
+/* Return the value of a digit, a large number for other characters. */
 static inline unsigned digit_value(char character) {
     return digits[(unsigned char)character] - 1u;
 }

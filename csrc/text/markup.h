@@ -56,7 +56,7 @@ typedef struct code_answer {
     bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
 } code_answer;
 
-/* The name of a frame, and the number of frames, after merging. */
+/* Return the name of a frame, and the number of frames, after merging. */
 uint64_t code_name(const code_answer *answer, uint32_t frame);
 uint32_t code_frame_count(const code_answer *answer);
 bool is_code_name_known(const markup_work *work, uint64_t name);

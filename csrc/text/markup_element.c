@@ -77,7 +77,7 @@ const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,
     return NULL;
 }
 
-/* `:ra` or `:pc`, not followed by a letter. */
+/* Read `:ra` or `:pc`, if it ends the element or a field follows. */
 static void read_kind(const char *line, size_t size, size_t *at, code_element *element) {
     size_t after = *at;
     const char *kind = "ra";
@@ -90,7 +90,7 @@ static void read_kind(const char *line, size_t size, size_t *at, code_element *e
     element->kind = kind;
 }
 
-/* `:TEXT` up to the end of the element; left to the caller for JSON and HTML. */
+/* Read `:TEXT` up to the end of the element. For JSON and HTML the caller does this. */
 static void read_message(const char *line, size_t size, size_t *at,
                          code_element *element) {
     if (!skip_literal(line, size, at, ":")) return;

@@ -1,4 +1,4 @@
-/* name_texts.c - texts of names, supplied by the caller on demand.
+/* name_texts.c - keep the texts of names, which the caller supplies on demand.
  *
  * Names are demangled outside of the engine: a block of answers is written with gaps, which
  * are filled when all new names have their texts. */

@@ -1,4 +1,4 @@
-/* text.c - a growing text, and functions to append to it. */
+/* text.c - append to a text, which grows. */
 #include "text/text.h"
 
 /* A direct-mapped cache of paths by image and file index. */
@@ -83,7 +83,8 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     return true;
 }
 
-/* The slot of a file; images have the same file numbers, so their address counts, too. */
+/* Return the slot of a file; images have the same file numbers, so their address counts,
+ * too. */
 static size_t slot_of(const gsym_image *image, uint32_t file) {
     return (file + (size_t)((uintptr_t)image / sizeof *image)) % SLOTS;
 }

@@ -12,8 +12,8 @@
 
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* A mask of the highest bit of the first zero byte of `word`, and possibly of bytes after
- * it; 0 if no byte is zero. */
+/* Return a mask of the highest bit of the first zero byte of `word`, and possibly of bytes
+ * after it; 0 if no byte is zero. */
 static inline uint64_t bytes_that_are_0(uint64_t word) {
     return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
 }

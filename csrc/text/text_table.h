@@ -1,4 +1,4 @@
-/* text_table.h - distinct texts as an array of Arrow's type utf8. */
+/* text_table.h - collect distinct texts as an array of Arrow's type utf8. */
 #ifndef GSYM_TEXT_TEXT_TABLE_H
 #define GSYM_TEXT_TEXT_TABLE_H
 

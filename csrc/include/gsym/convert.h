@@ -229,7 +229,8 @@ typedef struct gsym_pdb_header {
     uint32_t is_stripped; /* 1: it has only public symbols (/PDBSTRIPPED) */
 } gsym_pdb_header;
 
-/* `data` must outlive it. `is_file_mapping` 1: finished pages may be released. */
+/* Open a PDB; `data` must outlive it. `is_file_mapping` 1: finished pages may be
+ * released. */
 gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_mapping,
                           gsym_pdb **pdb_ret, gsym_error *error);
 void gsym_pdb_close(gsym_pdb *pdb);
@@ -508,7 +509,7 @@ typedef struct gsym_breakpad_counts {
     uint64_t bad_records;   /* dropped */
 } gsym_breakpad_counts;
 
-/* `keep_findings` 1: keep findings, not only their counts. */
+/* Create a reader. `keep_findings` 1: keep findings, not only their counts. */
 gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
                                  gsym_breakpad **breakpad_ret, gsym_error *error);
 void gsym_breakpad_destroy(gsym_breakpad *breakpad);

@@ -199,9 +199,10 @@ typedef struct gsym_fxt_filter {
 } gsym_fxt_filter;
 
 typedef struct gsym_fxt_reader gsym_fxt_reader;
-/* `kinds` has bit 1 << k for each gsym_fxt_kind k to return; records of other kinds are
- * counted, and read where others need them. A record of more than `most_size` bytes is not
- * returned, but reported as a problem. `is_strict` 1: the first problem is an error. */
+/* Create a reader. `kinds` has bit 1 << k for each gsym_fxt_kind k to return; records of
+ * other kinds are counted, and read where others need them. A record of more than
+ * `most_size` bytes is not returned, but reported as a problem. `is_strict` 1: the first
+ * problem is an error. */
 gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);

@@ -109,7 +109,7 @@ void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
  * converted function by function, others when all are read. A function that was split
  * where the file of its lines changes is joined. Return pads are ignored. */
 typedef struct gsym_symbfile_functions gsym_symbfile_functions;
-/* `waits_for_all` 1: keep all ranges until the end. */
+/* Create a converter. `waits_for_all` 1: keep all ranges until the end. */
 gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
                                            gsym_symbfile_functions **functions_ret,
                                            gsym_error *error);

@@ -248,8 +248,8 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
 /* Return the offset of the first "+0x" or "+ 0x", which stacks in logs have, or `size`. */
 size_t gsym_text_find_offset(const char *text, size_t size);
 
-/* Offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ", as headings of
- * reports have them; `size` without one. */
+/* Return the offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ",
+ * which headings of reports have, or `size`. */
 size_t gsym_text_find_heading(const char *text, size_t size);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
