@@ -32,7 +32,7 @@ static inline void buffer_put(buffer *out, const void *bytes, size_t size) {
     out->size += size;
 }
 
-/* Append bytes, with ASCII control characters as \xNN. */
+/* Append bytes, but write ASCII control characters as \xNN. */
 void buffer_put_escaped(buffer *out, const char *bytes, size_t size);
 
 static inline void buffer_put_u8(buffer *out, uint8_t value) {

@@ -26,7 +26,7 @@ static inline void sync_deinit(sync_gate *gate) {
 
 static inline void sync_lock(sync_gate *gate) { pthread_mutex_lock(&gate->mutex); }
 static inline void sync_unlock(sync_gate *gate) { pthread_mutex_unlock(&gate->mutex); }
-/* Wait, with the lock held, until somebody announces a change. */
+/* Wait, with the lock held, until another thread calls sync_announce(). */
 static inline void sync_wait(sync_gate *gate) {
     pthread_cond_wait(&gate->changed, &gate->mutex);
 }

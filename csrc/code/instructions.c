@@ -25,7 +25,7 @@ enum shape {
     WORD_AND_BYTE = 3,
     LONG = 4,
     OPERAND = 5,      /* 4, or 2 with the operand-size prefix */
-    OPERAND_WIDE = 6, /* the same, but 8 with REX.W */
+    OPERAND_WIDE = 6, /* 4, 2 with the operand-size prefix, or 8 with REX.W */
     ADDRESS = 7,      /* 8, or 4 with the address-size prefix */
     IMMEDIATE_MASK = 7,
 

@@ -346,7 +346,8 @@ pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
     return symbol;
 }
 
-/* Placing sections and applying relocations of COFF object files. */
+/* The functions below choose addresses for sections of COFF object files, and apply
+ * relocations. */
 
 #define SECTION_REMOVED 0xa00u         /* LNK_INFO, LNK_REMOVE */
 #define SECTION_DISCARDABLE 0x2000000u /* as debug sections are */

@@ -78,7 +78,7 @@ static gsym_status copy_file(entry_copy *copy, uint32_t index, uint32_t *file_re
                              gsym_error *error) {
     uint64_t directory, basename;
     *file_ret = 0;
-    if (index == 0) return GSYM_OK; /* no file, here and there */
+    if (index == 0) return GSYM_OK; /* 0 means no file in both tables */
     GSYM_TRY(gsym_image_file(copy->image, index, &directory, &basename, error));
     if (copy->files[index] == 0) {
         GSYM_TRY(copy_string(copy, directory, &directory, error));

@@ -377,7 +377,7 @@ typedef struct dwarf_unit {
     uint64_t str_offsets_base;
     uint64_t addr_base;
     uint64_t ranges_base; /* added to offsets in .debug_ranges */
-    uint64_t split_ranges_base; /* the same for the split unit of this skeleton */
+    uint64_t split_ranges_base; /* ranges_base of the split unit of this skeleton */
     uint64_t rnglists_base;
     uint8_t str_offset_size; /* of entries from str_offsets_base on */
     uint8_t rnglist_offset_size;

@@ -72,8 +72,8 @@ static void append_miss(gsym_batch *batch, uint32_t address_index, gsym_miss mis
     batch->miss[at] = (uint8_t)miss;
 }
 
-/* Reserve space for the frames of a block and, if possible, of `blocks` similar blocks:
- * growing in steps copies, and faults new pages. */
+/* Reserve space for the frames of a block and, if possible, of `blocks` similar blocks, so
+ * that the columns are not copied to new memory for each block. */
 static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks) {
     size_t needed = batch->count + frame_count, guess;
     if (needed <= batch->capacity) return true;

@@ -456,7 +456,7 @@ bool line_table_checkpoints(const cursor *payload, checkpoint_list *list) {
         address = program.row.address;
         if (GSYM_LIKELY(at < next)) continue;
         next += INDEX_LINE_SPACING;
-        /* Too far away, or one row with two checkpoints. */
+        /* The row is beyond 32 bits, or would have two checkpoints. */
         if (address > UINT32_MAX || at >= next) return false;
         list->items[list->count++] = (line_checkpoint){
             (uint32_t)address, (uint32_t)at, program.row.file, program.row.line};

@@ -1,4 +1,4 @@
-/* lookup.c - address -> function, source line and inlined calls.
+/* lookup.c - find the function, source line and inlined calls of an address.
  *
  * One pass over the bytes of one record, with state only on the stack. The index of a large
  * record lets the pass begin near the answer. With missing data, LLVM's rules

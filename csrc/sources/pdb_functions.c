@@ -276,8 +276,8 @@ static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
            unit_functions_clear(result, index) && LIST_ADD(result->file_codes, FILE_NONE);
 }
 
-/* Release the pages of a module that is done and, now and then, those of the types, which
- * are read here and there. */
+/* Release the pages of a module that is done. After every PAGES_DROP_SIZE bytes of modules,
+ * release those of the types. */
 static void release_module_pages(pdb_reader *reader, uint64_t size) {
     msf_release(&reader->pdb->file, reader->stream);
     reader->done += size;

@@ -68,7 +68,8 @@ typedef struct unit_functions {
     /* A symbol has a better name than the DIE, the linkage name; in Go both are the
      * same. */
     bool has_linkage_names;
-    row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
+    row_list rows; /* all rows of its line table, or the ones copied for its functions;
+                    * `file` is a DWARF file index */
     /* A code for each DWARF file index; FILE_UNSEEN, also beyond `count`, for all files but
      * those in seen_files. */
     LIST(uint32_t) file_codes;
@@ -120,10 +121,10 @@ typedef struct unit_joiner {
     const dwarf_unit *line_unit; /* has the line program: `unit` or `skeleton` */
     unit_walk walk;
     const dwarf_line_table *lines; /* of the unit: its own, or one that it shares */
-    const row_list *rows;    /* the same */
+    const row_list *rows;    /* likewise */
     dwarf_line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
-    dwarf_budget *budget;       /* the same */
+    dwarf_budget *budget;       /* of the conversion */
     abbrev_cache abbrevs;
     /* The root of the skeleton is read again while `abbrevs` has tables of the split
      * unit. */

@@ -194,7 +194,7 @@ typedef struct reduction {
     const char *end;
     char *out;
     size_t out_size;
-    size_t templates; /* open brackets of templates */
+    size_t templates; /* how many of the open brackets are those of templates */
     size_t open_count;
     char open[MAX_OPEN];
 } reduction;

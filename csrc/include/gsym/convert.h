@@ -101,7 +101,7 @@ void gsym_object_header_get(const gsym_object *object, gsym_object_header *heade
  * tells the distance and the code of the two files does not overlap. */
 gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
                               gsym_error *error);
-/* Section `index` < header.section_count; `present` 0: no such section. */
+/* Return section `index` < header.section_count; `present` 0: it does not exist. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
 /* Find the first section of a name, from index `first` on; `present` 0: none. */
@@ -493,7 +493,7 @@ typedef enum gsym_breakpad_fault {
 typedef struct gsym_breakpad_finding {
     uint32_t fault; /* gsym_breakpad_fault */
     uint32_t reserved;
-    uint64_t line;   /* of the record, from 1; for some faults of the FUNC */
+    uint64_t line;   /* number of the line, from 1; some faults give that of the FUNC */
     uint64_t offset; /* of that line */
     uint64_t value;  /* the invalid address or number */
 } gsym_breakpad_finding;

@@ -22,7 +22,7 @@ typedef enum gsym_status {
     GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
     GSYM_E_EMPTY,       /* no function to write */
     GSYM_E_CANCELLED,   /* a conversion was cancelled */
-    GSYM_E_SYSTEM       /* the system refused; only of libgsym, which opens files */
+    GSYM_E_SYSTEM       /* a system call failed; only libgsym, which opens files, has it */
 } gsym_status;
 
 #define GSYM_ERROR_TEXT_SIZE 240

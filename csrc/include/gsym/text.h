@@ -199,7 +199,7 @@ typedef struct gsym_markup_module {
     const char *name;
     size_t name_size;
     const char *build_id; /* for JSON and HTML: hexadecimal, ends in NUL */
-    const char *reason;   /* likewise: why an address has no symbol */
+    const char *reason;   /* for JSON and HTML: why an address has no symbol; ends in NUL */
     uint64_t unknown; /* incremented for each address without a frame */
     uint64_t is_map;  /* 1: the image is a mapped file that does not change */
     /* For GSYM_MARKUP_READS_CODE. NULL: it is not known yet; elements that need it are left
