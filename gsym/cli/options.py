@@ -168,16 +168,21 @@ def hex_bytes(option: str, text: str | None) -> bytes | None:
     """The bytes that a value of *option* spells, None without a value.
 
     Raises:
-        UsageError: It has another form, or no byte.
+        UsageError: It has another form, no byte, or more than an id has.
     """
     if text is None:
         return None
+    from gsym.modules.key import MOST_ID_BYTES
+
     try:
         value = bytes.fromhex(text.replace("-", ""))
     except ValueError:
         value = b""
     if not value:
         raise UsageError(f"option '{option}': '{text}' is not a string of hex bytes")
+    if len(value) > MOST_ID_BYTES:
+        reason = f"an id of {len(value)} bytes, more than {MOST_ID_BYTES}"
+        raise UsageError(f"option '{option}': {reason}")
     return value
 
 

@@ -14,6 +14,7 @@ from gsym.arguments import items_of, pairs_of, paths_of, strings_of
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.model import UINT64_END
+from gsym.modules.key import MOST_ID_BYTES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -317,9 +318,23 @@ _READERS: dict[int, Callable[[str, Any], Any]] = {
     PATTERNS: strings_of,
     TEXTS: strings_of,
     RANGES: lambda name, value: items_of(name, value, "pairs of addresses"),
-    HEX: lambda _, value: None if value is None else uuid_bytes(value),
+    HEX: lambda _, value: None if value is None else _build_id(value),
     PATH: lambda _, value: None if value is None else os.fspath(value),
 }
+
+
+def _build_id(value: object) -> bytes:
+    """The bytes of a build id.
+
+    Raises:
+        ValueError: It is longer than build ids are.
+    """
+    found = uuid_bytes(value)
+    if len(found) > MOST_ID_BYTES:
+        raise ValueError(
+            f"uuid: an id of {len(found)} bytes, more than {MOST_ID_BYTES}"
+        )
+    return found
 
 
 def engine_flags(options: ConvertOptions, library: Any) -> int:

@@ -360,15 +360,15 @@ def compare(wanted: ModuleKey, found: ModuleKey) -> Comparison:
 
     All ids must fit that both have. An id that is whole decides over a part of it; an
     id that is absent is equal to nothing. Names decide nothing. If the code is equal,
-    ids that other programs have, or that tools change, are not compared.
+    the ids are not compared that `_without_weak_ids` removes.
     """
-    code = _compare_text("code", wanted.code_hash, found.code_hash)
+    code = _compare_code(wanted, found)
     if code is not None and code.outcome == SAME:
         wanted, found = _without_weak_ids(wanted, found)
     results = [
         each
         for each in (
-            _compare_text("Go build id", wanted.go_id, found.go_id),
+            _compare_go_ids(wanted, found),
             _compare_code_ids(wanted, found),
             _compare_debug_ids(wanted, found),
             code,
@@ -398,17 +398,26 @@ def _without_weak_ids(*keys: ModuleKey) -> tuple[ModuleKey, ...]:
     return tuple(each._replace(debug_id="") for each in keys)
 
 
-def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
-    """The result for ids that are equal or not; None where one is absent."""
-    if is_absent(wanted) or is_absent(found):
+def _compare_code(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
+    """The result for hashes of code; None where one is absent."""
+    if not wanted.code_hash or not found.code_hash:
         return None
-    if wanted == found:
-        if name == "code":
-            return Comparison(SAME, is_by_code=True)
-        return Comparison(SAME) if read_go_id(found) else None  # others are shared
-    if name == "code":
-        return Comparison(OTHER, "its code differs")
-    return Comparison(OTHER, f"its {name} is {found}, not {wanted}")
+    if wanted.code_hash == found.code_hash:
+        return Comparison(SAME, is_by_code=True)
+    return Comparison(OTHER, "its code differs")
+
+
+def _compare_go_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
+    """The result for Go build ids; None where one is absent.
+
+    None as well for equal texts that were set with `-buildid`: many programs have them.
+    """
+    if is_absent(wanted.go_id) or is_absent(found.go_id):
+        return None
+    if wanted.go_id == found.go_id:
+        return Comparison(SAME) if read_go_id(found.go_id) else None
+    reason = f"its Go build id is {found.go_id}, not {wanted.go_id}"
+    return Comparison(OTHER, reason)
 
 
 def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
@@ -426,7 +435,7 @@ def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
     if _are_images(wanted, found):
         keys = wanted, found
         if all(_debug_ids(each, is_pe=True) for each in keys):
-            return None  # `_of_equal_debug_ids` tells that the code ids differ
+            return None  # the debug ids decide, as tools change the code id of an image
     name = "code id" if is_windows(found.os) else "build id"
     return Comparison(
         OTHER, f"its {name} is {found.code_id.lower()}, not {wanted.code_id.lower()}"
@@ -441,7 +450,7 @@ def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None
         return None
     has_whole = code_id_of(wanted) and code_id_of(found)
     if has_whole and not is_pe:
-        return None  # the debug id is a part of what was compared
+        return None  # both build ids are known, and a debug id is a part of one
     common = set(first) & set(second)
     if common:
         return _of_equal_debug_ids(common.pop(), wanted, found)
@@ -461,7 +470,7 @@ def _of_equal_debug_ids(
     if len(debug_id) == _GUID_DIGITS:
         return Comparison(PART, "the age of its debug id is not known")
     if _are_images(wanted, found) and code_id_of(wanted) != code_id_of(found):
-        # The image of a PDB was changed after it was linked, or is another one.
+        # A tool changed the image after it was linked, or it is of another build.
         reason = f"its debug id fits, but its code id is {found.code_id}"
         return Comparison(PART, f"{reason}, not {wanted.code_id}")
     systems = {wanted.os, found.os}
@@ -500,7 +509,8 @@ def _are_images(*keys: ModuleKey) -> bool:
     return any(is_windows(key.os) for key in keys) and all(map(code_id_of, keys))
 
 
-_MAX_ID_DIGITS = 128  # of a build id of 64 bytes
+MOST_ID_BYTES = 64  # of the longest build ids that are in use, of SHA-512
+_MAX_ID_DIGITS = 2 * MOST_ID_BYTES
 
 
 def code_id_of(key: ModuleKey) -> str:

@@ -426,6 +426,7 @@ def test_a_report_that_cannot_be_written_fails(
         ("a --threads two", "option '--threads': 'two' is not a number"),
         ("a --segment-size 0", "option '--segment-size': 0 is less than 1"),
         ("a --uuid xyz", "option '--uuid': 'xyz' is not a string of hex bytes"),
+        (f"a --uuid {'ab' * 65}", "option '--uuid': an id of 65 bytes, more than 64"),
         ("a --uuid=", "option '--uuid': '' is not a string of hex bytes"),
         ("a --path-map /src", "option '--path-map': '/src': expected OLD=NEW"),
         ("a --verify --uuid 01", "option '--verify' excludes '--uuid'"),
