@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.trace.fxt.reader import open_trace
+from gsym.trace.fxt.records import Event
 from gsym.trace.selection import Moment, Patterns, parse_moment
-from tests.trace.traces import run
+from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,17 @@ def test_a_filter_selects_records(
     full = {"switch": "context_switch", "object": "kernel_object"}
     found = chosen(capsys, trace, *words)
     assert found == [full.get(each, each) for each in expected]
+
+
+def test_a_part_of_a_trace_is_a_trace(tmp_path: Path, capsys: Capture) -> None:
+    whole, part = tmp_path / "whole.fxt", tmp_path / "part.fxt"
+    whole.write_bytes(small_trace("big") * 2)
+    assert run("convert", whole, "--name", "write", "-o", part) == 0
+    assert "2 consecutive traces" in capsys.readouterr().err
+    read = open_trace(part, strict=True)
+    events = [each for each in read if isinstance(each, Event)]
+    assert [(each.category, each.name) for each in events] == [("io", "write")] * 4
+    assert read.byteorder == "big"
 
 
 @pytest.mark.parametrize(

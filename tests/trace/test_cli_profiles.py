@@ -1,4 +1,4 @@
-"""`gsym trace` on profiles: symbolize, convert, flame, top, diff."""
+"""`gsym trace` on profiles: symbolize, convert, flame, top."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -310,38 +310,6 @@ def test_a_long_name_is_cut_in_its_middle(
     monkeypatch.setenv("COLUMNS", "60")
     found = output(capsys, "top", pprof, "--by", "thread").splitlines()
     assert [line for line in found if len(line) > 60] == []
-
-
-def test_diff_reports_changed_shares(
-    trace: Path, symbols: Path, tmp_path: Path, capsys: Capture
-) -> None:
-    after = tmp_path / "after.fxt"
-    slower = [*SAMPLES, *((5000 + n, 1, (LOADED + OUTER,)) for n in range(4))]
-    after.write_bytes(profile_trace(BUILD_ID, BASE, slower))
-    page = tmp_path / "page.html"
-    words = [trace, after, "--gsym-dir", symbols]
-    lines = output(capsys, "diff", *words, "-o", page).splitlines()
-    assert lines[0] == "samples: 4 -> 8 in all"
-    assert lines[2].split() == [
-        "+50.0",
-        "%",
-        "0.0",
-        "%",
-        "50.0",
-        "%",
-        "+25.0",
-        "%",
-        "outer(int)",
-    ]
-    assert "profile.fxt -&gt; after.fxt" in page.read_text("utf-8")
-    late = output(capsys, "diff", *words, "--from-time", "@5us")
-    assert late.startswith("samples: 0 -> 4 in all\n")
-    same = output(capsys, "diff", trace, trace, "--gsym-dir", symbols)
-    assert same.splitlines() == ["samples: 4 -> 4 in all", "no changes"]
-    made = json.loads(output(capsys, "diff", *words, "--json"))
-    assert made["totals"] == [4, 8]
-    row: dict[str, Any] = made["rows"][0]
-    assert (row["name"], row["own"], row["own_change"]) == ("outer(int)", [0, 4], 0.5)
 
 
 def test_a_profile_is_read_from_standard_input(

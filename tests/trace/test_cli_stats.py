@@ -1,4 +1,4 @@
-"""`gsym trace stats`, `blobs`, and threads in `top`."""
+"""`gsym trace stats` and `blobs`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.trace.fxt.blobs import Stream, blob_file_names
-from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (
-    Argument,
-    ContextSwitch,
-    KernelObject,
     LargeBlob,
-    ThreadWakeup,
 )
 from gsym.trace.fxt.writer import encode
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run
 
 if TYPE_CHECKING:
-    from gsym.trace.fxt.records import Record
-
     Capture = pytest.CaptureFixture[str]
 
 
@@ -156,57 +149,3 @@ def test_no_blob_is_written_outside_its_folder(
         assert Path(name).name == name
         assert not name.startswith((".", "-"))
         assert len(name.encode()) < 200
-
-
-def test_top_lists_the_states_of_threads(trace: Path, capsys: Capture) -> None:
-    assert run("top", "--json", trace) == 0
-    threads = json.loads(capsys.readouterr().out)["threads"]
-    assert [each["name"] for each in threads] == ["main", "worker"]
-    assert threads[0] == {
-        "thread": 71,
-        "running": 0,
-        "ready": 0,
-        "waiting": 1000,
-        "longest": 1000,
-        "switches": 1,
-        "name": "main",
-        "process": 70,
-        "process_name": "app",
-    }
-    assert run("top", trace, "--thread", "main") == 0
-    found = capsys.readouterr()
-    assert "app / main (71)" in found.out
-    assert "dropped records" in found.err
-
-
-def test_filtering_threads_does_not_change_their_times(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    belongs = (Argument("process", "koid", 7),)
-    records: list[Record] = [KernelObject(7, PROCESS, "app")]
-    for koid, name in ((8, "main"), (9, "worker")):
-        records.append(KernelObject(koid, THREAD, name, belongs))
-    for start in range(0, 100, 40):
-        records.append(ContextSwitch(start, 0, 3, 8, 9))
-        records.append(ThreadWakeup(start + 15, 0, 8))
-        records.append(ContextSwitch(start + 20, 0, 3, 9, 8))
-    path = tmp_path / "switches.fxt"
-    path.write_bytes(b"".join(encode(records)))
-
-    def threads(*words: str) -> list[dict[str, Any]]:
-        assert run("top", path, "--json", *words) == 0
-        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["threads"]
-        return found
-
-    everyone = threads()
-    assert [(each["name"], each["waiting"]) for each in everyone] == [
-        ("main", 45),
-        ("worker", 40),
-    ]
-    assert threads("--thread", "main") == everyone[:1]
-    assert threads("--thread", "9") == everyone[1:]
-    assert threads("--process", "app") == everyone
-    assert run("top", path, "--thread", "main") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["no samples", "", "1 thread on processors"]
-    assert threads("--process", "app", "--from-time", "90ns")[0]["waiting"] < 45

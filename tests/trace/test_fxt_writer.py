@@ -153,6 +153,15 @@ def test_given_table_entries_are_used() -> None:
     )
 
 
+def test_a_trace_after_another_begins_with_empty_tables() -> None:
+    first, second = (EVENT._replace(category=f"c{at}", provider=5) for at in (1, 2))
+    begin: list[Record] = [TraceInfo(0, 0x16547846), ProviderInfo("five", 5)]
+    data = encoded([*begin, first, *begin, second, first])
+    assert [r.category for r in said(decoded(data)) if isinstance(r, Event)] == [
+        *("c1", "c2", "c1")
+    ]
+
+
 @pytest.mark.slow
 def test_full_tables_replace_what_was_not_used_last() -> None:
     names = [f"name {number}" for number in range(33000)]
@@ -359,12 +368,13 @@ INVALID: list[Record] = [
     EVENT._replace(args=(Argument("a", "surprise", 1),)),
     Unknown(11, None, b""),
     Unknown(11, None, b"7 bytes"),
+    unknown_record("an unknown large record", BIG),
 ]
 
 
 def test_invalid_records_are_refused() -> None:
     for record in INVALID:
-        with pytest.raises(ValueError, match=r"kind|types?|whole words"):
+        with pytest.raises(ValueError, match=r"kind|types?|whole words|byte order"):
             encoded([record])
 
 

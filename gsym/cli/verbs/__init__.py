@@ -87,8 +87,6 @@ VERBS = {
         "trace_profiles",
         "Show where the time of a profile or a trace went",
     ),
-    "trace diff": ("trace_profiles", "Show what changed between two profiles"),
-    "trace merge": ("trace_records", "Make one trace of several"),
 }
 GROUPS = {
     "begin with these": ("symbolicate", "lookup", "convert"),

@@ -25,6 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from types import TracebackType
+    from typing import Literal
 
     from typing_extensions import Self
 
@@ -236,7 +237,7 @@ class TraceInput:
         return self._read.counts()
 
     @property
-    def byteorder(self) -> str:
+    def byteorder(self) -> Literal["little", "big"]:
         """The byte order of the last reading."""
         assert self._read is not None  # noqa: S101 - it has been read
         return self._read.byteorder

@@ -11,8 +11,8 @@ from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
 from gsym.cli.verbs.trace_input import TraceInput, read_selection
-from gsym.errors import GsymError
-from gsym.trace.merging import TraceMerger
+from gsym.errors import GsymError, LimitError
+from gsym.trace.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.trace.opening import (
     InputFile,
     ProfileOptions,
@@ -37,17 +37,11 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
 
 
-def profile_operand(name: str) -> Operand:
-    """An operand that names a profile."""
-    return Operand(
-        name,
-        "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed "
-        "stacks, Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is "
-        "standard input",
-    )
-
-
-PROFILE = profile_operand("FILE")
+PROFILE = Operand(
+    "FILE",
+    "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks, "
+    "Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
+)
 VALUE = Option(
     "--value",
     "values of the samples to sum, by type or number (default: the last)",
@@ -251,7 +245,7 @@ class ProfileForm:
         self._trace = source.trace if form == TRACE_FORM else None
         self._has_ids = form in {"pprof", "firefox"}
         self.left_out = {} if self._trace else source.left_out()
-        self._dropped: dict[str, int] = {}
+        self._dropped = 0
 
     def pieces(
         self, profile: Profile, values: Values, roots: tuple[str, ...]
@@ -270,12 +264,18 @@ class ProfileForm:
             )
             return
         self._trace.selection = source.selection
-        merger = TraceMerger()
         records = self._trace.records(keep_context=True)
         if source.has_samples:
             records = with_samples(records, profile)
-        yield from merger.pieces(records, source.name)
-        self._dropped = merger.dropped
+        encoder = Encoder(self._trace.byteorder)
+        for record in records:
+            try:
+                encoder.add(record)
+            except (LimitError, ValueError):
+                self._dropped += 1
+            if encoder.size > FLUSH_SIZE:
+                yield encoder.take()
+        yield encoder.take()
 
     def _value(self, profile: Profile, values: Values) -> int:
         """The index of the value type that is written."""
@@ -293,5 +293,6 @@ class ProfileForm:
     def report_losses(self, profile: Profile) -> None:
         """Warn about data that is not in the file."""
         report_losses(profile, self.left_out, self._source.name, self._form)
-        for kind, times in self._dropped.items():
-            warn(f"{self._source.name}: dropped: {kind} ({times})")
+        if self._dropped:
+            text = f"dropped: records that cannot be written ({self._dropped})"
+            warn(f"{self._source.name}: {text}")

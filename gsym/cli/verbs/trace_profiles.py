@@ -1,4 +1,4 @@
-"""`gsym trace flame`, `top`, `diff`: reports on profiles."""
+"""`gsym trace flame` and `top`: reports on profiles."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from gsym.cli.verbs.trace_profile import (
     PROFILE,
     PROFILE_OPTIONS,
     VALUE,
-    ProfileInput,
     chosen_value,
     open_profile_input,
-    profile_operand,
     report_losses,
     unsure_rows,
 )
@@ -31,12 +29,9 @@ from gsym.cli.verbs.trace_tables import (
     row_limit,
     share,
 )
-from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.profiles.flame_graph import flame_graph
 from gsym.trace.profiles.symbolizing import resolution
-from gsym.trace.profiles.top import compare_profiles, sparkline, top_rows, without_line
-from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
-from gsym.trace.selection import Patterns
+from gsym.trace.profiles.top import sparkline, top_rows, without_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,25 +132,21 @@ _BARS = 16
     f"""\
 {FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere
-in the stack. Bars show the total over time. For a trace with context switches, a second
-table has the time that threads ran, were ready to run, and waited.""",
+in the stack. Bars show the total over time.""",
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
     by, limit = chosen_group(values), row_limit(values)
     with open_profile_input(values) as source:
         profile = source.read()
-        threads = _threads(source)
-        if not threads:
-            source.require_samples(profile)
+        source.require_samples(profile)
         symbolize_profile(profile, values)
         source.select(profile)
         value = chosen_value(profile, values)
         if values.flag("--json"):
-            print_json(_object(profile, by, value, threads))
+            print_json(_object(profile, by, value))
         else:
             _print_samples(profile, by, value, limit)
-            _print_threads(threads, limit)
         if by == "line":
             _warn_of_missing_lines(profile, value, source.name)
         report_losses(profile, {}, source.name, "a profile")
@@ -171,33 +162,7 @@ def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
         warn(f"{name}: {part} have no known line: their rows are functions")
 
 
-def _threads(source: ProfileInput) -> list[dict[str, Any]]:
-    """The scheduling times of the threads of a trace, with their names."""
-    if source.trace is None:
-        return []
-    counts = source.trace.counts().records
-    if not any(counts[kind] for kind in SCHEDULING_KINDS):
-        return []
-    objects = source.trace.survey().objects
-    wanted = source.selection
-    processes, names = Patterns(wanted.processes), Patterns(wanted.threads)
-    # Records of other threads affect the times of a thread.
-    source.trace.selection = wanted._replace(processes=(), threads=())
-    found = scheduled_threads(source.trace.records(SCHEDULING_KINDS))
-    threads = []
-    for each in found:
-        process = objects.process_of(each.thread)
-        name = objects.name_of(each.thread, kind=THREAD) or ""
-        process_name = objects.name_of(process, kind=PROCESS) or "" if process else ""
-        if processes.match(process_name, process) and names.match(name, each.thread):
-            made = {"name": name, "process": process, "process_name": process_name}
-            threads.append({**each._asdict(), **made})
-    return threads
-
-
-def _object(
-    profile: Profile, by: str, value: int, threads: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _object(profile: Profile, by: str, value: int) -> dict[str, Any]:
     kind = profile.value_types[value]
     return {
         "by": by,
@@ -207,7 +172,6 @@ def _object(
         "rows": [
             row._asdict() for row in top_rows(profile, by, value=value, parts=_BARS)
         ],
-        "threads": threads,
         "unsure": unsure_rows(profile),
     }
 
@@ -240,30 +204,6 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
     print_table(heads, cells, limit)
 
 
-def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
-    if not threads:
-        return
-    noun = "thread" if len(threads) == 1 else "threads"
-    print(f"\n{len(threads)} {noun} on processors")
-    times = ("running", "ready", "waiting", "longest")
-    rows = [
-        [
-            *(amount(thread[time], "nanoseconds") for time in times),
-            str(thread["switches"]),
-            _thread_name(thread),
-        ]
-        for thread in threads
-    ]
-    heads = ["running", "ready", "waiting", "longest off", "switches", "thread"]
-    print_table(heads, rows, limit)
-
-
-def _thread_name(thread: dict[str, Any]) -> str:
-    process = thread["process_name"] or thread["process"]
-    own = f"{thread['name'] or 'thread'} ({thread['thread']})"
-    return f"{process} / {own}" if process is not None else own
-
-
 def _bars(numbers: tuple[int, ...]) -> str:
     """Bars, if the encoding of the terminal has them."""
     bars = sparkline(numbers)
@@ -272,73 +212,3 @@ def _bars(numbers: tuple[int, ...]) -> str:
     except UnicodeEncodeError:
         return ""
     return bars
-
-
-@Command(
-    "gsym trace diff",
-    (profile_operand("BEFORE"), profile_operand("AFTER")),
-    (
-        output_option("also write a flame graph of both"),
-        BY,
-        LIMIT,
-        JSON,
-        VALUE,
-        ROOTS,
-        *SYMBOL_OPTIONS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
-        STRICT,
-    ),
-    f"""\
-{FILTER_HELP}
-Shares of all samples are compared, not sums: profiles may differ in length. Rows are
-sorted by the change of own.""",
-)
-def diff(values: Values) -> int:
-    """Compare two profiles."""
-    by, limit = chosen_group(values), row_limit(values)
-    roots = chosen_roots(values)
-    (before, first), (after, second) = (
-        read_symbolized(values, each) for each in ("BEFORE", "AFTER")
-    )
-    code = max(first, second)
-    numbers = chosen_value(before, values), chosen_value(after, values)
-    rows = compare_profiles(before, after, by, values=numbers)
-    wholes = [
-        sum(sample.values[number] for sample in profile.samples)
-        for profile, number in zip((before, after), numbers, strict=True)
-    ]
-    path = values.text("--output")
-    if path is not None:
-        names = map(os.path.basename, map(values.operand, ("BEFORE", "AFTER")))
-        page = flame_graph(
-            (before, after), " -> ".join(names), value=numbers[1], roots=roots
-        )
-        write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
-    kind = after.value_types[numbers[1]]
-    if values.flag("--json"):
-        made = {"by": by, "value": kind._asdict(), "totals": wholes}
-        unsure = {"unsure": [*map(unsure_rows, (before, after))]}
-        print_json({**made, "rows": [row._asdict() for row in rows], **unsure})
-        return code
-    totals = " -> ".join(amount(whole, kind.unit) for whole in wholes)
-    print(f"{kind.type}: {totals} in all")
-    cells = [
-        [
-            _change(row.own_change),
-            *(share(*each) for each in zip(row.own, wholes, strict=True)),
-            _change(row.total_change),
-            row.name,
-        ]
-        for row in rows
-        if row.own_change or row.total_change
-    ]
-    if not cells:
-        print("no changes")
-        return code
-    print_table(["own", "before", "after", "total", by], cells, limit)
-    return code
-
-
-def _change(part: float) -> str:
-    return f"{100 * part:+.1f} %"

@@ -1,4 +1,4 @@
-"""`gsym trace info`, `dump`, `blobs`, `merge`: the records of traces."""
+"""`gsym trace info`, `dump`, `blobs`: the records of traces."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ import os
 import sys
 from collections import Counter
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Option
 from gsym.cli.options import JSON, STRICT
-from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info
 from gsym.cli.verbs.trace_input import (
     FILTER_HELP,
     FILTERS,
-    OUTPUT,
     TRACE,
     TraceInput,
     open_trace_input,
-    read_selection,
-    write_output,
 )
 from gsym.cli.verbs.trace_profile import PROFILE
 from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
 from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
 from gsym.trace.fxt.records import EVENT_KINDS, kind_of
 from gsym.trace.fxt.summary import Survey, describe_trace
-from gsym.trace.merging import TraceMerger
 from gsym.trace.opening import InputFile
 from gsym.trace.record_formats import RecordText, put_text, record_object
 from gsym.writing.atomic_file import AtomicFile
@@ -202,79 +198,3 @@ def _line(blob: dict[str, Any]) -> str:
     name = ":".join(filter(None, (blob["category"], blob["name"])))
     line = f"{who:>4}  {blob['type']!s:<12} {blob['size']:>12} bytes  {name}"
     return f"{line} -> {blob['file']}" if "file" in blob else line
-
-
-@Command(
-    "gsym trace merge",
-    (
-        Operand(
-            "FILE",
-            "Fuchsia trace; - is standard input",
-            many=True,
-        ),
-    ),
-    (
-        OUTPUT,
-        Option(
-            "--nanoseconds",
-            "write all times in nanoseconds, for readers that expect one unit in a "
-            "trace",
-        ),
-        Option(
-            "--byteorder",
-            "byte order of the output, little or big (default: little)",
-            metavar="ORDER",
-            choices=("little", "big"),
-        ),
-        JSON,
-        *FILTERS,
-        STRICT,
-    ),
-    f"""\
-{FILTER_HELP}
-Each provider gets a section, and a new id if its own is taken. Metadata without meaning
-in the result is dropped and counted. Clocks are not compared.""",
-)
-def merge(values: Values) -> int:
-    """Merge the traces."""
-    output = values.text("--output") or "-"
-    if values.flag("--json") and output == "-":
-        raise UsageError("option '--json' needs '-o FILE'")
-    selection = read_selection(values)
-    names = values.operands("FILE")
-    traces = [TraceInput(InputFile(name), selection) for name in names]
-    merger = TraceMerger(
-        "big" if values.choice("--byteorder") == "big" else "little",
-        nanoseconds=values.flag("--nanoseconds"),
-    )
-    write_output(output, _pieces(merger, traces), is_text=False)
-    for kind, times in merger.dropped.items():
-        warn(f"dropped: {kind} ({times})")
-    if values.flag("--json"):
-        providers = [provider._asdict() for provider in merger.providers]
-        report = {
-            "output": output,
-            "records": merger.records,
-            "providers": providers,
-            "dropped": merger.dropped,
-        }
-        print_json(report)
-    elif output != "-":
-        for line in _merge_lines(merger, output):
-            print(printable(line))
-    return max(trace.exit_code(values) for trace in traces)
-
-
-def _pieces(merger: TraceMerger, traces: list[TraceInput]) -> Iterator[bytes]:
-    for trace in traces:
-        with trace:
-            yield from merger.pieces(trace.records(keep_context=True), trace.name)
-
-
-def _merge_lines(merger: TraceMerger, output: str) -> Iterator[str]:
-    yield f"{output}: {merger.records} records, {len(merger.providers)} providers"
-    for provider in merger.providers:
-        was = (
-            "" if provider.old_id in {None, provider.id} else f", was {provider.old_id}"
-        )
-        yield f"  {provider.id} {provider.name} (of {provider.trace}{was})"

@@ -138,6 +138,11 @@ class References:
         new = (_Table(_MOST_STRINGS), _Table(_MOST_THREADS))
         self._strings, self._threads = self._tables.setdefault(provider, new)
 
+    def clear(self) -> None:
+        """Another trace begins: its tables are empty."""
+        self._tables.clear()
+        self.enter(None)
+
     def name(self, text: str) -> tuple[int, bytes]:
         """Reference and stream of a string that is likely to come again."""
         if not self._interning or not text:

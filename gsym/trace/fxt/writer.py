@@ -26,6 +26,7 @@ from gsym.trace.fxt.records import (
     Thread,
     TraceInfo,
     Unknown,
+    begins_trace,
 )
 from gsym.trace.fxt.references import (
     MOST_STRING_SIZE,
@@ -285,6 +286,7 @@ MOST_FRAMES = 255
 _MAGIC = TraceInfo(0, lib.GSYM_FXT_MAGIC)
 _MOST_BLOB_SIZE = 32000  # of one record; larger ones are split
 _MOST_LARGE_SIZE = (1 << 32) - 1  # in words
+_MOST_WORDS = (1 << 12) - 1  # of other records
 FLUSH_SIZE = 1 << 18
 """Bytes that are worth writing to a file."""
 
@@ -310,6 +312,7 @@ class Encoder:
         *,
         interning: bool = True,
     ) -> None:
+        self._byteorder: Literal["little", "big"] = byteorder
         self._words = Words(byteorder)
         self._out = bytearray()
         self._references = References(self._words, self._out, interning=interning)
@@ -327,10 +330,13 @@ class Encoder:
             OverflowError: A number does not fit its field.
             ValueError: A kind or type is not known, or an event lacks its id or end, or
                 a large blob without a time has other metadata, or a record of type
-                `Unknown` is not of whole words, or a text has a surrogate that does not
-                represent a byte.
+                `Unknown` is not one record in this byte order, or a text has a
+                surrogate that does not represent a byte.
         """
         kind = type(record)
+        if self._has_records and begins_trace(record):  # its tables are empty
+            self._references.clear()
+            self._provider = None
         if kind not in _OF_NO_PROVIDER and record.provider != self._provider:
             self._enter_section(record.provider)
         if self._has_records or kind is not TraceInfo or record[:2] != _MAGIC[:2]:
@@ -412,6 +418,11 @@ class Encoder:
         size = len(record.data)
         if not size or size % 8:
             raise ValueError(f"a record of {size} bytes is not made of whole words")
+        header = int.from_bytes(record.data[:8], self._byteorder)
+        is_large = record.type == lib.GSYM_FXT_TYPE_LARGE
+        words = header >> 4 & (_MOST_LARGE_SIZE if is_large else _MOST_WORDS)
+        if header & 0xF != record.type or words != size // 8:
+            raise ValueError("an unknown record is of the other byte order")
         self._out += record.data
 
 
