@@ -37,7 +37,10 @@ bool path_cache_begin(path_cache *cache, path_form form) {
 static image_path find_path(const gsym_image *image, uint32_t file, path_form form) {
     image_path path = {.directory = "", .basename = ""};
     if (file != 0) (void)image_path_get(image, file, &path);
-    if (form == PATH_BASENAME) path.directory_size = path.separator = 0;
+    if (form == PATH_BASENAME) {
+        path.directory_size = 0;
+        path.separator = '\0';
+    }
     return path;
 }
 
