@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.verification import check
+from tests import referees
 from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
     CHAR,
@@ -345,7 +345,7 @@ def test_lines_of_before_2005_are_not_shared(convert: Convert) -> None:
     assert names(convert(path.read_bytes())) == ["f"]
     assert convert.report.warnings == {"Damaged lines in a PDB module": 1}
     with pytest.raises(gsym.FormatError, match="share their bytes"):
-        check.compare(convert.report.outputs[0], str(path))
+        referees.compare(convert.report.outputs[0], str(path))
 
 
 # ---- .NET ------------------------------------------------------------------------

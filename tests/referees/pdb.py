@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
-from gsym.verification.decoder.msf import (
+from gsym.verification.reference import Place, Reference
+from tests.referees.msf import (
     DBI,
     DECODING_ERRORS,
     IPI,
@@ -24,8 +25,7 @@ from gsym.verification.decoder.msf import (
     records,
     text_of,
 )
-from gsym.verification.decoder.omap import Omap, end_of
-from gsym.verification.reference import Place, Reference
+from tests.referees.omap import Omap, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
