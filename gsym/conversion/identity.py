@@ -10,7 +10,6 @@ from struct import Struct
 
 from gsym.errors import FormatError, UuidMismatchError
 from gsym.modules.key import (
-    OUTCOMES,
     SAME,
     UNKNOWN,
     Comparison,
@@ -25,7 +24,6 @@ from gsym.modules.key import (
     macho_debug_id,
     pe_code_id,
 )
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,39 +273,6 @@ def _key_in_other(path: str, _wanted: ModuleKey) -> ModuleKey:
 
 
 _KEY_IN = {"gsym": _key_in_gsym, "breakpad": _key_in_breakpad}
-
-
-class FittingModule(NamedTuple):
-    """The module in a file that fits best, by `fitting_module`.
-
-    Attributes:
-        key: Of the module.
-        architecture: Of its slice, if the file is a fat one.
-        comparison: Whether it is the module that was asked for.
-    """
-
-    key: ModuleKey
-    architecture: str | None
-    comparison: Comparison
-
-
-def fitting_module(path: str | PathLike[str], wanted: ModuleKey) -> FittingModule:
-    """Choose the slice of a fat file by its ids; other files have one module.
-
-    Raises:
-        FormatError: As for `identify`.
-        UnsupportedError: As for `keys_in`.
-        OSError: It cannot be opened or mapped.
-    """
-    found = [
-        FittingModule(key, architecture, compare(wanted, key))
-        for key, architecture in keys_in(path)
-    ]
-    if not found:
-        from os import fspath
-
-        raise FormatError("it has no binary", path=fspath(path))
-    return min(found, key=lambda each: OUTCOMES.index(each.comparison.outcome))
 
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:

@@ -14,21 +14,13 @@ import os
 import time
 from contextlib import ExitStack
 from functools import partial
-from stat import S_ISREG
 
-from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import keys_in
-from gsym.errors import FormatError, GsymError, SourceError
+from gsym.conversion.file_match import FileMatch, match_file
+from gsym.errors import GsymError, SourceError
 from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import (
-    OTHER,
-    PART,
-    SAME,
-    UNKNOWN,
-    Comparison,
     ModuleKey,
-    compare,
     completed,
     has_id,
 )
@@ -40,7 +32,6 @@ from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolizer
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym, open_module
 from gsym.symbolication.function_names import FunctionNames
-from gsym.symbolication.report_work import NAME_ALONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,29 +42,12 @@ if TYPE_CHECKING:
 
     from gsym.reading.reader import Reader
     from gsym.symbolication.binary_lookup import FoundGsym
-    from gsym.symbolication.stacks.parts import CompareCode, StackModule
+    from gsym.symbolication.stacks.parts import StackModule
 
     _Opened = TypeVar("_Opened", Reader, FoundGsym)
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
 _MAX_FILES = 200_000
-
-
-class FileMatch(NamedTuple):
-    """What a file is to a module.
-
-    Attributes:
-        refusal: Why it is not used for it; "" if it is.
-        unsure: Why it may be of another build; "" if it is not.
-        key: What the file says of itself.
-        architecture: The slice of a fat file; None of another file, or if more than
-            one fits.
-    """
-
-    refusal: str = ""
-    unsure: str = ""
-    key: ModuleKey = ModuleKey()
-    architecture: str | None = None
 
 
 class _File(NamedTuple):
@@ -311,80 +285,3 @@ def _tried(
         return None
     attempts.append(Attempt(place, "found", place, seconds))
     return opened
-
-
-def match_file(
-    path: str,
-    wanted: ModuleKey,
-    compare_code: CompareCode | None = None,
-    *,
-    is_named_by_id: bool = False,
-) -> FileMatch:
-    """What the file at *path* is to a module.
-
-    It must be a regular one, since those of /proc may block.
-
-    Args:
-        path: Of any file.
-        wanted: What is known of the module.
-        compare_code: See `StackModule`.
-        is_named_by_id: Whether its path has the id, so that a binary needs none.
-    """
-    try:
-        status = os.stat(path)
-        if not S_ISREG(status.st_mode) or not status.st_size:
-            return FileMatch("not a regular file with contents")
-        comparison, key, architecture = _best_module(path, wanted)
-        if is_named_by_id and not key.code_id and recognise_file(path) == "object":
-            comparison = Comparison(UNKNOWN)
-    except OSError as error:
-        return FileMatch(error.strerror or str(error))
-    except (GsymError, ValueError) as error:
-        if has_id(wanted):
-            return FileMatch(str(error))
-        comparison, key, architecture = Comparison(UNKNOWN), ModuleKey(), None
-    if compare_code is not None and not comparison.is_refused:
-        comparison = _with_code(comparison, compare_code(path))
-    outcome, reason = comparison.outcome, comparison.reason
-    needs_id = has_id(wanted) and not is_named_by_id
-    if outcome == OTHER or (outcome == UNKNOWN and needs_id):
-        return FileMatch(reason, key=key)
-    if outcome == UNKNOWN:
-        reason = NAME_ALONE
-    return FileMatch("", "" if outcome == SAME else reason, key, architecture)
-
-
-_PREFERENCE = (SAME, PART, UNKNOWN, OTHER)
-
-
-def _best_module(
-    path: str, wanted: ModuleKey
-) -> tuple[Comparison, ModuleKey, str | None]:
-    """Of the modules in a file, the one that fits best.
-
-    Raises:
-        GsymError: There is none, or it is damaged.
-        OSError: It cannot be read.
-        ValueError: It has an invalid id.
-    """
-    several = [(compare(wanted, key), key, name) for key, name in keys_in(path, wanted)]
-    best = min((_PREFERENCE.index(each[0].outcome) for each in several), default=0)
-    equal = [each for each in several if each[0].outcome == _PREFERENCE[best]]
-    if not equal:
-        raise FormatError("no module in it", path=path)
-    chosen = [each for each in equal if each[1].architecture == wanted.architecture]
-    if len(equal) > 1 and len(chosen) != 1:
-        return equal[0][0], ModuleKey(), None
-    return chosen[0] if len(equal) > 1 else equal[0]
-
-
-def _with_code(ids: Comparison, code: Comparison) -> Comparison:
-    """The result for a file whose ids and whose code were compared."""
-    if code.outcome == OTHER and ids.outcome == SAME:
-        # A hook or a breakpoint changes code, too.
-        return Comparison(PART, f"its id fits, but {code.reason}")
-    if code.outcome in {OTHER, SAME}:
-        return code
-    if code.outcome == PART and ids.outcome == UNKNOWN:
-        return Comparison(PART, f"{NAME_ALONE}, but {code.reason}")
-    return ids

@@ -10,6 +10,7 @@ from itertools import pairwise
 from time import perf_counter
 
 from gsym.containers.machine_code import find_machine_code
+from gsym.conversion.file_match import NAME_ALONE
 from gsym.model import Frame
 from gsym.modules.key import key_of_debug_id
 from gsym.symbolication.function_names import FunctionNames
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
 
-NAME_ALONE = "found by its name alone"
-"""Why a module may be of another build where a report has no id of it."""
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths

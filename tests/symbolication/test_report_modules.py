@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.conversion.file_match import match_file
 from gsym.modules.key import ModuleKey
-from gsym.symbolication.report_modules import match_file
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf
 

@@ -90,7 +90,7 @@ class FolderModules:
             with suppress(AmbiguousModuleError):
                 paths += self._files(folder, key)
         if self._at_paths and key.path:
-            from gsym.symbolication.report_modules import match_file
+            from gsym.conversion.file_match import match_file
 
             if not match_file(key.path, key).refusal:
                 paths.append(key.path)
@@ -116,7 +116,7 @@ class FolderModules:
         attempts: list[Attempt],
     ) -> OpenModule | None:
         """The first of these files with functions, else one with other symbols."""
-        from gsym.symbolication.report_modules import match_file
+        from gsym.conversion.file_match import match_file
 
         failure = Attempt(place, "missing", "has no file with this build id")
         without_functions = None

@@ -11,16 +11,13 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import fitting_module, keys_in
+from gsym.conversion.file_match import match_file
+from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
 from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import (
-    OTHER,
-    UNKNOWN,
-    Comparison,
     ModuleKey,
     build_id_digits,
-    compare,
     has_id,
     is_windows,
 )
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
 
     from gsym.containers.headers import Segment
-    from gsym.conversion.identity import FittingModule
     from gsym.trace.profiles.model import Mapping
 
 
@@ -192,46 +188,18 @@ def module_at(
     return PathModule(key.code_id.lower(), module, unsure)
 
 
-def module_in(path: str, wanted: ModuleKey) -> FittingModule:
-    """As `fitting_module`, compared as by `compare_file`.
-
-    Raises:
-        FormatError: As for `fitting_module`.
-        UnsupportedError: As for `fitting_module`.
-        OSError: It cannot be opened or mapped.
-    """
-    found = fitting_module(path, wanted)
-    own = found.key
-    if wanted.code_id and not own.code_id and not is_windows(own.os):
-        own = own._replace(debug_id="")  # it is a hash of code
-    return found._replace(comparison=compare_file(path, wanted, own))
-
-
-def compare_file(path: str, wanted: ModuleKey, own: ModuleKey) -> Comparison:
-    """Whether a file is of a module; one without ids is if its name is the build id.
-
-    Args:
-        path: Of the file.
-        wanted: The module.
-        own: What the file says.
-    """
-    found = compare(wanted, own)
-    digits = build_id_digits(wanted.code_id)[2:]
-    stem = os.path.basename(path).partition(".")[0]
-    if found.outcome != UNKNOWN or (digits and stem.endswith(digits)):
-        return found
-    return Comparison(OTHER, found.reason)
-
-
 def _read(path: str, wanted: ModuleKey) -> _Found:
     if not is_usable(path):
         return _Found()
+    digits = build_id_digits(wanted.code_id)[2:]
+    stem = os.path.basename(path).partition(".")[0]
+    is_named_by_id = bool(digits) and stem.endswith(digits)
+    match = match_file(path, wanted, is_named_by_id=is_named_by_id)
+    if match.refusal:
+        return _Found()
     try:
-        found = module_in(path, wanted)
-        if found.comparison.is_refused:
-            return _Found()
-        data = choose_slice(map_file(path), path, found.architecture)
-        return _Found(load_segments(data, path), found.comparison.reason)
+        data = choose_slice(map_file(path), path, match.architecture)
+        return _Found(load_segments(data, path), match.unsure)
     except (GsymError, OSError, ValueError):
         # Not a binary, or not readable: there may be another one.
         return _Found()

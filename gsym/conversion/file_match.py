@@ -1,0 +1,120 @@
+"""Whether a file is of a module, and which slice of it."""
+
+from __future__ import annotations
+
+import os
+from stat import S_ISREG
+
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.identity import keys_in
+from gsym.errors import FormatError, GsymError
+from gsym.modules.key import (
+    OTHER,
+    OUTCOMES,
+    PART,
+    SAME,
+    UNKNOWN,
+    Comparison,
+    ModuleKey,
+    compare,
+    has_id,
+)
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME_ALONE = "found by its name alone"
+
+
+class FileMatch(NamedTuple):
+    """What a file is to a module.
+
+    Attributes:
+        refusal: Why it is not used for it; "" if it is.
+        unsure: Why it may be of another build; "" if it is not.
+        key: What the file says of itself.
+        architecture: The slice of a fat file; None of another file, or if more than
+            one fits.
+    """
+
+    refusal: str = ""
+    unsure: str = ""
+    key: ModuleKey = ModuleKey()
+    architecture: str | None = None
+
+
+def match_file(
+    path: str,
+    wanted: ModuleKey,
+    compare_code: Callable[[str], Comparison] | None = None,
+    *,
+    is_named_by_id: bool = False,
+) -> FileMatch:
+    """What the file at *path* is to a module.
+
+    It must be a regular one, since those of /proc may block.
+
+    Args:
+        path: Of any file.
+        wanted: What is known of the module.
+        compare_code: Compares the code of the file at a path with that of the module in
+            memory; None: nothing has it.
+        is_named_by_id: Whether its path has the id, so that a binary needs none.
+    """
+    try:
+        status = os.stat(path)
+        if not S_ISREG(status.st_mode) or not status.st_size:
+            return FileMatch("not a regular file with contents")
+        comparison, key, architecture = _best_module(path, wanted)
+        if is_named_by_id and not key.code_id and recognise_file(path) == "object":
+            comparison = Comparison(UNKNOWN)
+    except OSError as error:
+        return FileMatch(error.strerror or str(error))
+    except (GsymError, ValueError) as error:
+        if has_id(wanted):
+            return FileMatch(str(error))
+        comparison, key, architecture = Comparison(UNKNOWN), ModuleKey(), None
+    if compare_code is not None and not comparison.is_refused:
+        comparison = _with_code(comparison, compare_code(path))
+    outcome, reason = comparison.outcome, comparison.reason
+    needs_id = has_id(wanted) and not is_named_by_id
+    if outcome == OTHER or (outcome == UNKNOWN and needs_id):
+        return FileMatch(reason, key=key)
+    if outcome == UNKNOWN:
+        reason = NAME_ALONE
+    return FileMatch("", "" if outcome == SAME else reason, key, architecture)
+
+
+def _best_module(
+    path: str, wanted: ModuleKey
+) -> tuple[Comparison, ModuleKey, str | None]:
+    """Of the modules in a file, the one that fits best.
+
+    Raises:
+        GsymError: There is none, or it is damaged.
+        OSError: It cannot be read.
+        ValueError: It has an invalid id.
+    """
+    several = [(compare(wanted, key), key, name) for key, name in keys_in(path, wanted)]
+    best = min((OUTCOMES.index(each[0].outcome) for each in several), default=0)
+    equal = [each for each in several if each[0].outcome == OUTCOMES[best]]
+    if not equal:
+        raise FormatError("no module in it", path=path)
+    chosen = [each for each in equal if each[1].architecture == wanted.architecture]
+    if len(equal) > 1 and len(chosen) != 1:
+        return equal[0][0], ModuleKey(), None
+    return chosen[0] if len(equal) > 1 else equal[0]
+
+
+def _with_code(ids: Comparison, code: Comparison) -> Comparison:
+    """The result for a file whose ids and whose code were compared."""
+    if code.outcome == OTHER and ids.outcome == SAME:
+        # A hook or a breakpoint changes code, too.
+        return Comparison(PART, f"its id fits, but {code.reason}")
+    if code.outcome in {OTHER, SAME}:
+        return code
+    if code.outcome == PART and ids.outcome == UNKNOWN:
+        return Comparison(PART, f"{NAME_ALONE}, but {code.reason}")
+    return ids
