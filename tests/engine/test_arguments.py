@@ -247,7 +247,8 @@ REFUSED: dict[str, Callable[[], object]] = {
         *(ffi.new("gsym_statistics *"), NONE),
     ),
     "no such instruction set": lambda: ask(
-        "calls_find", image(), 99, NONE, 0, ffi.new("gsym_calls **")
+        *("calls_find", image(), ffi.new("gsym_machine_code *", {"set": 99})),
+        ffi.new("gsym_calls **"),
     ),
     "no such role of a file": lambda: add_a_file_twice(3),
     "not a text for each name": lambda: add_texts(b"no end"),
