@@ -1,4 +1,4 @@
-/* buffer.c - allocate memory for buffer.h, and append in ways that are not inline. */
+/* buffer.c - allocate memory for buffers and lists; append, and join ranges. */
 #include "base/buffer.h"
 
 bool buffer_grow(buffer *out, size_t more) {

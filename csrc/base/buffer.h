@@ -1,4 +1,4 @@
-/* buffer.h - append to output bytes and to arrays, which grow.
+/* buffer.h - append to output bytes and to lists, which grow; search and sort lists.
  *
  * Writers append without checks and test `failed` once at the end: an allocation that
  * fails sets it, and later puts do nothing. */

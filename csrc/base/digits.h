@@ -1,4 +1,4 @@
-/* digits.h - numbers as digits, for loops that write many.
+/* digits.h - write numbers as digits, for loops that write many.
  *
  * A function writes at `at` and returns the position after the digits. The caller has
  * reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there, all of which may be written. */

@@ -1,5 +1,5 @@
-/* hash.c - compute XXH64 with seed 0: four lanes over the bulk, then the rest, then a
- * mix. */
+/* hash.c - compute XXH64 with seed 0 (four lanes over the bulk, then the rest, then a mix),
+ * and hashes of strings. */
 #include "base/hash.h"
 
 #include "base/cursor.h"

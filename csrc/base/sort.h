@@ -1,4 +1,4 @@
-/* sort.h - sorts that keep the order of equal items. */
+/* sort.h - sort items, and keep the order of equal ones. */
 #ifndef GSYM_BASE_SORT_H
 #define GSYM_BASE_SORT_H
 

@@ -1,4 +1,4 @@
-/* tables.c - hash tables by linear probing. */
+/* tables.c - search and grow the hash tables of tables.h. */
 #include "base/tables.h"
 #include "base/buffer.h"
 #include "base/cursor.h"

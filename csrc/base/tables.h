@@ -1,4 +1,5 @@
-/* tables.h - hash tables by linear probing: of hashes, and of numbers of the input. */
+/* tables.h - define hash tables with linear probing: by hashes, and by numbers of the
+ * input. */
 #ifndef GSYM_BASE_TABLES_H
 #define GSYM_BASE_TABLES_H
 

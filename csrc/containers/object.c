@@ -1,5 +1,5 @@
-/* object.c - recognize the format of an object file by its content; functions for all
- * formats. */
+/* object.c - recognize the format of an object file by its content, read what all formats
+ * have, and find a GSYM file that is embedded in a binary. */
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "containers/elf.h"

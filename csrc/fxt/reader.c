@@ -1,4 +1,4 @@
-/* reader.c - read the records of a trace into columns. */
+/* reader.c - read a trace record by record, as far as the columns have room. */
 #include <stdio.h>
 
 #include "fxt/reader.h"

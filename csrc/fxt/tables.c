@@ -1,4 +1,4 @@
-/* tables.c - keep the strings and threads to which records refer.
+/* tables.c - keep the strings and threads to which records refer, and resolve references.
  *
  * The entries of all providers are in one table, so that a provider without entries takes
  * little memory. */

@@ -1,4 +1,4 @@
-/* index.h - indexes of large functions, made in memory or stored in the file. */
+/* index.h - make, store and search indexes of large functions, in memory or in the file. */
 #ifndef GSYM_GSYM_INDEX_H
 #define GSYM_GSYM_INDEX_H
 

@@ -21,8 +21,8 @@ enum {
 enum { DEBUG_OMAP_TO_SRC = 3, DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5,
        DEBUG_ORIGINAL_SECTIONS = 10, DEBUG_COUNT = 11 };
 
-/* Features in the PDB stream. Stream 4 has ids if one of the first two is there; before
- * Visual Studio 2012 it may be any other. */
+/* Features in the PDB stream. Stream 4 has ids if VC110 or VC140 is there; before Visual
+ * Studio 2012 it may be any other stream. */
 enum { FEATURE_VC110 = 20091201, FEATURE_VC140 = 20140508 };
 #define FEATURE_FASTLINK 0x494e494d /* MinimalDebugInfo */
 

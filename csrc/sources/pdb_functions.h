@@ -134,9 +134,9 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
                           cursor annotations);
 /* Make the rows and nodes of a function that has sites. */
 bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
-/* Do the same for a function that was moved: first join rows and sites as in the source,
- * then make rows and nodes of each part of it, which is at the `count` ranges from
- * reader->moved.items[first] on. */
+/* Do the same for a function that an optimizer moved. pdb_inlines_join_source() joins its
+ * rows and sites as in the source; then pdb_inlines_move() makes the rows and nodes of one
+ * part of it, which has the `count` ranges from reader->moved.items[first] on. */
 bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source);
 bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count);
 /* Find the name of an id; NO_INDEX: it has none. */

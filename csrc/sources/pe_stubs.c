@@ -13,7 +13,7 @@ enum {
     IMPORT_SIZE = 20,
     DELAY_IMPORT_SIZE = 32,
     DELAY_IMPORT_RELATIVE = 1, /* its addresses are relative to the image base */
-    HINT_SIZE = 2              /* before a name */
+    HINT_SIZE = 2              /* bytes of the number before a name */
 };
 
 /* ---- slots ------------------------------------------------------------------------- */

@@ -94,7 +94,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     joiner->agreeing = joiner->contradicting = 0;
     if (is_split(joiner)) {
         if (!unit_read_own_ranges(joiner)) return false;
-        /* The cost is spent because many skeletons may share one list. */
+        /* These ranges count as steps, because many skeletons may share one list. */
         if (!spend(joiner, &joiner->visit_budget, joiner->own_ranges.count,
                    joiner->unit.header->offset))
             joiner->own_ranges.count = 0;

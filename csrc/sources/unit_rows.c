@@ -82,7 +82,8 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
     declaration declared = {NO_FILE, 0};
     bool is_asked = false; /* for the declaration */
     if (source->stmt_sequence != UINT64_MAX) {
-        /* In a split unit, it is relative to the line table of the skeleton. */
+        /* In a split unit, the offset of the sequence is relative to the line table of the
+         * skeleton. */
         uint64_t table = is_split(joiner) ? joiner->line_unit->stmt_list : 0;
         best = sequence_at_offset(lines, table + source->stmt_sequence);
         if (best != NULL && best->low <= range->start && range->start < best->high)

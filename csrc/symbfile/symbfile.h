@@ -1,5 +1,7 @@
-/* symbfile.h - numbers of the symbfile format: protobuf messages, each after its length and
- * type. The schema is that of the profilers of Elastic and OpenTelemetry; docs/symbfile.md
+/* symbfile.h - define numbers of the symbfile format: protobuf messages, each after its
+ * length and type.
+ *
+ * The schema is that of the profilers of Elastic and OpenTelemetry; docs/symbfile.md
  * describes the format. */
 #ifndef GSYM_SYMBFILE_SYMBFILE_H
 #define GSYM_SYMBFILE_SYMBFILE_H

@@ -1,4 +1,4 @@
-/* style.h - compiled templates, for the formatter. */
+/* style.h - define compiled templates, which the formatter runs. */
 #ifndef GSYM_TEXT_STYLE_H
 #define GSYM_TEXT_STYLE_H
 

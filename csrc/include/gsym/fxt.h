@@ -105,8 +105,9 @@ typedef struct gsym_fxt_data {
 } gsym_fxt_data;
 
 /* Records as columns: events have their own, other records are words. Strings are numbered
- * from 0, the empty one; so are providers, separately for each trace in a file. Valid
- * until the next call on the reader; strings until one reports that all are new. */
+ * from 0, the empty one; so are providers, separately for each trace in a file. The columns
+ * are valid until the next call on the reader; numbers of strings are until a call reports
+ * that all strings are new. */
 typedef struct gsym_fxt_columns {
     size_t count;         /* of records */
     const uint8_t *kinds; /* gsym_fxt_kind */

@@ -298,7 +298,7 @@ gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
                              size_t queue_count, const int64_t *modules,
                              const uint64_t *ends, size_t stack_count, gsym_error *error);
 
-/* Losses when functions are written without overlaps. */
+/* What an export leaves out so that the functions that it writes do not overlap. */
 typedef struct gsym_walk_losses {
     uint64_t damaged;            /* entries with damaged records */
     uint64_t functions_cut;      /* functions that end where another one starts */
