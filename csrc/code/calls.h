@@ -1,4 +1,4 @@
-/* calls.h - list the calls in a binary, and measure instructions. */
+/* calls.h - define a list of calls, and measure instructions. */
 #ifndef GSYM_CODE_CALLS_H
 #define GSYM_CODE_CALLS_H
 
@@ -13,6 +13,9 @@ struct gsym_calls {
     } sizes, lines; /* as long as `addresses` */
     gsym_call_columns counts;
 };
+
+/* Append a call; false where memory ran out. */
+bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line);
 
 enum { MAX_INSTRUCTION_SIZE = 15 };
 

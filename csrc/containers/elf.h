@@ -1,4 +1,4 @@
-/* elf.h - read ELF files: what other parts of the engine use besides object.h. */
+/* elf.h - declare what other files use of ELF files besides object.h. */
 #ifndef GSYM_CONTAINERS_ELF_H
 #define GSYM_CONTAINERS_ELF_H
 
@@ -72,6 +72,12 @@ static inline const elf_object *elf_of(const gsym_object *object) {
     return (const elf_object *)object;
 }
 
+/* Return a cursor over the file from `offset` on. */
+static inline cursor elf_cursor(const elf_object *elf, uint64_t offset) {
+    return cursor_at(elf->object.data, elf->object.size, offset,
+                     elf->object.header.big_endian);
+}
+
 /* Read a number as wide as an address. */
 static inline uint64_t elf_read_word(cursor *c, const elf_object *elf) {
     return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
@@ -115,5 +121,14 @@ cursor elf_loaded_bytes(const elf_object *elf, uint64_t address);
 /* Find the dynamic symbols and their names without section headers; false if there are
  * none. */
 bool elf_dynamic_symbols(const elf_object *elf, cursor *entries_ret, cursor *names_ret);
+
+/* ---- elf_relocations.c -------------------------------------------------------------- */
+
+/* Place the sections of a relocatable file, and find their relocations. */
+gsym_status elf_place_sections(elf_object *elf, gsym_error *error);
+/* Apply the relocations of a section, as object_format.relocate does. */
+gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                         size_t size, gsym_unapplied *unapplied_ret,
+                         gsym_error *error);
 
 #endif

@@ -1,7 +1,4 @@
-/* macho.c - read Mach-O files: header, load commands, sections, LC_UUID, relocations.
- *
- * Section headers are inside segment commands of any size, so opening a file stores the
- * offset of each; a header is read there each time it is needed. */
+/* macho.c - open Mach-O files: read load commands, find the debug sections and LC_UUID. */
 #include "containers/macho.h"
 #include "base/buffer.h"
 
@@ -20,7 +17,6 @@
 enum {
     HEADER_SIZE_32 = 28,
     HEADER_SIZE_64 = 32,
-    COMMAND_HEAD_SIZE = 8,
     SEGMENT_SIZE_32 = 56,
     SEGMENT_SIZE_64 = 72,
     SECTION_SIZE_32 = 68,
@@ -29,87 +25,11 @@ enum {
     INDIRECT_SYMBOLS_PLACE = 56 /* of indirectsymoff in LC_DYSYMTAB */
 };
 
-/* A segment command with its fields widened. */
-typedef struct macho_segment {
-    const char *name;
-    uint64_t address;
-    uint64_t file_offset;
-    uint32_t section_count;
-} macho_segment;
-
 static bool is_64(const macho_object *macho) { return macho->object.header.is_64 != 0; }
-
-static cursor macho_cursor(const macho_object *macho, uint64_t offset) {
-    return cursor_at(macho->object.data, macho->object.size, offset,
-                     macho->object.header.big_endian);
-}
-
-static uint64_t read_word(cursor *c, const macho_object *macho) {
-    return is_64(macho) ? cursor_u64(c) : cursor_u32(c);
-}
-
-static const char *read_name(cursor *c) {
-    const char *name = (const char *)c->at;
-    cursor_skip(c, MACHO_NAME_SIZE);
-    return name;
-}
 
 static size_t name_size(const char *name) {
     const char *nul = memchr(name, 0, MACHO_NAME_SIZE);
     return nul == NULL ? MACHO_NAME_SIZE : (size_t)(nul - name);
-}
-
-static macho_segment segment_at(const macho_object *macho, uint64_t offset) {
-    cursor c = macho_cursor(macho, offset + COMMAND_HEAD_SIZE);
-    macho_segment segment;
-    segment.name = read_name(&c);
-    segment.address = read_word(&c, macho);
-    (void)read_word(&c, macho); /* vmsize */
-    segment.file_offset = read_word(&c, macho);
-    (void)read_word(&c, macho); /* filesize */
-    cursor_skip(&c, 8);         /* maxprot, initprot */
-    segment.section_count = cursor_u32(&c);
-    return segment;
-}
-
-/* Find the offset of a section in a file of 4 GiB or more, as its header has only 32
- * bits of it: the distance from the start of the segment is the same in the file and in
- * memory. */
-static uint64_t far_offset(const macho_object *macho, const macho_section *section,
-                           uint64_t segment_offset) {
-    macho_segment segment = segment_at(macho, segment_offset);
-    uint64_t address = section->address - macho->object.header.bias;
-    uint64_t offset = address - segment.address + segment.file_offset;
-    return (uint32_t)offset == section->offset ? offset : section->offset;
-}
-
-macho_section macho_section_at(const macho_object *macho, uint32_t index) {
-    const macho_section_entry *entry = &macho->section_entries.items[index];
-    cursor c = macho_cursor(macho, entry->offset);
-    macho_section section;
-    section.name = read_name(&c);
-    (void)read_name(&c); /* of its segment */
-    section.address = read_word(&c, macho) + macho->object.header.bias;
-    section.size = read_word(&c, macho);
-    section.offset = cursor_u32(&c);
-    (void)cursor_u32(&c); /* align */
-    section.relocation_offset = cursor_u32(&c);
-    section.relocation_count = cursor_u32(&c);
-    section.flags = cursor_u32(&c);
-    section.indirect_first = cursor_u32(&c);
-    section.stub_size = cursor_u32(&c);
-    if (macho->object.size > UINT32_MAX && section.offset != 0)
-        section.offset = far_offset(macho, &section, entry->segment_offset);
-    return section;
-}
-
-cursor macho_table_bytes(const macho_object *macho, macho_table table,
-                         uint64_t entry_size) {
-    uint64_t offset = table.offset < macho->object.size ? table.offset : macho->object.size;
-    uint64_t left = macho->object.size - offset;
-    uint64_t size = table.count * entry_size; /* of 32 bits and less each */
-    return cursor_at(macho->object.data + offset, size < left ? size : left, 0,
-                     macho->object.header.big_endian);
 }
 
 /* ---- sections --------------------------------------------------------------------- */
@@ -168,7 +88,7 @@ static gsym_status read_segment(macho_object *macho, uint64_t offset, uint32_t s
     macho_segment segment;
     if (size < segment_size)
         return gsym_fail(error, GSYM_E_FORMAT, offset, "the segment command is cut off");
-    segment = segment_at(macho, offset);
+    segment = macho_segment_at(macho, offset);
     if (segment.section_count > (size - segment_size) / section_size)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
                          "the segment command is too small for its %u sections",
@@ -199,7 +119,7 @@ static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t c
                                 uint32_t size, gsym_error *error) {
     cursor c = macho_cursor(macho, offset);
     c.end = c.at + size; /* the caller has checked the size */
-    cursor_skip(&c, COMMAND_HEAD_SIZE);
+    cursor_skip(&c, MACHO_COMMAND_HEAD_SIZE);
     switch (command) {
         case LC_SEGMENT:
         case LC_SEGMENT_64:
@@ -215,7 +135,7 @@ static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t c
             break;
         case LC_DYSYMTAB:
             if (macho->indirect_symbols.count != 0) break;
-            cursor_skip(&c, INDIRECT_SYMBOLS_PLACE - COMMAND_HEAD_SIZE);
+            cursor_skip(&c, INDIRECT_SYMBOLS_PLACE - MACHO_COMMAND_HEAD_SIZE);
             macho->indirect_symbols = read_table(&c);
             break;
         case LC_FUNCTION_STARTS:
@@ -232,7 +152,7 @@ static gsym_status read_commands(macho_object *macho, uint64_t offset, uint32_t 
         cursor c = macho_cursor(macho, offset);
         uint32_t command = cursor_u32(&c);
         uint32_t size = cursor_u32(&c);
-        if (c.failed || size < COMMAND_HEAD_SIZE || size > end - offset)
+        if (c.failed || size < MACHO_COMMAND_HEAD_SIZE || size > end - offset)
             return gsym_fail(error, GSYM_E_FORMAT, offset,
                              "load command %u of %u is too small for its %u bytes", i + 1,
                              count, size);
@@ -264,140 +184,6 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
     GSYM_TRY(read_commands(macho, start, count, start + size, error));
     header->section_count = (uint32_t)macho->section_entries.count;
     header->symbol_table_size = (uint64_t)macho->symbols.count * macho_symbol_size(macho);
-    return GSYM_OK;
-}
-
-/* Relocations in the debug sections of Mach-O object files.
- *
- * The sections of an object file have addresses that do not overlap, and the place of a
- * relocation relative to a section has the final value already. So only relocations with a
- * symbol change a value. */
-
-#define CPU_TYPE_X86 7
-#define CPU_ARCH_ABI64 0x01000000
-#define CPU_ARCH_ABI64_32 0x02000000
-
-#define R_SCATTERED 0x80000000u /* relative to an address: its value is in place */
-
-#define N_TYPE 0x0e
-#define N_UNDF 0x00
-
-enum { RELOCATION_SIZE = 8, VALUE_UNSIGNED = 0 };
-
-typedef struct macho_relocation {
-    uint32_t entry; /* offset of the place in its section */
-    uint32_t symbol;
-    uint8_t type;
-    uint8_t size; /* of the value, in bytes */
-    bool names_symbol;
-    bool is_relative; /* to its own place */
-} macho_relocation;
-
-/* Decode the relocation of two numbers in the byte order of the file. */
-static macho_relocation decode(const macho_object *macho, uint32_t first,
-                               uint32_t second) {
-    macho_relocation relocation = {.entry = first};
-    if (first & R_SCATTERED) return relocation;
-    if (macho->object.header.big_endian) {
-        relocation.symbol = second >> 8;
-        relocation.is_relative = second >> 7 & 1;
-        relocation.size = (uint8_t)(1u << (second >> 5 & 3));
-        relocation.names_symbol = second >> 4 & 1;
-        relocation.type = second & 0xf;
-    } else {
-        relocation.symbol = second & 0xffffff;
-        relocation.is_relative = second >> 24 & 1;
-        relocation.size = (uint8_t)(1u << (second >> 25 & 3));
-        relocation.names_symbol = second >> 27 & 1;
-        relocation.type = (uint8_t)(second >> 28);
-    }
-    return relocation;
-}
-
-static bool next_relocation(const macho_object *macho, cursor *c,
-                            macho_relocation *relocation) {
-    uint32_t first, second;
-    if (cursor_left(c) < RELOCATION_SIZE) return false;
-    first = cursor_u32_unchecked(c);
-    second = cursor_u32_unchecked(c);
-    *relocation = decode(macho, first, second);
-    return true;
-}
-
-static cursor relocations_of(const macho_object *macho, const macho_section *section) {
-    macho_table table = {section->relocation_offset, section->relocation_count};
-    return macho_table_bytes(macho, table, RELOCATION_SIZE);
-}
-
-/* Whether a relocation of the section names a symbol, so that it changes a value. */
-static bool macho_needs_relocation(const macho_object *macho,
-                                   const macho_section *section) {
-    cursor c = relocations_of(macho, section);
-    macho_relocation relocation;
-    while (next_relocation(macho, &c, &relocation))
-        if (relocation.names_symbol) return true;
-    return false;
-}
-
-/* Return the type that subtracts a symbol from the value to which the next relocation adds
- * one; UINT8_MAX: this CPU has none. */
-static uint8_t subtractor(const macho_object *macho) {
-    switch (macho->object.header.machine) {
-        case CPU_TYPE_X86 | CPU_ARCH_ABI64: return 5;
-        case CPU_TYPE_ARM | CPU_ARCH_ABI64:
-        case CPU_TYPE_ARM | CPU_ARCH_ABI64_32: return 1;
-        default: return UINT8_MAX;
-    }
-}
-
-/* Find the address of a symbol; false if it does not exist. Undefined and common ones have
- * the address 0. */
-static bool symbol_address(const macho_object *macho, uint32_t index,
-                           uint64_t *address_ret) {
-    uint32_t entry_size = macho_symbol_size(macho);
-    cursor c = macho_table_bytes(macho, macho->symbols, entry_size);
-    uint8_t type;
-    cursor_skip(&c, (uint64_t)index * entry_size + 4);
-    type = cursor_u8(&c);
-    cursor_skip(&c, 3); /* n_sect, n_desc */
-    *address_ret = entry_size == 16 ? cursor_u64(&c) : cursor_u32(&c);
-    if ((type & N_TYPE) == N_UNDF) *address_ret = 0;
-    return !c.failed;
-}
-
-/* Apply a relocation; false if its symbol or place is invalid. */
-static bool apply(const macho_object *macho, const macho_relocation *relocation,
-                  uint8_t *bytes, size_t size) {
-    bool big_endian = macho->object.header.big_endian != 0;
-    bool swap = big_endian != CURSOR_HOST_BIG_ENDIAN;
-    bool subtracts = relocation->type == subtractor(macho);
-    uint64_t value, address;
-    uint8_t *entry;
-    if (relocation->is_relative || (relocation->type != VALUE_UNSIGNED && !subtracts) ||
-        relocation->size > size || relocation->entry > size - relocation->size ||
-        !symbol_address(macho, relocation->symbol, &address))
-        return false;
-    entry = bytes + relocation->entry;
-    value = cursor_load(entry, relocation->size, swap);
-    value = subtracts ? value - address : value + address;
-    for (unsigned i = 0; i < relocation->size; ++i) {
-        unsigned at = big_endian ? relocation->size - 1 - i : i;
-        entry[at] = (uint8_t)(value >> (8 * i));
-    }
-    return true;
-}
-
-static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
-                                  uint8_t *bytes, size_t size,
-                                  gsym_unapplied *unapplied_ret, gsym_error *error) {
-    const macho_object *macho = macho_of(object);
-    macho_section section = macho_section_at(macho, index);
-    cursor c = relocations_of(macho, &section);
-    macho_relocation relocation;
-    (void)error;
-    while (next_relocation(macho, &c, &relocation))
-        if (relocation.names_symbol && !apply(macho, &relocation, bytes, size))
-            object_count_unapplied(unapplied_ret, relocation.entry, relocation.type);
     return GSYM_OK;
 }
 

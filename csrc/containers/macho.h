@@ -1,4 +1,4 @@
-/* macho.h - read Mach-O files: what other parts of the engine use besides object.h. */
+/* macho.h - declare what other files use of Mach-O files besides object.h. */
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 
@@ -45,6 +45,25 @@ static inline const macho_object *macho_of(const gsym_object *object) {
     return (const macho_object *)object;
 }
 
+enum { MACHO_COMMAND_HEAD_SIZE = 8 }; /* of a load command: its number and its size */
+
+/* Return a cursor over the file from `offset` on. */
+static inline cursor macho_cursor(const macho_object *macho, uint64_t offset) {
+    return cursor_at(macho->object.data, macho->object.size, offset,
+                     macho->object.header.big_endian);
+}
+
+/* A segment command with its fields widened. */
+typedef struct macho_segment {
+    const char *name;
+    uint64_t address;
+    uint64_t file_offset;
+    uint32_t section_count;
+} macho_segment;
+
+/* Read the segment command at `offset`. */
+macho_segment macho_segment_at(const macho_object *macho, uint64_t offset);
+
 /* A section header with its fields widened. */
 typedef struct macho_section {
     const char *name;
@@ -71,5 +90,15 @@ static inline bool macho_section_holds_code(const macho_section *section) {
 static inline uint32_t macho_symbol_size(const macho_object *macho) {
     return macho->object.header.is_64 ? 16 : 12;
 }
+
+/* ---- macho_relocations.c ------------------------------------------------------------ */
+
+/* Whether a relocation of the section names a symbol, so that it changes a value. */
+bool macho_needs_relocation(const macho_object *macho,
+                            const macho_section *section);
+/* Apply the relocations of a section, as object_format.relocate does. */
+gsym_status macho_relocate(const gsym_object *object, uint32_t index,
+                           uint8_t *bytes, size_t size,
+                           gsym_unapplied *unapplied_ret, gsym_error *error);
 
 #endif

@@ -1,17 +1,11 @@
-/* pe.c - read PE and COFF files: headers, sections, data directories, CodeView id; place
- * and relocate object files.
+/* pe.c - open PE and COFF files: read headers and data directories, find the debug sections
+ * and the CodeView id.
  *
- * Source: Microsoft PE and COFF specification; for long section names in images, which
- * it does not allow and MinGW writes, the GNU linker. */
+ * Source: Microsoft PE and COFF specification. */
 #include "containers/pe.h"
-#include "containers/relocations.h"
 
 #define OPTIONAL_MAGIC_32 0x10b
 #define OPTIONAL_MAGIC_64 0x20b
-
-#define SECTION_CODE 0x20u
-#define SECTION_UNINITIALIZED 0x80u
-#define SECTION_EXECUTE 0x20000000u
 
 #define DEBUG_TYPE_CODEVIEW 2
 
@@ -20,28 +14,15 @@ enum {
     HEADER_SIZE = 20,
     BIG_HEADER_SIZE = 56,
     BIG_HEADER_CLASS = 12, /* offset of its class id */
-    SECTION_SIZE = 40,
-    SHORT_NAME_SIZE = 8,
     SYMBOL_SIZE = 18,
     BIG_SYMBOL_SIZE = 20,
     DIRECTORY_SIZE = 8,
     DEBUG_ENTRY_SIZE = 28,
-    GUID_SIZE = 16,
-    SECTION_NAME_LIMIT = 256 /* all names that are searched for are shorter */
+    GUID_SIZE = 16
 };
 
 static const uint8_t big_class[16] = {0xc7, 0xa1, 0xba, 0xd1, 0xee, 0xba, 0xa9, 0x4b,
                                       0xaf, 0x20, 0xfa, 0xf6, 0x6a, 0xa4, 0xdc, 0xb8};
-
-static cursor pe_cursor(const pe_object *pe, uint64_t offset) {
-    return cursor_at(pe->object.data, pe->object.size, offset, false);
-}
-
-cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size) {
-    uint64_t start = offset < pe->object.size ? offset : pe->object.size;
-    uint64_t left = pe->object.size - start;
-    return cursor_at(pe->object.data + start, size < left ? size : left, 0, false);
-}
 
 /* ---- recognition ------------------------------------------------------------------ */
 
@@ -69,7 +50,7 @@ static bool is_object(const uint8_t *data, size_t size) {
     uint32_t section_count = cursor_u16(&c);
     cursor_skip(&c, 12);
     return cursor_u16(&c) == 0 && !c.failed && is_known_machine(machine) &&
-           section_count > 0 && section_count <= (size - HEADER_SIZE) / SECTION_SIZE;
+           section_count > 0 && section_count <= (size - HEADER_SIZE) / PE_SECTION_SIZE;
 }
 
 static bool is_magic(const uint8_t *data, size_t size) {
@@ -155,7 +136,7 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
         GSYM_TRY(read_coff_header(pe, offset, error));
     count = pe->object.header.section_count;
     if (pe->section_table > pe->object.size ||
-        count > (pe->object.size - pe->section_table) / SECTION_SIZE)
+        count > (pe->object.size - pe->section_table) / PE_SECTION_SIZE)
         return gsym_fail(error, GSYM_E_FORMAT, pe->section_table,
                          "the section table of %llu entries reaches past the end of the "
                          "file",
@@ -173,70 +154,6 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
 }
 
 /* ---- sections --------------------------------------------------------------------- */
-
-/* Read the offset of a long name: decimal after one slash, in base 64 after two. */
-static bool read_name_offset(const char *digits, size_t size, uint64_t *offset_ret) {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    bool is_decimal = size > 0 && digits[0] != '/';
-    size_t at = is_decimal ? 0 : 1;
-    *offset_ret = 0;
-    if (at >= size) return false;
-    for (; at < size; ++at) {
-        const char *found = digits[at] != 0 ? strchr(alphabet, digits[at]) : NULL;
-        uint64_t value;
-        if (found == NULL) return false;
-        value = (uint64_t)(found - alphabet);
-        if (is_decimal && (value < 52 || value > 61)) return false;
-        if (is_decimal) value -= 52;
-        *offset_ret = *offset_ret * (is_decimal ? 10 : 64) + value;
-    }
-    return true;
-}
-
-static void read_name(const pe_object *pe, pe_section *section, const char *name) {
-    const char *nul = memchr(name, 0, SHORT_NAME_SIZE);
-    uint64_t offset;
-    section->name = name;
-    section->name_size = nul == NULL ? SHORT_NAME_SIZE : (size_t)(nul - name);
-    if (section->name_size > 1 && name[0] == '/' &&
-        read_name_offset(name + 1, section->name_size - 1, &offset)) {
-        cursor c = pe->strings;
-        size_t size;
-        const char *long_name;
-        cursor_skip(&c, offset);
-        /* Many sections may share a long name, so only the start of it is read. */
-        if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
-        long_name = cursor_cstring(&c, &size);
-        if (!c.failed) section->name = long_name, section->name_size = size;
-    }
-}
-
-pe_section pe_section_at(const pe_object *pe, uint32_t index) {
-    cursor c = pe_cursor(pe, pe->section_table + (uint64_t)index * SECTION_SIZE);
-    const char *name = (const char *)c.at;
-    pe_section section;
-    uint64_t virtual_size;
-    cursor_skip(&c, SHORT_NAME_SIZE);
-    virtual_size = cursor_u32(&c);
-    section.address = pe->object.header.base_address + cursor_u32(&c);
-    section.size = cursor_u32(&c);
-    section.offset = cursor_u32(&c);
-    section.relocations = cursor_u32(&c);
-    (void)cursor_u32(&c); /* PointerToLinenumbers */
-    section.relocation_count = cursor_u16(&c);
-    (void)cursor_u16(&c); /* NumberOfLinenumbers */
-    section.flags = cursor_u32(&c);
-    section.memory_size = virtual_size == 0 ? section.size : virtual_size;
-    if (pe->is_image && section.size > section.memory_size)
-        section.size = section.memory_size; /* the rest is padding of the last block */
-    if (section.offset == 0 || (section.flags & SECTION_UNINITIALIZED)) section.size = 0;
-    if (pe->addresses != NULL) section.address = pe->addresses[index];
-    section.holds_code = (section.flags & (SECTION_CODE | SECTION_EXECUTE)) != 0 &&
-                         section.memory_size > 0;
-    read_name(pe, &section, name);
-    return section;
-}
 
 static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
@@ -330,148 +247,6 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
         *size_ret = GUID_SIZE;
         return;
     }
-}
-
-/* ---- symbols ------------------------------------------------------------------------ */
-
-pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
-    pe_symbol symbol = {.name = c->at};
-    cursor_skip(c, PE_SHORT_NAME_SIZE);
-    symbol.value = cursor_u32(c);
-    symbol.section =
-        pe->symbol_size == 18 ? (int16_t)cursor_u16(c) : (int32_t)cursor_u32(c);
-    symbol.type = cursor_u16(c);
-    symbol.class = cursor_u8(c);
-    symbol.auxiliary_count = cursor_u8(c);
-    return symbol;
-}
-
-/* The functions below choose addresses for sections of COFF object files, and apply
- * relocations. */
-
-#define SECTION_REMOVED 0xa00u         /* LNK_INFO, LNK_REMOVE */
-#define SECTION_DISCARDABLE 0x2000000u /* as debug sections are */
-#define SECTION_MORE_RELOCATIONS 0x1000000u
-
-enum {
-    ENTRY_SIZE = 10,
-    MAX_RELOCATIONS = 0xffff, /* more are counted by the first entry */
-    DEFAULT_ALIGNMENT = 16
-};
-
-/* Return a cursor over the relocations of a section. */
-static gsym_status find_entries(const pe_object *pe, const pe_section *section,
-                                cursor *entries_ret, gsym_error *error) {
-    uint64_t count = section->relocation_count, offset = section->relocations;
-    if (count == MAX_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
-        cursor c = pe_bytes(pe, offset, ENTRY_SIZE);
-        count = cursor_u32(&c);
-        count -= count > 0; /* it counts itself */
-        offset += ENTRY_SIZE;
-    }
-    *entries_ret = pe_bytes(pe, offset, count * ENTRY_SIZE);
-    if (cursor_left(entries_ret) < count * ENTRY_SIZE)
-        return gsym_fail(error, GSYM_E_FORMAT, section->relocations,
-                         "the relocations of section %.*s reach past the end of the file",
-                         (int)section->name_size, section->name);
-    return GSYM_OK;
-}
-
-/* ---- placing ---------------------------------------------------------------------- */
-
-static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
-                                    gsym_error *error) {
-    uint32_t count = pe->object.header.section_count, culprit;
-    for (uint32_t i = 0; i < count; ++i) {
-        pe_section section = pe_section_at(pe, i);
-        uint32_t power = section.flags >> 20 & 0xf; /* counts from 1 */
-        gsym_error ignored;
-        cursor entries;
-        sections[i] = (placed_section){
-            .address = section.address,
-            .size = section.memory_size,
-            .alignment = power == 0 ? DEFAULT_ALIGNMENT : UINT64_C(1) << (power - 1),
-            .is_loaded = !(section.flags & (SECTION_REMOVED | SECTION_DISCARDABLE)),
-            .is_code = section.holds_code,
-        };
-        if (find_entries(pe, &section, &entries, &ignored) == GSYM_OK)
-            pe->relocations_size += cursor_left(&entries);
-    }
-    if (!place_sections(sections, count, pe->object.header.is_64, &culprit)) {
-        pe_section section = pe_section_at(pe, culprit);
-        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                         "section %.*s does not fit the address space",
-                         (int)section.name_size, section.name);
-    }
-    return GSYM_OK;
-}
-
-static gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
-    gsym_object_header *header = &pe->object.header;
-    size_t count = header->section_count;
-    placed_section *sections = calloc(count + 1, sizeof *sections);
-    uint64_t *addresses = calloc(count + 1, sizeof *addresses);
-    gsym_status status = sections == NULL || addresses == NULL
-                             ? gsym_fail_memory(error)
-                             : choose_addresses(pe, sections, error);
-    for (size_t i = 0; status == GSYM_OK && i < count; ++i)
-        addresses[i] = sections[i].address;
-    free(sections);
-    pe->addresses = addresses;
-    header->is_relocatable = header->has_base_address = 1;
-    return status;
-}
-
-/* ---- applying --------------------------------------------------------------------- */
-
-/* Find the value of a symbol; false if it does not exist. Undefined ones have the value
- * 0. */
-static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_offset,
-                         uint64_t *value_ret) {
-    uint64_t offset = pe->symbol_table + (uint64_t)index * pe->symbol_size;
-    cursor c = pe_bytes(pe, offset, pe->symbol_size);
-    pe_symbol symbol;
-    if (index >= pe->symbol_count || cursor_left(&c) < pe->symbol_size) return false;
-    symbol = pe_read_symbol(pe, &c);
-    *value_ret = symbol.value;
-    if (symbol.section > 0) {
-        if ((uint32_t)symbol.section > pe->object.header.section_count) return false;
-        if (!is_section_offset) *value_ret += pe->addresses[symbol.section - 1];
-    } else if (symbol.section != PE_SECTION_ABSOLUTE) {
-        *value_ret = 0;
-    }
-    return true;
-}
-
-static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                               size_t size, gsym_unapplied *unapplied_ret,
-                               gsym_error *error) {
-    const pe_object *pe = pe_of(object);
-    pe_section section = pe_section_at(pe, index);
-    relocation_target target = {.bytes = bytes, .size = size, .address = section.address};
-    cursor entries;
-    if (pe->addresses == NULL) return GSYM_OK;
-    GSYM_TRY(find_entries(pe, &section, &entries, error));
-    /* Else a small file could cause any amount of work. */
-    if (pe->relocations_size > object->size)
-        return gsym_fail(error, GSYM_E_FORMAT, section.relocations,
-                         "section %.*s shares its relocations with others",
-                         (int)section.name_size, section.name);
-    relocation_target_init(&target, &object->header);
-    while (cursor_left(&entries) >= ENTRY_SIZE) {
-        relocation r = {.offset = cursor_u32_unchecked(&entries)};
-        uint32_t symbol = cursor_u32_unchecked(&entries);
-        unsigned operation;
-        uint64_t value;
-        r.number = cursor_u16_unchecked(&entries);
-        operation = relocation_operation_of(&target, &r);
-        if (operation == RELOCATION_NONE) continue;
-        if (operation == RELOCATION_UNKNOWN ||
-            !symbol_value(pe, symbol, operation == RELOCATION_SECTION_OFFSET, &value) ||
-            !relocation_apply(&target, &r, value))
-            object_count_unapplied(unapplied_ret, r.offset, r.number);
-    }
-    return GSYM_OK;
 }
 
 /* ---- opening ------------------------------------------------------------------------ */

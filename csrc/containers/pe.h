@@ -1,4 +1,4 @@
-/* pe.h - read PE and COFF files: what other parts of the engine use besides object.h. */
+/* pe.h - declare what other files use of PE and COFF files besides object.h. */
 #ifndef GSYM_CONTAINERS_PE_H
 #define GSYM_CONTAINERS_PE_H
 
@@ -9,7 +9,7 @@
 #define IMAGE_FILE_MACHINE_AMD64 0x8664
 #define IMAGE_FILE_MACHINE_ARM64 0xaa64
 
-#define PE_SECTION_ABSOLUTE (-1) /* of a symbol */
+#define PE_SECTION_ABSOLUTE (-1) /* the section of a symbol whose value is no address */
 
 typedef enum pe_directory {
     PE_DIRECTORY_EXPORT = 0,
@@ -50,6 +50,13 @@ typedef struct pe_section {
     bool holds_code;
 } pe_section;
 
+enum { PE_SECTION_SIZE = 40 }; /* of a section header */
+
+/* Return a cursor over the file from `offset` on. */
+static inline cursor pe_cursor(const pe_object *pe, uint64_t offset) {
+    return cursor_at(pe->object.data, pe->object.size, offset, false);
+}
+
 pe_section pe_section_at(const pe_object *pe, uint32_t index);
 /* Return `size` bytes of the file, cut at its end. */
 cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size);
@@ -78,5 +85,14 @@ typedef struct pe_symbol {
 
 /* Read the next entry of the symbol table; the caller has checked that it is complete. */
 pe_symbol pe_read_symbol(const pe_object *pe, cursor *c);
+
+/* ---- pe_relocations.c --------------------------------------------------------------- */
+
+/* Place the sections of an object file. */
+gsym_status pe_place_sections(pe_object *pe, gsym_error *error);
+/* Apply the relocations of a section, as object_format.relocate does. */
+gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                        size_t size, gsym_unapplied *unapplied_ret,
+                        gsym_error *error);
 
 #endif

@@ -8,36 +8,10 @@
  * of the file. */
 #include <inttypes.h>
 
-#include "base/tables.h"
-#include "create/state.h"
-#include "gsym/image.h"
+#include "create/copy.h"
 
-/* The state of copying from one image. It lives for one call of the API: afterwards,
- * another image may be opened at the same address. */
-
-typedef struct entry_copy {
-    gsym_creator *creator;
-    const gsym_image *image;
-    const gsym_selection *selection; /* NULL: all functions */
-    gsym_record *record;
-    number_map strings; /* strp there -> strp here */
-    uint32_t *files;    /* number there -> number here, 0: not yet known */
-    struct { gsym_line_row *items; size_t capacity; } rows;
-    struct { gsym_inline_node *items; size_t capacity; } nodes;
-    struct { uint64_t *items; size_t capacity; } regexes;
-    struct { gsym_function *items; size_t capacity; } functions;
-    size_t row_count, node_count, regex_count; /* in use for the present entry */
-    uint64_t last_offset;  /* of the entry before, from base_address */
-    uint64_t next_offset;  /* start of the next entry; valid if greater than last_offset */
-    bool is_bounded;       /* false: functions copied last may need a size; see
-                              bound_sizeless() */
-    uint64_t records_size; /* of the records read so far */
-    uint64_t strings_size; /* of the strings read so far */
-} entry_copy;
-
-/* Begin a copy; call entry_copy_end() even if this fails. */
-static gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
-                                    const gsym_image *image, gsym_error *error) {
+gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
+                             const gsym_image *image, gsym_error *error) {
     *copy = (entry_copy){.creator = creator, .image = image, .is_bounded = true};
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(gsym_record_create(&copy->record, error));
@@ -45,7 +19,7 @@ static gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
     return copy->files != NULL ? GSYM_OK : gsym_fail_memory(error);
 }
 
-static void entry_copy_end(entry_copy *copy) {
+void entry_copy_end(entry_copy *copy) {
     gsym_record_destroy(copy->record);
     number_map_deinit(&copy->strings);
     free(copy->files);
@@ -286,9 +260,7 @@ static gsym_status add_record(entry_copy *copy, uint32_t index, gsym_error *erro
     return add_wanted(copy, index, decoded, error);
 }
 
-/* Copy entry `index` < num_addresses, which must not lie below the one before, or
- * what is selected of it. */
-static gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error) {
+gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error) {
     GSYM_TRY(check_order(copy, index, error));
     return blame_entry(copy->image, index, add_record(copy, index, error), error);
 }
@@ -350,75 +322,5 @@ gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *i
             status = gsym_fail_memory(error);
     if (status == GSYM_OK) status = add_new_sections(creator, image, &known, error);
     number_map_deinit(&known);
-    return status;
-}
-
-/* Segments: as many entries of another file as fit a given size.
- *
- * The size is estimated as LLVM does, so that segments end at the same entries: without the
- * count before the version-1 file table and the padding between tables. Merged functions
- * and call sites, which LLVM drops from segments, are kept and counted. */
-
-/* Return the greatest address offset so far. */
-static uint64_t greatest_offset(const gsym_creator *creator) {
-    const record_list *records = &creator->records;
-    uint64_t base;
-    if (records->count == 0) return 0;
-    base = creator->options.has_base_address ? creator->options.base_address
-                                             : records->items[0].address;
-    return records->items[records->count - 1].address - base;
-}
-
-/* Estimated size of all that comes before the records. */
-static uint64_t tables_size(const gsym_creator *creator) {
-    uint64_t count = creator->records.count, offset_size = creator->strp_size;
-    uint64_t tables =
-        count * addr_off_size(greatest_offset(creator)) + count * offset_size +
-        (uint64_t)creator->files.count * 2 * offset_size + creator->strings.size;
-    uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* with EndOfList */
-    if (creator->options.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE + tables;
-    return GSYM_V2_HEADER_SIZE + sections * GSYM_V2_SECTION_ENTRY_SIZE +
-           creator->uuid_size + 4 + tables;
-}
-
-/* Whether an entry has the start of the one before it. Such entries stay in one segment,
- * because a segment is found by the start of its first entry. */
-static bool starts_with_last(const gsym_image *image, uint32_t first, uint32_t index) {
-    return index != first &&
-           image_addr_offset(image, index) == image_addr_offset(image, index - 1);
-}
-
-static gsym_status add_while_below(entry_copy *copy, uint32_t first, uint64_t size,
-                                   uint32_t *end_ret, gsym_error *error) {
-    const gsym_creator *creator = copy->creator;
-    const record_list *records = &creator->records;
-    uint64_t records_size = 0;
-    uint32_t index = first;
-    for (; index < copy->image->header.num_addresses; ++index) {
-        if (tables_size(creator) + records_size >= size &&
-            !starts_with_last(copy->image, first, index))
-            break;
-        GSYM_TRY(entry_copy_add(copy, index, error));
-        records_size +=
-            align_up(creator_record_size(creator, &records->items[records->count - 1]),
-                     FUNCTION_INFO_ALIGNMENT);
-    }
-    if (index == first)
-        return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "a segment size of %" PRIu64
-                         " is to small to fit any function infos, specify a larger value",
-                         size);
-    *end_ret = index;
-    return GSYM_OK;
-}
-
-gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
-                                     uint32_t first, uint64_t size, uint32_t *end_ret,
-                                     gsym_error *error) {
-    entry_copy copy;
-    gsym_status status = entry_copy_begin(&copy, creator, image, error);
-    creator->is_segment = true;
-    if (status == GSYM_OK) status = add_while_below(&copy, first, size, end_ret, error);
-    entry_copy_end(&copy);
     return status;
 }

@@ -265,6 +265,10 @@ uint64_t gsym_creator_symbol_count(const gsym_creator *creator) {
     return creator->report.functions_symbol_table;
 }
 
+uint64_t gsym_creator_cut_functions(const gsym_creator *creator) {
+    return creator->cut_functions;
+}
+
 void creator_allow_lower_base(gsym_creator *creator) { creator->may_lower_base = true; }
 
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,

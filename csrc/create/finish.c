@@ -28,7 +28,3 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     *report_ret = *report;
     return GSYM_OK;
 }
-
-uint64_t gsym_creator_cut_functions(const gsym_creator *creator) {
-    return creator->cut_functions;
-}

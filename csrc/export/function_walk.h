@@ -7,43 +7,9 @@
 #define GSYM_EXPORT_FUNCTION_WALK_H
 
 #include "base/error.h"
+#include "export/name_numbers.h"
 #include "gsym/function_info.h"
 #include "gsym/image.h"
-
-/* A set of strings of a table, which are numbered 0, 1, 2, ... by their offset.
- *
- * A bit for each byte of the string table marks the members. The number of a member is the
- * number of bits before its own. */
-
-typedef struct name_numbers {
-    uint64_t *words;
-    uint64_t *before; /* members before each word */
-    uint64_t end;     /* size of the string table; stands for every offset past it */
-    uint64_t count;   /* number of members; set by name_numbers_count() */
-} name_numbers;
-
-/* Begin an empty set for a table of `size` bytes; false where memory ran out. */
-bool name_numbers_init(name_numbers *names, uint64_t size);
-void name_numbers_deinit(name_numbers *names);
-
-static inline void name_numbers_add(name_numbers *names, uint64_t strp) {
-    if (strp > names->end) strp = names->end;
-    names->words[strp / 64] |= UINT64_C(1) << (strp % 64);
-}
-
-static inline bool name_numbers_has(const name_numbers *names, uint64_t strp) {
-    if (strp > names->end) strp = names->end;
-    return (names->words[strp / 64] >> (strp % 64) & 1) != 0;
-}
-
-/* Replace the members by those of `other`; false if its table has another size. */
-bool name_numbers_share(name_numbers *names, const name_numbers *other);
-/* Count the members, so that they have numbers; none may be added afterwards. */
-void name_numbers_count(name_numbers *names);
-/* Return the number of a member. */
-uint64_t name_numbers_of(const name_numbers *names, uint64_t strp);
-/* Find the first member at or after *strp_ret; false if there is none. */
-bool name_numbers_next(const name_numbers *names, uint64_t *strp_ret);
 
 /* A range of addresses, relative to base_address. */
 typedef struct answer_extent {

@@ -9,8 +9,10 @@
  * functions comes in parts: its worker waits for its turn and interns all parts but the
  * last one itself. */
 #include "sources/conversion.h"
+#include "base/system.h"
 #include "sources/debug_files.h"
 #include "sources/pdb_functions.h"
+#include "sources/unit_encoder.h"
 
 #define RESULTS_PER_THREAD 8
 

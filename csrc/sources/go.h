@@ -1,4 +1,5 @@
-/* go.h - read the pclntab of a Go binary, its table of functions.
+/* go.h - read functions of a Go binary from its pclntab, a table that Go programs use at
+ * run time.
  *
  * Offsets of names, paths and pc-value tables count from the start of their part of the
  * pclntab. */
@@ -65,10 +66,14 @@ static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
     return is_enough;
 }
 
-/* Find and open the pclntab of an object; *is_found_ret is false if it is not a Go binary.
- * Fails if the table is damaged as a whole or is of an older version of Go. */
-gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
-                            bool *is_found_ret, gsym_error *error);
+/* ---- go_pclntab.c ------------------------------------------------------------------- */
+
+/* Whether a pclntab may start at the cursor, which has GO_MAGIC_SIZE bytes or more. */
+bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret);
+/* Read the header of a table of which object, pointer_size, address, offset and end are
+ * set. */
+gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
+                                   gsym_error *error);
 /* Return the address of function `index` < function_count. */
 uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* Read a function. False if its record is damaged; `offset` is set nevertheless. */
@@ -84,6 +89,9 @@ const char *go_pclntab_path(const go_pclntab *table, uint32_t offset, size_t *si
 /* Return the bytes from an address to the end of its section. The cursor has failed if
  * there is no such section or if the work of such searches is spent. */
 cursor go_bytes_at(go_pclntab *table, uint64_t address);
+/* Find section `index`, if the file has its data and it is not code. */
+bool go_holds_data(const gsym_object *object, uint32_t index,
+                   gsym_object_section *section_ret);
 static inline cursor go_section_bytes(const gsym_object *object,
                                       const gsym_object_section *section) {
     return cursor_at(object->data, section->offset + section->size, section->offset,
@@ -127,7 +135,19 @@ static inline bool go_values_next(go_values *values) {
     return !values->c.failed;
 }
 
-/* ---- go_functions.c ------------------------------------------------------------------ */
+/* ---- go_module.c -------------------------------------------------------------------- */
+
+/* Set `text` and `trees`. False if no module data refers to this table. */
+bool go_read_module(go_pclntab *table);
+
+/* ---- go_search.c -------------------------------------------------------------------- */
+
+/* Find and open the pclntab of an object; *is_found_ret is false if it is not a Go binary.
+ * Fails if the table is damaged as a whole or is of an older version of Go. */
+gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
+                            bool *is_found_ret, gsym_error *error);
+
+/* ---- go_reader.c -------------------------------------------------------------------- */
 
 /* An inlined call; a function numbers its own from 0. */
 typedef struct go_call {
@@ -163,5 +183,25 @@ typedef struct go_reader {
     inline_piece_list pieces;
     inline_builder builder; /* has the nodes; none: there is no inlined call */
 } go_reader;
+
+void go_reader_deinit(go_reader *reader);
+void go_reader_warn(go_reader *reader, gsym_warning_category category,
+                    const go_function *function);
+/* Subtract `count` from the remaining work; if there is less, the function is cut. */
+bool go_reader_spend(go_reader *reader, uint64_t count);
+/* Find the strp of a name, each of which is interned once: any number of functions may
+ * share a long name. */
+gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
+                           uint64_t *name_ret, gsym_error *error);
+/* Find the file of the output for file `number` of the function's unit; 0: unknown. */
+gsym_status go_file_number(go_reader *reader, const go_function *function,
+                           int32_t number, uint32_t *file_ret, gsym_error *error);
+
+/* ---- go_calls.c --------------------------------------------------------------------- */
+
+/* Make the tree of inlined calls of a function of `size` bytes, whose rows are made and
+ * whose name has the strp `name`. Damaged data is a warning. */
+gsym_status go_calls_read(go_reader *reader, const go_function *function,
+                          uint32_t size, uint64_t name, gsym_error *error);
 
 #endif

@@ -166,7 +166,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
 /* Read the next part of a unit. */
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 
-/* ---- unit_files.c -------------------------------------------------------------- */
+/* ---- shared_lines.c ----------------------------------------------------------------- */
 
 /* Make an empty list of shared line tables; NULL: out of memory. */
 shared_lines *shared_lines_create(const debug_files *files);
@@ -175,6 +175,8 @@ void shared_lines_destroy(shared_lines *lines);
  * has to run the line program itself. False if memory ran out or the budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        warning_list *warnings, const shared_table **table_ret);
+
+/* ---- unit_files.c ------------------------------------------------------------------- */
 
 /* Forget the files of the previous unit. This and the functions below return false if
  * memory ran out or the budget is spent. */
@@ -197,10 +199,13 @@ static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
+/* ---- unit_fingerprint.c ------------------------------------------------------------- */
+
 /* Return what a file code adds to the fingerprint of rows that refer to it. */
 static inline uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code) {
     return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
 }
+
 /* Complete function->fingerprint, which holds that of the rows. */
 void fingerprint_function(const unit_functions *result, unit_function *function);
 

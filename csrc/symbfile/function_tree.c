@@ -131,6 +131,16 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
                                      error);
 }
 
+bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
+                                 const gathered_range *last, const gathered_range *next) {
+    const symbfile_texts *texts = &functions->texts;
+    return last->end == next->start && last->depth == 0 && next->depth == 0 &&
+           last->row_count != 0 && next->row_count != 0 &&
+           next->end - start <= UINT32_MAX /* the maximum size of a function */ &&
+           symbfile_texts_equal(texts, last->func, next->func) &&
+           !symbfile_texts_equal(texts, last->file, next->file);
+}
+
 /* ---- the chain at an address ------------------------------------------------------ */
 
 /* Make a range the active one of its depth. */

@@ -27,7 +27,7 @@ typedef struct symbfile_texts {
     gsym_creator *creator;
     buffer bytes;
     LIST(symbfile_text) list; /* text 0: no string */
-    size_t first;  /* index of the text with number 1 of the reader */
+    size_t first;  /* index of the text to which the reader gave number 1 */
     buffer spelled; /* scratch */
 } symbfile_texts;
 
@@ -43,6 +43,10 @@ gsym_status symbfile_texts_take(symbfile_texts *texts,
                                        const gsym_symbfile_columns *columns,
                                        gsym_error *error);
 void symbfile_texts_forget(symbfile_texts *texts);
+/* Whether two texts have equal bytes; text 0 equals no other text, not even an empty
+ * one. */
+bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
+                          uint32_t right);
 /* Intern a text as the name of a function, which is not empty. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
                                 gsym_error *error);

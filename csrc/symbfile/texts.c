@@ -60,9 +60,8 @@ void symbfile_texts_forget(symbfile_texts *texts) {
     texts->first = 1;
 }
 
-/* Compare bytes; text 0 equals no other text, not even an empty one. */
-static bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
-                                 uint32_t right) {
+bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
+                          uint32_t right) {
     const symbfile_text *a = &texts->list.items[left], *b = &texts->list.items[right];
     if (left == right) return true;
     if (left == 0 || right == 0 || a->size != b->size) return false;
@@ -112,14 +111,4 @@ gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t 
     }
     *file_ret = text->file;
     return GSYM_OK;
-}
-
-bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
-                                 const gathered_range *last, const gathered_range *next) {
-    const symbfile_texts *texts = &functions->texts;
-    return last->end == next->start && last->depth == 0 && next->depth == 0 &&
-           last->row_count != 0 && next->row_count != 0 &&
-           next->end - start <= UINT32_MAX /* the maximum size of a function */ &&
-           symbfile_texts_equal(texts, last->func, next->func) &&
-           !symbfile_texts_equal(texts, last->file, next->file);
 }

@@ -46,7 +46,7 @@ static bool sets_colours(const markup_work *work, const char *line, size_t size)
            memchr(line, ESCAPE, size) != NULL;
 }
 
-/* Return the end of the last complete line before `stop`. */
+/* Return the start of the line that contains `stop`, at least `used`. */
 static size_t line_start(const char *lines, size_t used, size_t stop) {
     while (stop > used && lines[stop - 1] != '\n') --stop;
     return stop;
@@ -224,49 +224,4 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
         GSYM_TRY(add_lines(&work, lines, size, error));
     }
     return text_answer_lines(text, NULL, limit, put_answer, &work, used_ret, error);
-}
-
-size_t gsym_text_find_offset(const char *text, size_t size) {
-    const char *end = text + size, *at = text;
-    while (at < end && (at = memchr(at, '+', (size_t)(end - at))) != NULL) {
-        const char *digits = at + (end - at > 1 && at[1] == ' ' ? 2 : 1);
-        if (end - digits >= 2 && digits[0] == '0' && digits[1] == 'x')
-            return (size_t)(at - text);
-        ++at;
-    }
-    return size;
-}
-
-/* The headings end with these. */
-enum { ENDING_SIZE = 11, BLOCK = 64 };
-static const char endings[][ENDING_SIZE + 1] = {"Sanitizer: ", "libFuzzer: ",
-                                                "ime error: "};
-
-/* Whether "r:" begins at any of BLOCK bytes; compilers do it with wide registers. */
-static bool may_end_heading(const char *text) {
-    unsigned char found = 0;
-    for (size_t i = 0; i < BLOCK; ++i)
-        found |= (text[i] == 'r') & (text[i + 1] == ':');
-    return found;
-}
-
-static bool ends_heading(const char *end) {
-    bool found = false;
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; ++i)
-        found |= memcmp(end - ENDING_SIZE, endings[i], ENDING_SIZE) == 0;
-    return found;
-}
-
-size_t gsym_text_find_heading(const char *text, size_t size) {
-    size_t end = ENDING_SIZE;
-    while (end <= size) {
-        size_t next = end + BLOCK;
-        if (size - end >= BLOCK && !may_end_heading(text + end - 3)) {
-            end = next;
-            continue;
-        }
-        for (; end <= size && end < next; ++end)
-            if (text[end - 2] == ':' && ends_heading(text + end)) return end;
-    }
-    return size;
 }

@@ -81,6 +81,7 @@ typedef struct path_cache {
     bool escapes;        /* ASCII control characters are written as \xNN */
 } path_cache;
 
+void path_cache_deinit(path_cache *cache);
 /* Clear the cache; set the form of all paths. False if out of memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
 /* Get the path of a file of the table. False if out of memory. */
