@@ -1,13 +1,37 @@
-/* digits.h - write numbers as digits, for loops that write many.
+/* digits.h - read and write digits of numbers, in loops of many numbers.
  *
- * A function writes at `at` and returns the position after the digits. The caller has
- * reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there, all of which may be written. */
+ * A function that writes does so at `at` and returns the position after the digits. The
+ * caller has reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there, all of which may be
+ * written. */
 #ifndef GSYM_BASE_DIGITS_H
 #define GSYM_BASE_DIGITS_H
 
 #include "base/cursor.h"
 
 enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+#define NO_DIGIT 16
+
+/* Return the value of a hexadecimal digit of either case, NO_DIGIT for other characters. */
+static inline unsigned digit_value(uint8_t character) {
+#define N NO_DIGIT
+#define N16 N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N
+    static const uint8_t VALUES[256] = {
+        N16, N16, N16,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, N, N, N, N, N, N, /* 0 .. 9 */
+        N, 10, 11, 12, 13, 14, 15, N, N, N, N, N, N, N, N, N, /* A .. F */
+        N16,
+        N, 10, 11, 12, 13, 14, 15, N, N, N, N, N, N, N, N, N, /* a .. f */
+        N16, N16, N16, N16, N16, N16, N16, N16, N16,
+    };
+#undef N16
+#undef N
+    return VALUES[character];
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
 
 /* Return the 8 hexadecimal digits of a number, the first in the highest byte. */
 static inline uint64_t hex_digits(uint32_t value) {

@@ -6,26 +6,7 @@
 #ifndef GSYM_SOURCES_BREAKPAD_FIELDS_H
 #define GSYM_SOURCES_BREAKPAD_FIELDS_H
 
-#include "base/cursor.h"
-
-#define NO_DIGIT 16
-
-/* Return the value of a hexadecimal digit of either case, NO_DIGIT for other characters. */
-static inline unsigned digit_value(uint8_t character) {
-#define N NO_DIGIT
-#define N16 N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N
-    static const uint8_t VALUES[256] = {
-        N16, N16, N16,
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, N, N, N, N, N, N, /* 0 .. 9 */
-        N, 10, 11, 12, 13, 14, 15, N, N, N, N, N, N, N, N, N, /* A .. F */
-        N16,
-        N, 10, 11, 12, 13, 14, 15, N, N, N, N, N, N, N, N, N, /* a .. f */
-        N16, N16, N16, N16, N16, N16, N16, N16, N16,
-    };
-#undef N16
-#undef N
-    return VALUES[character];
-}
+#include "base/digits.h"
 
 static inline bool is_blank(uint8_t character) {
     return character == ' ' || character == '\t';

@@ -8,6 +8,7 @@
  *     GSYM_FORMAT_PRINTABLE: as they are if they are printable ASCII, else as their text;
  *     GSYM_FORMAT_JSON: the same, also if they hold what JSON escapes;
  * and names of functions as their texts with GSYM_FORMAT_DEMANGLED. */
+#include "base/digits.h"
 #include "text/style.h"
 #include "text/text.h"
 
@@ -493,25 +494,13 @@ static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) 
     }
 }
 
-/* The value of each digit plus 1, 0 for other characters. */
-static const uint8_t digits[UINT8_MAX + 1] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
-    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
-    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
-    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
-
-/* Return the value of a digit, a large number for other characters. */
-static inline unsigned digit_value(char character) {
-    return digits[(unsigned char)character] - 1u;
-}
-
 static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     size_t at;
     unsigned base = number_base(bytes, size, &at);
     uint64_t value = 0;
     if (at == size) return false;
     for (; at < size; ++at) {
-        unsigned digit = digit_value(bytes[at]);
+        unsigned digit = digit_value((uint8_t)bytes[at]);
         if (digit >= base) return false;
         /* Values below this cannot overflow with any digit and base. */
         if (GSYM_LIKELY(value < UINT64_MAX / 32))

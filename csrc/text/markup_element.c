@@ -40,22 +40,13 @@ static bool read_number(const char *line, size_t size, size_t *at, uint64_t *val
     return *at > begin;
 }
 
-/* The value of a digit plus 1, or 0. */
-#define DIGITS(first, value) [first] = (value) + 1, [(first) + 1] = (value) + 2
-static const uint8_t HEX_DIGITS[256] = {
-    DIGITS('0', 0), DIGITS('2', 2),  DIGITS('4', 4),  DIGITS('6', 6),
-    DIGITS('8', 8), DIGITS('a', 10), DIGITS('c', 12), DIGITS('e', 14),
-    DIGITS('A', 10), DIGITS('C', 12), DIGITS('E', 14),
-};
-#undef DIGITS
-
 static bool read_hex(const char *line, size_t size, size_t *at, uint64_t *value_ret) {
     const size_t begin = *at;
     size_t end = begin;
     uint64_t value = 0;
-    uint8_t digit;
-    for (; end < size && (digit = HEX_DIGITS[(unsigned char)line[end]]) != 0; ++end)
-        value = value << 4 | (digit - 1U);
+    unsigned digit;
+    for (; end < size && (digit = digit_value((uint8_t)line[end])) < NO_DIGIT; ++end)
+        value = value << 4 | digit;
     *value_ret = value;
     *at = end;
     return end > begin && end - begin <= MAX_HEX_SIZE;
