@@ -190,7 +190,8 @@ def match_events(events: Iterable[Event]) -> Matches:
         events: In any order, as the records of traces are.
     """
     ordered = sorted(enumerate(events), key=_order)
-    matching = _Matching(max((_last(event) for _, event in ordered), default=0))
+    times = (max(event.ns or 0, event.end_ns or 0) for _, event in ordered)
+    matching = _Matching(max(times, default=0))
     for position, event in ordered:
         matching.take(event, position)
     return matching.finish()
@@ -204,10 +205,6 @@ def _order(item: tuple[int, Event]) -> tuple[int, bool, int]:
     _, event = item
     is_complete = event.kind == "duration_complete"
     return event.ns or 0, is_complete, -(event.end_ns or 0) if is_complete else 0
-
-
-def _last(event: Event) -> int:
-    return max(event.ns or 0, event.end_ns or 0)
 
 
 class _Open:

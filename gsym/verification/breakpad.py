@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
+from gsym.verification.decoder.lines import rewritten
 from gsym.verification.reference import Reference
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class BreakpadReference(Reference):
     def _read_other(self, kind: bytes, rest: bytes) -> None:
         if kind == b"FILE":
             number, *name = rest.split(None, 1)
-            _define(self._files, number, self._path(_name(name, "")))
+            _define(self._files, number, rewritten(_name(name, ""), self._path_map))
         elif kind == b"INLINE_ORIGIN":
             number, *name = rest.split(None, 1)
             words = name[0].split(None, 1) if name else []
@@ -183,12 +184,6 @@ class BreakpadReference(Reference):
             self._module = words[0], words[1], words[2]
         elif kind == b"INFO" and rest.startswith(b"CODE_ID ") and not self._code_id:
             self._code_id = rest.split()[1]
-
-    def _path(self, path: str) -> str:
-        for old, new in self._path_map:
-            if path.startswith(old):
-                return new + path[len(old) :]
-        return path
 
     # Functions.
 

@@ -203,7 +203,9 @@ class Layout:
         self._add("AddrOffsets", size, self.count * self.addr_off_size)
         start = (self.parts["AddrOffsets"].end + 3) & ~3
         self._add("AddrInfoOffsets", start, self.count * 4)
-        self._add_file_table(self.parts["AddrInfoOffsets"].end)
+        start = self.parts["AddrInfoOffsets"].end
+        (count,) = self.unpack("I", start, "FileTable")
+        self._add("FileTable", start, 4 + count * 2 * self.strp_size)
         self._add_strings(strtab_offset, strtab_size)
         self._add_index_at_end()
 
@@ -220,10 +222,6 @@ class Layout:
         if size > end:
             raise BrokenError(start, f"Index of {size} bytes is larger than the file")
         self._add("Index", end - size, size)
-
-    def _add_file_table(self, start: int) -> None:
-        (count,) = self.unpack("I", start, "FileTable")
-        self._add("FileTable", start, 4 + count * 2 * self.strp_size)
 
     def _read_version_2(self) -> None:
         header = self.unpack(_V2_HEADER, 0, "the header")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import GO_BUILD_INFO
+from gsym.verification.decoder.lines import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -197,11 +198,7 @@ class ReferencePclntab:
         place = self._u32(self._units + 4 * (unit + number))
         if place == _NONE:
             return ""
-        path = self._string(self._paths + place)
-        for old, new in self._path_map:
-            if path.startswith(old):
-                return new + path[len(old) :]
-        return path
+        return rewritten(self._string(self._paths + place), self._path_map)
 
     def _rows(
         self, address: int, size: int, unit: int, files: list[_Step], lines: list[_Step]

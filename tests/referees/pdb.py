@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
+from gsym.verification.decoder.lines import rewritten
 from gsym.verification.reference import Place, Reference
 from tests.referees.msf import (
     DBI,
@@ -312,11 +313,7 @@ class PdbReference(Reference):
 
     def rewritten(self, text: bytes) -> str:
         """The path that a text begins with, rewritten."""
-        path = text_of(text)
-        for old, new in self._path_map:
-            if path.startswith(old):
-                return new + path[len(old) :]
-        return path
+        return rewritten(text_of(text), self._path_map)
 
 
 class _Module:

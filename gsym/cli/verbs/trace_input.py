@@ -177,7 +177,8 @@ class TraceInput:
         self, kinds: Collection[str] | None = None, chosen: Filter | None = None
     ) -> Iterator[Columns]:
         """Records of some kinds, or chosen by the engine, as columns."""
-        trace = self._open(kinds, chosen)
+        trace = open_trace(self._source.source(), kinds=kinds, chosen=chosen)
+        self._read = trace
         with progress_for(self.name) as progress:
             for columns in trace.columns():
                 yield columns
@@ -301,10 +302,6 @@ class TraceInput:
             survey.objects,
             keep_context=keep_context,
         )
-
-    def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
-        self._read = open_trace(self._source.source(), kinds=kinds, chosen=chosen)
-        return self._read
 
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""

@@ -98,7 +98,8 @@ class Survey:
             times += _bounds(_other_times(columns))
             ends = columns.event_column("end_ns")
             if UINT64_MAX in times or (len(ends) and max(ends) == UINT64_MAX):
-                self._add_exact_times(columns)
+                for record in columns.records():
+                    self._add_time(record)
             elif times:
                 self._extend(min(times), max(*times, *_bounds(ends)))
             pairs = zip(
@@ -150,10 +151,6 @@ class Survey:
         self.processes.add(process)
         if thread or events:  # modules have thread 0
             self.threads[process, thread] += events
-
-    def _add_exact_times(self, columns: Columns) -> None:
-        for record in columns.records():
-            self._add_time(record)
 
     def _add_time(self, record: Record) -> None:
         ns = getattr(record, "ns", None)

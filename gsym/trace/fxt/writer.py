@@ -337,8 +337,11 @@ class Encoder:
         if self._has_records and begins_trace(record):  # its tables are empty
             self._references.clear()
             self._provider = None
-        if kind not in _OF_NO_PROVIDER and record.provider != self._provider:
-            self._enter_section(record.provider)
+        if kind not in _OF_NO_PROVIDER:
+            provider = record.provider
+            if provider is not None and provider != self._provider:
+                self._put(ProviderSection(provider))
+                self._enter(provider)
         if self._has_records or kind is not TraceInfo or record[:2] != _MAGIC[:2]:
             self._put_any(record)
         if isinstance(record, (ProviderInfo, ProviderSection)):
@@ -359,11 +362,6 @@ class Encoder:
     def _enter(self, provider: int) -> None:
         self._provider = provider
         self._references.enter(provider)
-
-    def _enter_section(self, provider: int | None) -> None:
-        if provider is not None:
-            self._put(ProviderSection(provider))
-            self._enter(provider)
 
     def _put(self, record: Record) -> None:
         self._out += record_bytes(record, self._words, self._references)

@@ -164,7 +164,12 @@ def decode(data: bytes, path: str | None = None) -> Any:
             protobuf is not installed.
     """
     message = decode_message(_types(_NEWEST)["ProfilesData"], data, path)
-    profiles = list(_profiles(message))
+    profiles = [
+        profile
+        for resource in message.resource_profiles
+        for scope in resource.scope_profiles
+        for profile in scope.profiles
+    ]
     if not profiles:
         return message
     is_older = not message.HasField("dictionary") or any(
@@ -176,12 +181,6 @@ def decode(data: bytes, path: str | None = None) -> Any:
     if any(_is_of_older_layout(each) for each in profiles):
         return decode_message(_types(_OLDER)["ProfilesData"], data, path)
     return message
-
-
-def _profiles(message: Any) -> Iterator[Any]:
-    for resource in message.resource_profiles:
-        for scope in resource.scope_profiles:
-            yield from scope.profiles
 
 
 def _is_of_older_layout(profile: Any) -> bool:

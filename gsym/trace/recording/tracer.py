@@ -194,9 +194,9 @@ class Tracer:
         self._losing = Lock()
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o666)
-        self._name = cut_text(
-            name or _program_name(), _MOST_NAME_SIZE, self._lose, "names of programs"
-        )
+        if not name:
+            name = os.path.basename(getattr(sys, "argv", [""])[0]) or "python"
+        self._name = cut_text(name, _MOST_NAME_SIZE, self._lose, "names of programs")
         self._ids = count(1)
         self._is_open = True
         self.process = self._new_process(is_first=True)
@@ -340,7 +340,3 @@ def _begin_child() -> None:
 
 
 os.register_at_fork(before=_prepare_fork, after_in_child=_begin_child)
-
-
-def _program_name() -> str:
-    return os.path.basename(getattr(sys, "argv", [""])[0]) or "python"

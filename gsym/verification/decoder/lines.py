@@ -129,7 +129,7 @@ class LineTable:
         """Path of the DWARF file *index*: "" for no file, None for a bad index."""
         if index not in self._paths:
             path = self._build_path(index)
-            self._paths[index] = path and _mapped(path, self._path_map)
+            self._paths[index] = path and rewritten(path, self._path_map)
         return self._paths[index]
 
     def _build_path(self, index: int) -> str | None:
@@ -497,7 +497,8 @@ def _is_absolute(path: str) -> bool:
     return path.startswith(("/", "\\\\")) or (has_drive and path[2:3] in {"/", "\\"})
 
 
-def _mapped(path: str, path_map: Sequence[tuple[str, str]]) -> str:
+def rewritten(path: str, path_map: Sequence[tuple[str, str]]) -> str:
+    """The path with the first of the prefixes that fits replaced."""
     for old, new in path_map:
         if path.startswith(old):
             return new + path[len(old) :]
