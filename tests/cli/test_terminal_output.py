@@ -105,7 +105,6 @@ gsym trace info {e}.fxt
 gsym trace stats {e}.fxt
 gsym trace dump {e}.fxt
 gsym trace blobs {e}.fxt
-gsym trace merge {e}.fxt {e}.fxt -o {e}.out
 gsym trace convert --to chrome {e}.fxt
 gsym trace convert --to collapsed {e}.pprof
 gsym trace convert --to collapsed --roots process,thread {e}.pprof
@@ -115,8 +114,7 @@ gsym trace symbolize --to collapsed {e}.pprof
 gsym trace top {e}.pprof
 gsym trace top --by line {e}.pprof
 gsym trace top --by module {e}.pprof
-gsym trace diff {e}.pprof {d}/other.pprof
-gsym trace diff --by file {e}.pprof {d}/other.pprof
+gsym trace flame {e}.pprof --diff {d}/other.pprof -o {e}.diff.html
 gsym trace flame {e}.pprof -o {e}.out
 gsymutil {d}/app.gsym
 gsymutil {d}/app.gsym --address=0x1008
