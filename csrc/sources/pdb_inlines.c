@@ -118,7 +118,7 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
         state.line = found->line;
         if (!pdb_file_index(reader, found->file, &state.file)) return false;
     }
-    while (cursor_left(&c) > 0 && site.level < MAX_LEVELS) {
+    while (cursor_left(&c) > 0 && site.level <= MAX_LEVELS) {
         uint32_t op = compressed(&c);
         if (op == BA_OP_END) break;
         if (op >= BA_OP_COUNT) c.failed = true;
@@ -126,7 +126,7 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
         if (c.failed) break;
     }
     if (state.is_open) reader->spans.count--; /* the last span has no end */
-    if (c.failed || site.level == MAX_LEVELS)
+    if (c.failed || site.level > MAX_LEVELS)
         dwarf_warn(reader->warnings,
                    c.failed ? GSYM_WARN_PDB_SYMBOL : GSYM_WARN_LIMIT,
                    reader->function.offset, inlinee);

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.conversion.report import LIMIT_REACHED
 from tests import referees
 from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
@@ -755,24 +756,64 @@ def test_an_id_that_is_its_own_scope_ends(convert: Convert) -> None:
         assert [each[0] for each in frames(reader, 0x1008)] == ["inner", "f"]
 
 
-def test_sites_nested_without_end_are_limited(convert: Convert) -> None:
-    site = Inline(0x1001, bytes([OFFSET, 0, LENGTH, 32]))
-    opened = site.to_bytes()[:-4]
-    symbols = Function("f", 0, 32, [(0, 1)]).to_bytes()[:-4] + opened * 10_000
+@pytest.mark.parametrize("depth", [4096, 4097, 10_000])
+def test_sites_are_nested_up_to_a_limit(convert: Convert, depth: int) -> None:
+    site = Inline(0x1001, bytes([OFFSET, 0, LENGTH, 32])).to_bytes()
+    function = Function("f", 0, 32, [(0, 1)]).to_bytes()
+    ends = site[-4:] * depth + function[-4:]
+    symbols = function[:-4] + site[:-4] * depth + ends
     with convert(Pdb([Module(symbols=symbols, inlinees=INLINEES)], ids=IDS)) as reader:
-        assert len(frames(reader, 0x1008)) > 1000
-    assert "Limit reached" in "".join(convert.report.warnings)
+        assert len(frames(reader, 0x1008)) == 1 + 4096
+    left_out = depth - 4096
+    assert convert.report.warnings == ({LIMIT_REACHED: left_out} if left_out else {})
 
 
-def test_functions_that_share_all_lines_are_limited(convert: Convert) -> None:
+@pytest.mark.parametrize(("count", "left_out"), [(32, 0), (60, 12), (900, 852)])
+def test_functions_share_lines_up_to_a_limit(
+    convert: Convert, count: int, left_out: int
+) -> None:
+    """65,536 rows, and 16 for each."""
     lines = [(i, i + 1) for i in range(2000)]
     functions = [
-        Function(f"f{i}", 0, 2000 + i, lines if i == 0 else ()) for i in range(900)
+        Function(f"f{i}", 0, 2000 + i, lines if i == 0 else ()) for i in range(count)
     ]
-    pdb = Pdb([Module(functions)])
-    convert(pdb).close()
-    assert convert.report.file_size < 40 * len(pdb.to_bytes())
-    assert "Limit reached" in "".join(convert.report.warnings)
+    with convert(Pdb([Module(functions)])) as reader:
+        with_lines = [bool(each.line_table) for each in reader.functions()]
+    assert with_lines.count(False) == left_out
+    assert convert.report.warnings == ({LIMIT_REACHED: left_out} if left_out else {})
+
+
+@pytest.mark.parametrize(
+    ("depth", "text"), [(32, "char " + "*" * 32), (33, "? " + "*" * 32)]
+)
+def test_types_are_nested_up_to_a_limit(
+    convert: Convert, depth: int, text: str
+) -> None:
+    types = [
+        record(LF_POINTER, pack("<II", FIRST_TYPE + at - 1 if at else CHAR, POINTER))
+        for at in range(depth)
+    ]
+    last = FIRST_TYPE + depth - 1
+    types += [argument_list(last), procedure_type(last + 1)]
+    function = Function("f", 0, 16, type=last + 2)
+    assert names(convert(Pdb([Module([function])], types=types))) == [f"f({text})"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(255, ", ".join(["char *"] * 255)), (256, ", ".join(["char *"] * 255) + ", ?")],
+)
+def test_a_name_reads_1024_records_of_types(
+    convert: Convert, count: int, text: str
+) -> None:
+    """Those of the function and its list, and a pointer four times."""
+    types = [
+        record(LF_POINTER, pack("<II", CHAR, POINTER)),
+        argument_list(*[FIRST_TYPE] * count),
+        procedure_type(FIRST_TYPE + 1),
+    ]
+    function = Function("f", 0, 16, type=FIRST_TYPE + 2)
+    assert names(convert(Pdb([Module([function])], types=types))) == [f"f({text})"]
 
 
 def test_damaged_symbols_and_lines_are_warnings(convert: Convert) -> None:

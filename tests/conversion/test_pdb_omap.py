@@ -305,15 +305,31 @@ def test_addresses_do_not_wrap(tmp_path: Path, last: int, size: int) -> None:
                 assert each.address + each.size <= 1 << 32
 
 
+def in_pieces(count: int) -> Table:
+    """A table that has moved pieces of two bytes apart."""
+    places = [(IMAGE + 4 * at, TEXT + 2 * at) for at in range(count)]
+    return [pair for at, to in places for pair in ((at, to), (at + 2, 0))]
+
+
+@pytest.mark.parametrize("kind", ["functions", "publics"])
+def test_65536_parts_are_made_whatever_the_table_has(kind: str, tmp_path: Path) -> None:
+    if kind == "functions":
+        pdb = Pdb([Module([Function(f"f{at}", 0, 512) for at in range(256)])])
+    else:
+        pdb = Pdb(publics=[(f"f{at}", 1, 0) for at in range(256)])
+    moved = replace(pdb, omap_to_source=in_pieces(256), page_size=4096)
+    report = gsym.convert(moved.to_bytes(), tmp_path / "made.gsym", name="made.pdb")
+    assert not report.warnings
+    assert report.functions == 256
+
+
 @pytest.mark.hostile
 def test_functions_that_overlap_are_not_cut_without_end(tmp_path: Path) -> None:
     count = 1000
-    places = [(IMAGE + 4 * at, TEXT + 2 * at) for at in range(count)]
-    table = [pair for at, to in places for pair in ((at, to), (at + 2, 0))]
     functions = [Function(f"f{at}", 0, 0x1000) for at in range(count)]
     pdb = Pdb([Module(functions)], page_size=4096)
     with pytest.raises(gsym.LimitError, match="parts for each of its entries"):
-        convert(tmp_path, replace(pdb, omap_to_source=table))
+        convert(tmp_path, replace(pdb, omap_to_source=in_pieces(count)))
 
 
 @pytest.mark.hostile
@@ -338,10 +354,10 @@ def test_copies_of_inlined_calls_have_a_limit(tmp_path: Path) -> None:
 def test_publics_of_one_address_have_a_limit(tmp_path: Path) -> None:
     """Each would be at very many places."""
     count = 1000
-    places = [(IMAGE + 4 * at, TEXT + 2 * at) for at in range(count)]
-    table = [pair for at, to in places for pair in ((at, to), (at + 2, 0))]
     publics = [(f"f{at}", 1, 0) for at in range(count)]
-    pdb = Pdb(publics=publics, omap_to_source=table, page_size=4096).to_bytes()
+    pdb = Pdb(
+        publics=publics, omap_to_source=in_pieces(count), page_size=4096
+    ).to_bytes()
     report = gsym.convert(pdb, tmp_path / "made.gsym", name="made.pdb")
     assert report.functions == count
     assert list(report.warnings) == [_CATEGORIES[lib.GSYM_WARN_LIMIT]]

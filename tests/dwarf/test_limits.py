@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+LIMIT = LIMIT_REACHED
+
+
 def test_scopes_that_specify_each_other_end(tmp_path: Path) -> None:
     loop = Die(
         Tag.namespace,
@@ -107,7 +110,60 @@ def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> 
     assert [tree.children[0].name for tree in trees] == ["foo", "bar"]
 
 
-LIMIT = LIMIT_REACHED
+def test_names_of_16_mib_are_composed_from_scopes_of_3_mib(tmp_path: Path) -> None:
+    """What they may take for each byte of the input comes on top."""
+    scope = [
+        function(None, at, at + 1, attributes={At.name: Form.strp(f"f{at}")})
+        for at in range(0x1000, 0x1005)
+    ]
+    for _ in range(56):
+        scope = [Die(Tag.namespace, {At.name: Form.strp("n" * 60_000)}, *scope)]
+    image = program(unit(*scope, version=4, language=Lang.C_plus_plus_14))
+    report, functions = convert_bytes(tmp_path, image)
+    assert sum(len(each.name) for each in functions) > 16 << 20
+    assert not report.warnings
+
+
+def test_65536_calls_in_parts_that_share_a_list_of_4_kib(tmp_path: Path) -> None:
+    """A mebibyte of lists is read."""
+    parts, calls = 256, 254
+    first = Form.sec_offset(ranges(*[(16 * at, 16 * at + 8) for at in range(parts)]))
+    shared = {At.abstract_origin: Ref("g"), At.ranges: Form.sec_offset(0)}
+    image = program(
+        unit(
+            Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+            Die(
+                Tag.subprogram,
+                {At.name: "f", At.ranges: first},
+                *[Die(Tag.inlined_subroutine, {**shared}) for _ in range(calls)],
+            ),
+            attributes={At.low_pc: 0x1000},
+            version=4,
+        )
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    found = [each.inline.children for each in functions if each.inline is not None]
+    assert [len(children) for children in found] == [calls] * parts
+    assert not report.warnings
+
+
+def test_a_mebibyte_of_rows_is_made_of_one_line_table(tmp_path: Path) -> None:
+    """Of 512 rows, which all units have."""
+    rows, units = 512, 2048
+    lines = LineProgram(
+        sequence(*((0x1000 + at, at % 2 + 1) for at in range(rows)), end=0x1200),
+        files=(File("a.c"),),
+    )
+    image = program(
+        unit(function("f", 0x1000, 0x1200), version=4, lines=lines),
+        *[
+            unit(function("f", 0x1000, 0x1200), version=4, attributes={At.stmt_list: 0})
+            for _ in range(units - 1)
+        ],
+    )
+    report, (only,) = convert_bytes(tmp_path, image)
+    assert len(only.line_table or ()) == rows
+    assert not report.warnings
 
 
 def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -> None:
