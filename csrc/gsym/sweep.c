@@ -4,6 +4,8 @@
 #include "base/system.h"
 #include "gsym/lookup.h"
 
+/* ---- one function ------------------------------------------------------------------- */
+
 /* A sweep keeps its state between addresses: the line program goes on from the last row,
  * and frames stay the same up to the next edge of a call. */
 
@@ -134,6 +136,8 @@ static void function_sweep_deinit(function_sweep *sweep) {
     index_encoder_deinit(&sweep->encoder);
     free(sweep->frames);
 }
+
+/* ---- many functions ----------------------------------------------------------------- */
 
 enum {
     FRAMES_AT_FIRST = 64,
