@@ -3,7 +3,7 @@
 
 #include "fxt/reader.h"
 
-/* Finding the kind and the size of a record by its header. */
+/* ---- the kind and the size of a record ---------------------------------------------- */
 
 static gsym_fxt_kind metadata_kind(uint64_t header) {
     uint64_t type = fxt_bits(header, 16, 4);

@@ -16,7 +16,7 @@ static uint64_t subtype_of(uint64_t header) {
     }
 }
 
-/* Reading the arguments of a record: names, types, and values by type. */
+/* ---- arguments: names, types, and values by type ------------------------------------ */
 
 static bool reserve(fxt_argument_lists *lists) {
 #define DO(name, type) ARRAY_RESERVE(lists->name, 1) &&
@@ -107,7 +107,7 @@ static gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body,
     return GSYM_OK;
 }
 
-/* Events as columns. */
+/* ---- events ------------------------------------------------------------------------- */
 
 static bool has_value(gsym_fxt_kind kind) {
     return kind == GSYM_FXT_COUNTER || kind >= GSYM_FXT_DURATION_COMPLETE;

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "fxt/reader.h"
 
-/* Strings are found by their hash. */
+/* ---- strings, which are found by their hash ----------------------------------------- */
 
 enum {
     MAX_PROBES = 64, /* with malicious collisions some strings get two numbers */
@@ -203,7 +203,7 @@ static const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t in
                                                          : NULL;
 }
 
-/* Strings, threads and times of records. */
+/* ---- references of records, and times ----------------------------------------------- */
 
 static const char UNKNOWN_STRING[] = "<unknown>";
 

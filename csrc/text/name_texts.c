@@ -10,7 +10,7 @@ struct gsym_name_texts {
     LIST(uint64_t) names;
     struct {
         size_t *items; /* ends of texts; each begins at the previous end */
-        size_t count, capacity; /* names after these have no text yet */
+        size_t count, capacity; /* names with a higher number have no text yet */
     } ends;
     buffer bytes;
 };
