@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from gsym.conversion.debug_info import SearchOptions
     from gsym.verification.comparison import Difference
-    from gsym.verification.opening import ReferenceOpener
     from gsym.verification.reference import Place
 
     Progress = Callable[[int, int], None]
@@ -175,8 +174,10 @@ def compare(  # noqa: PLR0913 - independent keywords
 ) -> Comparison:
     """Compare the GSYM file at *path* with what *binary* says.
 
-    That is the DWARF of an ELF file, also in a debug file, split units or a
-    supplementary file, and its symbols; or the records of a Breakpad file.
+    That is its DWARF, also in a debug file, split units, a supplementary file, a dSYM
+    bundle or the object files of a debug map, and its symbols; for a Go binary without
+    DWARF of its functions the pclntab; the PDB of a Windows program, or one itself; and
+    the records of a Breakpad file.
 
     Args:
         path: A GSYM file converted with the default options; it may also have merged
@@ -193,30 +194,21 @@ def compare(  # noqa: PLR0913 - independent keywords
         UnsupportedError: *binary* is of a kind that is not compared.
         GsymError: A file cannot be read.
     """
-    from gsym.verification.opening import ReferenceOpener
-
-    opener = ReferenceOpener(
-        sample=sample,
-        path_map=pairs_of("path_map", path_map),
-        search=search,
-        like_llvm=like_llvm,
-        progress=progress,
-    )
-    return compare_with(path, binary, opener)
-
-
-def compare_with(path: str, binary: str, opener: ReferenceOpener) -> Comparison:
-    """Compare the GSYM file at *path* with what *opener* reads of *binary*.
-
-    Raises:
-        UnsupportedError: *binary* is of a kind that *opener* does not read.
-        GsymError: A file cannot be read.
-    """
     from gsym.verification.comparison import Comparer
+    from gsym.verification.opening import open_reference
 
+    rules = pairs_of("path_map", path_map)
     try:
         with gsym.reading.reader.open(path) as reader:
-            reference = opener.open(binary, reader.module_like)
+            reference = open_reference(
+                binary,
+                reader.module_like,
+                sample=sample,
+                path_map=rules,
+                search=search,
+                like_llvm=like_llvm,
+                progress=progress,
+            )
             comparer = Comparer(reference)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),

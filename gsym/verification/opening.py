@@ -11,21 +11,27 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gsym.containers.mapped_file import map_file
+from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
-from gsym.conversion.identity import find_fitting
+from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_END
+from gsym.modules.key import compare
 from gsym.verification.binary import BinaryReference, Part
 from gsym.verification.breakpad import BreakpadReference
 from gsym.verification.decoder.elf import ReferenceElf
+from gsym.verification.decoder.macho import LinkedObject, ReferenceMacho
+from gsym.verification.pdb import PdbReference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.identity import Saying
     from gsym.modules.key import Comparison
@@ -34,150 +40,139 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-_KINDS = {"pdb": "a PDB", "archive": "an archive", "gsym": "a GSYM file"}
+_COMPARED = (
+    "only ELF and Mach-O files, PDBs with their programs and Breakpad .sym files are "
+    "compared"
+)
 
 
-class ReferenceOpener:
-    """Opens ELF and Breakpad files; the tests have decoders of other kinds.
+def open_reference(  # noqa: PLR0913 - independent keywords
+    path: str,
+    said: Saying,
+    *,
+    sample: int | None,
+    path_map: Sequence[tuple[str, str]],
+    search: SearchOptions | None,
+    like_llvm: bool,
+    progress: Progress | None,
+) -> Reference:
+    """What the file at *path* says.
 
     Args:
+        path: A binary, a dSYM bundle, a PDB or a Breakpad file.
+        said: What the GSYM file says of its module: of a fat file it chooses the slice.
         sample: The number of units to decode; None: all.
         path_map: (old, new) prefixes of paths that are rewritten.
         search: Where to look for files that belong to the binary.
         like_llvm: The conversion followed llvm-gsymutil, see `compare`.
         progress: Called with the bytes done and their total.
+
+    Raises:
+        UnsupportedError: It is of another kind.
+        GsymError: It is damaged.
     """
-
-    def __init__(
-        self,
-        *,
-        sample: int | None,
-        path_map: Sequence[tuple[str, str]],
-        search: SearchOptions | None,
-        like_llvm: bool,
-        progress: Progress | None,
-    ) -> None:
-        self.path_map = path_map
-        self.search = search or SearchOptions()
-        self.like_llvm = like_llvm
-        self._sample = sample
-        self._progress = progress
-
-    def open(self, path: str, said: Saying) -> Reference:
-        """What the file at *path* says.
-
-        Args:
-            path: A binary or a Breakpad file.
-            said: What the GSYM file says of its module.
-
-        Raises:
-            UnsupportedError: It is of another kind.
-            GsymError: It is damaged.
-        """
-        path = bundle_member(path)
-        kind = recognise_file(path)
-        if kind == "breakpad":
-            return BreakpadReference(path, self.path_map)
-        if kind not in {"object", "fat"}:
-            raise not_compared(_KINDS.get(kind, "a file of this kind"), path)
+    path = bundle_member(path)
+    kind = recognise_file(path)
+    if kind == "breakpad":
+        return BreakpadReference(path, path_map)
+    if kind == "pdb":
+        data = map_file(path)
+        described = PdbReference(data, path, 0, path_map)
+        own = pdb_identity(PdbFile(data, path))
+        return _with_fit(described, compare(own, said(own)))
+    if kind not in {"object", "fat"}:
+        raise UnsupportedError(_COMPARED, path=path)
+    with ExitStack() as stack:
         binary, fit = find_fitting(path, said)
-        with binary:
-            return with_fit(self.open_binary(binary), fit)
-
-    def open_binary(self, binary: ObjectFile) -> Reference:
-        """What a binary says, with the files that belong to it."""
-        with ExitStack() as stack:
-            file = self.open_file(binary)
-            stack.callback(file.close)
-            found = find_debug_info(binary, self.search)
-            self._add_companions(file, binary, found)
-            parts = self.parts(file, found)
-            unread = self._find_split_units(parts[0], binary, found)
-            reference = BinaryReference(
-                file, parts, self._sample, self._progress, like_llvm=self.like_llvm
-            )
-            if not self.like_llvm:
-                self.add_go_functions(reference, file)
-            is_missing = found.missing and not reference.functions
-            missing = (found.missing,) if is_missing else ()
-            reference.notes += (*missing, *found.notes, *unread)
-            return reference
-
-    def open_file(self, binary: ObjectFile) -> ReferenceFile:
-        """The decoder of an object file.
-
-        Raises:
-            UnsupportedError: There is none.
-        """
-        if not binary.is_elf:
-            kind = "a Mach-O file" if binary.is_macho else "a PE file"
-            raise not_compared(kind, binary.path)
-        # A file within another one, as MiniDebugInfo, has no path of its own.
-        is_file = os.path.exists(binary.path)
-        file = ReferenceElf(binary.path, None if is_file else binary.data)
-        file.bias = binary.bias - UINT64_END * (binary.bias >> 63)
-        return file
-
-    def parts(self, file: ReferenceFile, found: DebugInfo) -> list[Part]:
-        """The units that describe a binary."""
-        del found
-        is_moved = file.debug is not None and file.debug.bias
-        return [Part(file.debug if is_moved and file.debug else file, self.path_map)]
-
-    def add_go_functions(self, reference: BinaryReference, file: ReferenceFile) -> None:
-        """Refuse a Go binary whose functions the DWARF does not describe.
-
-        Raises:
-            UnsupportedError: It is one.
-        """
-        if not reference.functions and file.is_go():
-            raise not_compared("the pclntab of a Go binary", file.path)
-
-    def _add_companions(
-        self, file: ReferenceFile, binary: ObjectFile, found: DebugInfo
-    ) -> None:
-        if found.dwarf is not binary:
-            file.debug = self.open_file(found.dwarf)
-        if found.supplementary is not None:
-            file.supplementary = self.open_file(found.supplementary)
-            if file.debug is not None:
-                file.debug.supplementary = file.supplementary
-        file.symbol_files = tuple(
-            file if each is binary else self.open_file(each) for each in found.symbols
-        )
-
-    def _find_split_units(
-        self, part: Part, binary: ObjectFile, found: DebugInfo
-    ) -> tuple[str, ...]:
-        """Find split units; a sentence on those that are missing."""
-        splits = part.splits
-        if not splits:
-            return ()
-
-        def complete(file: ObjectFile) -> bool:
-            return splits.complete(partial(_split_sections, file.path))
-
-        finder = SplitUnitSearch(
-            binary, found.dwarf, self.search, self.path_map, complete
-        )
-        finder.take_package()
-        finder.take_files(splits.incomplete())
-        missing = sum(1 for _ in splits.incomplete())
-        return (finder.describe(missing),) if missing else ()
+        stack.enter_context(binary)
+        found = find_debug_info(binary, search or SearchOptions())
+        if found.pdb is not None:
+            base, pdb = binary.base_address or 0, found.pdb
+            return _with_fit(PdbReference(pdb.data, pdb.path, base, path_map), fit)
+        file = _open(binary)
+        stack.callback(file.close)
+        _add_companions(file, binary, found)
+        parts = list(_parts(file, found, path_map))
+        unread = _find_split_units(parts[0], binary, found, search, path_map)
+        reference = BinaryReference(file, parts, sample, progress, like_llvm=like_llvm)
+        missing = (found.missing,) if found.missing and not reference.functions else ()
+        reference.notes += (*missing, *found.notes, *unread)
+        return _with_fit(reference, fit)
 
 
-def not_compared(kind: str, path: str) -> UnsupportedError:
-    """The error for a kind of file that has no second decoder."""
-    reason = f"{kind} is not compared, only ELF and Breakpad .sym files are"
-    return UnsupportedError(reason, path=path)
-
-
-def with_fit(reference: Reference, fit: Comparison) -> Reference:
-    """The reference, which notes that it may be of another build."""
+def _with_fit(reference: Reference, fit: Comparison) -> Reference:
     reference.fit = fit
     if fit.reason and not fit.is_refused:
         reference.notes += (f"the file may be of another build: {fit.reason}",)
     return reference
+
+
+def _open(binary: ObjectFile) -> ReferenceFile:
+    file: ReferenceFile
+    if binary.is_macho:
+        file = ReferenceMacho(binary.path, binary.data)
+    elif binary.is_elf:
+        # A file within another one, as MiniDebugInfo, has no path of its own.
+        is_file = os.path.exists(binary.path)
+        file = ReferenceElf(binary.path, None if is_file else binary.data)
+    else:
+        raise UnsupportedError(_COMPARED, path=binary.path)
+    file.bias = binary.bias - UINT64_END * (binary.bias >> 63)
+    return file
+
+
+def _add_companions(file: ReferenceFile, binary: ObjectFile, found: DebugInfo) -> None:
+    if found.dwarf is not binary:
+        file.debug = _open(found.dwarf)
+    if found.supplementary is not None:
+        file.supplementary = _open(found.supplementary)
+        if file.debug is not None:
+            file.debug.supplementary = file.supplementary
+    file.symbol_files = tuple(
+        file if each is binary else _open(each) for each in found.symbols
+    )
+
+
+def _parts(
+    file: ReferenceFile, found: DebugInfo, path_map: Sequence[tuple[str, str]]
+) -> Iterator[Part]:
+    is_moved = file.debug is not None and file.debug.bias
+    yield Part(file.debug if is_moved and file.debug else file, path_map)
+    if found.debug_map is not None and isinstance(file, ReferenceMacho):
+        yield from _linked_parts(file, found.debug_map, path_map)
+
+
+def _linked_parts(
+    file: ReferenceMacho, debug_map: DebugMap, path_map: Sequence[tuple[str, str]]
+) -> Iterator[Part]:
+    """The object files that were found; which number each has is the linker's word."""
+    entries = file.debug_map()
+    for number, linked in debug_map.objects:
+        each = linked.path, linked.data, entries[number].functions
+        yield Part(LinkedObject(*each), path_map, linked.path)
+
+
+def _find_split_units(
+    part: Part,
+    binary: ObjectFile,
+    found: DebugInfo,
+    search: SearchOptions | None,
+    path_map: Sequence[tuple[str, str]],
+) -> tuple[str, ...]:
+    """Find split units; a sentence on those that are missing."""
+    splits = part.splits
+    if not splits:
+        return ()
+
+    def complete(file: ObjectFile) -> bool:
+        return splits.complete(partial(_split_sections, file.path))
+
+    options = search or SearchOptions()
+    finder = SplitUnitSearch(binary, found.dwarf, options, path_map, complete)
+    finder.take_package()
+    finder.take_files(splits.incomplete())
+    missing = sum(1 for _ in splits.incomplete())
+    return (finder.describe(missing),) if missing else ()
 
 
 def _split_sections(path: str) -> DebugSections:

@@ -17,10 +17,6 @@ from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import Elf, Section, code_section
-from tests.inputs.go import PROGRAM, go_elf
-from tests.inputs.macho import Macho, code
-from tests.inputs.pdb_examples import PDBS
-from tests.inputs.pe import Pe, Section as PeSection
 from tests.inputs.program import function, program as program_of, unit
 from tests.inputs.range_lists import ranges
 
@@ -29,7 +25,6 @@ if TYPE_CHECKING:
 
 Captured = pytest.CaptureFixture[str]
 
-SECTION = PeSection(".text", bytes(0x1000), 0x1000, 0x60000020)
 SOURCE = "int twice(int n) { return n * 2; }\nint main(void) { return twice(0); }\n"
 
 
@@ -259,32 +254,3 @@ def test_functions_of_units_that_cannot_be_read_are_counted(
     printed = capsys.readouterr().out
     assert "1 function not compared: not in any unit that can be decoded" in printed
     assert "0 functions of 0 of 0 units compared, 0 symbols" in printed
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "kind"),
-    [
-        ("app.pdb", PDBS["functions"].to_bytes(), "a PDB"),
-        ("app.exe", Pe([SECTION]).to_bytes(), "a PE file"),
-        ("app.dylib", Macho([code(0x1000, 0x10)]).to_bytes(), "a Mach-O file"),
-        ("app", go_elf(PROGRAM).to_bytes(), "the pclntab of a Go binary"),
-    ],
-)
-def test_a_binary_without_a_second_decoder_is_refused(
-    name: str, data: bytes, kind: str, tmp_path: Path, capsys: Captured
-) -> None:
-    path, made = tmp_path / name, tmp_path / "made.gsym"
-    path.write_bytes(data)
-    made.write_bytes(small_file(1, "little"))
-    assert main(["verify", str(made), "--against", str(path)]) == 1
-    reason = f"{kind} is not compared, only ELF and Breakpad .sym files are"
-    assert capsys.readouterr().err == f"gsym: error: {path}: {reason}\n"
-
-
-def test_a_conversion_is_not_verified_without_a_second_decoder(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    path = tmp_path / "app.pdb"
-    path.write_bytes(PDBS["functions"].to_bytes())
-    assert main(["convert", "--verify", str(path)]) == 1
-    assert f"{path}: a PDB is not compared" in capsys.readouterr().err

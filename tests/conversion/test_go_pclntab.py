@@ -1,7 +1,7 @@
 """Go binaries without debug information: what a pclntab says of their functions.
 
 Tiny tables of every layout are converted, and damaged ones; the second opinion of
-`tests.referees` reads the same.
+`gsym verify` reads the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gsym.cli.main import main
 from gsym.conversion.report import LIMIT_REACHED
 from gsym.conversion.unit_job import _CATEGORIES
 from gsym.engine.native import lib
+from gsym.verification.check import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (
@@ -37,7 +38,6 @@ from tests.inputs.go import (
     go_pe,
 )
 from tests.inputs.program import debug_sections, function
-from tests.referees import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -542,6 +542,16 @@ def test_the_command_prints_how_many_functions_are_from_the_table(
     assert (
         "debug information 4, 3 of them in the pclntab, in" in capsys.readouterr().out
     )
+
+
+def test_the_command_compares_with_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(go_elf(PROGRAM).to_bytes())
+    assert main(["convert", "--verify", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "3 functions of the pclntab compared, 0 symbols" in said
 
 
 # ---- any bytes ----

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.debug_info import SearchOptions
+from gsym.cli.main import main
 from tests.companions import ID, ID_PATH, debug_link, names_of, place
 from tests.conversions import describe, read_functions, words
 from tests.inputs import pe
@@ -20,7 +20,6 @@ from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.macho import Macho, code, debug_sections
 from tests.inputs.program import function, inlined, unit
 from tests.inputs.split import split_unit
-from tests.referees import compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,8 +84,9 @@ def convert(folder: Path, binary: bytes, *, strict: bool = True) -> str:
     report = gsym.convert(path, folder / "o", debug_file_directories=[str(folder)])
     if strict:
         assert report.notes == ()
-        search = SearchOptions((str(folder),))
-        assert compare(str(folder / "o"), path, search=search).differences == []
+        arguments = [str(folder / "o"), "--against", path]
+        arguments += ["--debug-file-directory", str(folder)]
+        assert main(["verify", *arguments]) == 0
     return describe(read_functions(report.outputs[0]))
 
 

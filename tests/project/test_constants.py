@@ -109,8 +109,8 @@ PREFIXES = {
     "gsym/symbolication/memory/images.py": (),
     "gsym/verification/decoder/elf.py": (),
     "gsym/verification/decoder/lines.py": (),
-    "tests/referees/macho.py": ("LC_", "MH_"),
-    "tests/referees/msf.py": ("LF_",),
+    "gsym/verification/decoder/macho.py": ("LC_", "MH_"),
+    "gsym/verification/decoder/msf.py": ("LF_",),
     "tests/inputs/elf.py": (
         *("EM_", "SHT_", "SHF_", "SHN_", "STT_", "STB_", "ET_", "PT_"),
     ),
@@ -132,7 +132,7 @@ OTHERWISE = {
         "_COMMAND": "MDMP_LinuxCMDLine",
         "_MAPS": "MDMP_LinuxMaps",
     },
-    "tests/referees/macho.py": {
+    "gsym/verification/decoder/macho.py": {
         "_MAGIC_64": "MH_MAGIC_64",
         "_CPU_ARM": "CPU_TYPE_ARM",
         "_SCATTERED": "R_SCATTERED",

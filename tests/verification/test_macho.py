@@ -9,6 +9,8 @@ import pytest
 
 import gsym
 from gsym.errors import FormatError
+from gsym.verification.check import compare
+from gsym.verification.decoder.macho import ReferenceMacho
 from tests.conversion.test_debug_map import A_AT, A_MAP, A_O, B_AT, ID
 from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dwarf import Dwarf
@@ -28,8 +30,6 @@ from tests.inputs.macho import (
     fat,
 )
 from tests.inputs.program import function, unit
-from tests.referees import compare
-from tests.referees.macho import ReferenceMacho
 from tests.verification.test_verification import only, rewrite, rows, subjects
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.verification.check import compare
 from tests.containers.test_elf_dynamic import without_headers
 from tests.dwarf import test_inlines
 from tests.dwarf.test_differential import MODULES
@@ -30,7 +31,6 @@ from tests.inputs.elf import (
 )
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
-from tests.referees import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

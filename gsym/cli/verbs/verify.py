@@ -42,7 +42,7 @@ _SHOWN = 50
         Option(
             "--against",
             "compare functions, rows, inlined calls and symbols with what a second "
-            "decoder reads of BINARY: an ELF file with DWARF or symbols, or a Breakpad "
+            "decoder reads of BINARY: an ELF, Mach-O or PE file, a PDB or a Breakpad "
             ".sym file",
             metavar="BINARY",
         ),
@@ -62,8 +62,7 @@ The exit code is 1 if there is an error, including a nested function that hides 
 of the outer one from lookups, as in files of other writers. The second decoder takes
 about two seconds per megabyte of .debug_info: use --sample for large files. Units and
 functions that it cannot compare are counted with the reason; the run fails if nothing
-could be compared. PDB, PE and Mach-O files and Go binaries without DWARF have no second
-decoder: --against refuses them with exit code 1.""",
+could be compared.""",
 )
 def check(values: Values) -> int:
     """Print the errors in the file; the exit code is 1 if there are any."""

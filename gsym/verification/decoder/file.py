@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 ZLIB = 1
 ZSTD = 2
 _ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
-GO_BUILD_INFO = b"\xff Go buildinf:"
 # Limit: Decompressed sections of a file
 _MAX_INFLATED = 16 << 30
 
@@ -251,12 +250,6 @@ class ReferenceFile:
     def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
         """The sections whose names say that they have Go's function table."""
         raise NotImplementedError
-
-    def is_go(self) -> bool:
-        """Whether it has Go's build information, or a section for its functions."""
-        loaded = (data for _, data in self.loaded_sections())
-        is_built = any(data.startswith(GO_BUILD_INFO) for data in loaded)
-        return is_built or any(self.pclntab_sections())
 
     def _close(self) -> None:
         raise NotImplementedError

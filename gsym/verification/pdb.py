@@ -11,8 +11,7 @@ from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
 from gsym.verification.decoder.lines import rewritten
-from gsym.verification.reference import Place, Reference
-from tests.referees.msf import (
+from gsym.verification.decoder.msf import (
     DBI,
     DECODING_ERRORS,
     IPI,
@@ -26,7 +25,8 @@ from tests.referees.msf import (
     records,
     text_of,
 )
-from tests.referees.omap import Omap, end_of
+from gsym.verification.decoder.omap import Omap, end_of
+from gsym.verification.reference import Place, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

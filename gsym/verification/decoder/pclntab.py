@@ -1,7 +1,7 @@
 """The second opinion on a Go binary: its pclntab -> FunctionInfo.
 
-Plain on purpose, and independent of the engine. The layouts are those of Go's
-runtime/symtab.go.
+Plain on purpose, and independent of the engine. `gsym verify --against` and the tests
+compare with it. The layouts are those of Go's runtime/symtab.go.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.verification.decoder.file import GO_BUILD_INFO
 from gsym.verification.decoder.lines import rewritten
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from gsym.verification.decoder.file import ReferenceFile
 
+_BUILD_INFO = b"\xff Go buildinf:"
 _GO_1_16, _GO_1_18, _GO_1_20 = 0xFFFF_FFFA, 0xFFFF_FFF0, 0xFFFF_FFF1
 _NONE = 0xFFFF_FFFF
 # Words of the module data.
@@ -189,7 +189,7 @@ class ReferencePclntab:
             at += 1
             value |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80:
+            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
                 return value, at
 
     def _path(self, unit: int, number: int) -> str:
@@ -291,7 +291,7 @@ def _find_table(file: ReferenceFile) -> tuple[int, bytes]:
     Names of sections do not count: some tools that strip Go binaries spoil them.
     """
     sections = list(file.loaded_sections())
-    if not any(data.startswith(GO_BUILD_INFO) for _, data in sections):
+    if not any(data.startswith(_BUILD_INFO) for _, data in sections):
         sections = list(file.pclntab_sections())
     order = file.byteorder
     for address, data in sections:
