@@ -244,7 +244,7 @@ def test_a_file_with_the_id_in_its_name_alone_is_unsure(
     place.write_bytes(program("named", None))
     out, said, code = names(capsys, path, "--gsym-dir", folder)
     assert (out, code) == ("named 5", 3)
-    assert "unsure: /opt/app: there is no id to compare" in said
+    assert "unsure: /opt/app: found by its name alone" in said
     place.rename(folder / "app")
     assert names(capsys, path, "--gsym-dir", folder)[0] == "app!0x400010 5"
 
