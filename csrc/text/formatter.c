@@ -522,12 +522,12 @@ static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     if (nul != NULL) end = nul;
     while (at < end && is_space(*at)) ++at;
     if (at < end && (*at < '0' || *at > '9') &&
-        (digit_value(*at) > 15 || memchr(at, '+', (size_t)(end - at)) != NULL))
+        (digit_value((uint8_t)*at) > 15 || memchr(at, '+', (size_t)(end - at)) != NULL))
         return false;
     if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
-    for (; at < end && digit_value(*at) < 16; ++at) {
+    for (; at < end && digit_value((uint8_t)*at) < 16; ++at) {
         overflows |= value >> 60 != 0;
-        value = value << 4 | digit_value(*at);
+        value = value << 4 | digit_value((uint8_t)*at);
     }
     *value_ret = overflows ? UINT64_MAX : value;
     return true;
