@@ -405,6 +405,8 @@ gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
     return GSYM_OK;
 }
 
+uint64_t gsym_xxh64(const uint8_t *bytes, size_t size) { return xxh64(bytes, size); }
+
 /* ---- tables ------------------------------------------------------------------------ */
 
 const char *gsym_image_string(const gsym_image *image, uint64_t strp, size_t *size_ret) {

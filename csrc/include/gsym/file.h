@@ -161,6 +161,9 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
+
+/* Return the XXH64 with seed 0 of some bytes, as of the strings shared with a binary. */
+uint64_t gsym_xxh64(const uint8_t *bytes, size_t size);
 /* If a file has no index, a lookup in a large function makes that function's index, unless
  * all indexes would use more than `limit` bytes of memory; 0: it never does. Default: half
  * the file's size, between 1 MiB and 256 MiB. */
