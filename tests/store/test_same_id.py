@@ -252,7 +252,8 @@ def test_modules_of_one_id_and_name_come_and_go_by_themselves(
     for count, entry in enumerate(entries, 1):
         assert found(store, entry.identity) == functions_of(entry)[0]
         # The links that other tools follow lead to one of those that are left.
-        assert f"{store.path}/{links(store)[shared]}" == entry.path
+        left = {each.path for each in entries[count - 1 :]}
+        assert f"{store.path}/{links(store)[shared]}" in left
         store.remove(entry)
         assert len(list(store.entries())) == 3 - count
         assert problems(store) == []
