@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.conversion.identity import elf_text_identifier, identify
@@ -17,6 +18,7 @@ from gsym.modules.key import (
     codeview_debug_id,
     compare,
     elf_debug_id,
+    hash_of_code,
     macho_debug_id,
     pe_code_id,
     read_debug_id,
@@ -34,6 +36,7 @@ from tests.inputs.pe import (
     code_section as pe_code,
     codeview,
 )
+from tests.writing.test_shared_strings import xxh64
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -349,3 +352,9 @@ def test_a_text_that_builds_share_is_no_build_id_of_go() -> None:
     assert compare(bazel, bazel).outcome == UNKNOWN
     assert compare(other, other).outcome == SAME
     assert compare(other, bazel).outcome == OTHER
+
+
+@given(st.lists(st.binary(max_size=99), max_size=4))
+def test_the_hash_of_code_is_that_of_the_hashes_of_sections(parts: list[bytes]) -> None:
+    hashes = b"".join(xxh64(each).to_bytes(8, "little") for each in parts if each)
+    assert hash_of_code(parts) == (f"{xxh64(hashes):016x}" if hashes else "")

@@ -288,3 +288,12 @@ def test_a_value_in_a_file_ends_at_a_zero_byte() -> None:
     named = ModuleKey(debug_file="\0a.pdb", architecture="x\0y", os="windows")
     kept = ModuleKey(architecture="x", os="windows")
     assert read_key(key_text(named)) == kept
+
+
+# ---- code
+
+
+def test_hashes_that_are_made_in_another_way_are_not_compared() -> None:
+    older, newer = ModuleKey(code_hash="0" * 31 + "1"), ModuleKey(code_hash="0" * 16)
+    assert compare(older, newer).outcome == UNKNOWN
+    assert compare(newer, newer).outcome == SAME
