@@ -56,6 +56,8 @@ enum shape {
 #define P PREFIX
 #define X UNDEFINED
 
+/* What follows an opcode of one byte. A line has 16 opcodes; its comment gives the first
+ * one, in hexadecimal, and explains some others. */
 static const uint8_t one_byte_shapes[256] = {
     M, M, M,  M,  b, z, X, X, M, M, M, M,  b,  z, X, X, /* 00 */
     M, M, M,  M,  b, z, X, X, M, M, M, M,  b,  z, X, X, /* 10 */
@@ -63,31 +65,32 @@ static const uint8_t one_byte_shapes[256] = {
     M, M, M,  M,  b, z, P, X, M, M, M, M,  b,  z, P, X, /* 30 */
     P, P, P,  P,  P, P, P, P, P, P, P, P,  P,  P, P, P, /* 40: REX */
     o, o, o,  o,  o, o, o, o, o, o, o, o,  o,  o, o, o, /* 50 */
-    X, X, X,  M,  P, P, P, P, z, Mz, b, Mb, o, o, o, o, /* 60: 62 is EVEX */
+    X, X, X,  M,  P, P, P, P, z, Mz, b, Mb, o, o, o, o, /* 60: 62 begins EVEX */
     b, b, b,  b,  b, b, b, b, b, b, b, b,  b,  b, b, b, /* 70 */
     Mb, Mz, X, Mb, M, M, M, M, M, M, M, M, M,  M, M, X, /* 80: 8F is POP or XOP */
     o, o, o,  o,  o, o, o, o, o, o, X, o,  o,  o, o, o, /* 90 */
     a, a, a,  a,  o, o, o, o, b, z, o, o,  o,  o, o, o, /* A0 */
     b, b, b,  b,  b, b, b, b, v, v, v, v,  v,  v, v, v, /* B0 */
-    Mb, Mb, w, o, X, X, Gb, Gz, e, o, w, o, o, Cb, X, o, /* C0: C4, C5 are VEX */
-    M, M, M,  M,  X, X, X, o, M, M, M, M,  M,  M, M, M, /* D0: D5 is REX2 */
+    Mb, Mb, w, o, X, X, Gb, Gz, e, o, w, o, o, Cb, X, o, /* C0: C4, C5 begin VEX */
+    M, M, M,  M,  X, X, X, o, M, M, M, M,  M,  M, M, M, /* D0: D5 begins REX2 */
     b, b, b,  b,  b, b, b, b, Cl, l, X, b, o,  o, o, o, /* E0 */
     P, o, P,  P,  o, o, G, G, o, o, o, o,  o,  o, G, G, /* F0 */
 };
 
-/* Opcodes after 0F. In 20 to 23, ModRM never refers to memory: it is like an immediate. */
+/* What follows an opcode after 0F. In 20 to 23, ModRM never refers to memory: it is like an
+ * immediate. 38 and 3A begin opcodes of three bytes. */
 static const uint8_t two_byte_shapes[256] = {
     M, M, M,  M,  X, Co, o, o, o, o, X, o, X,  M, o, Mb, /* 00: 0F is 3DNow! */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 10 */
     b, b, b,  b,  X, X, X, X, M, M, M, M,  M,  M, M, M, /* 20 */
-    o, o, o,  o,  o, o, X, o, X, X, X, X,  X,  X, X, X, /* 30: 38, 3A are maps */
+    o, o, o,  o,  o, o, X, o, X, X, X, X,  X,  X, X, X, /* 30 */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 40 */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 50 */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 60 */
     Mb, Mb, Mb, Mb, M, M, M, o, G, M, X, X, M, M, M, M, /* 70 */
     l, l, l,  l,  l, l, l, l, l, l, l, l,  l,  l, l, l, /* 80 */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 90 */
-    o, o, o,  M,  Mb, M, M, M, o, o, o, M, Mb, M, M, M, /* A0: A6, A7 are VIA's */
+    o, o, o,  M,  Mb, M, M, M, o, o, o, M, Mb, M, M, M, /* A0: A6, A7 of VIA */
     M, M, M,  M,  M, M, M, M, G, M, Gb, M, M,  M, M, M, /* B0 */
     M, M, Mb, M,  Mb, Mb, Mb, M, o, o, o, o, o, o, o, o, /* C0 */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* D0 */
@@ -157,10 +160,11 @@ static unsigned one_byte_group(uint8_t opcode, uint8_t modrm) {
             return operation == 0 || modrm == 0xf8 ? MODRM | BYTE : UNDEFINED;
         case 0xc7: /* MOV, XBEGIN */
             return operation == 0 || modrm == 0xf8 ? MODRM | OPERAND : UNDEFINED;
-        case 0xf6: return operation < 2 ? MODRM | BYTE : MODRM; /* TEST and the others */
+        /* Of F6 and F7, only TEST has an immediate operand. */
+        case 0xf6: return operation < 2 ? MODRM | BYTE : MODRM;
         case 0xf7: return operation < 2 ? MODRM | OPERAND : MODRM;
         case 0xfe: return operation < 2 ? MODRM : UNDEFINED;
-        default: break; /* FF */
+        default: break; /* it is FF */
     }
     switch (operation) {
         case 2: return MODRM | CALL;
@@ -177,7 +181,7 @@ static unsigned two_byte_group(uint8_t opcode, uint8_t modrm, unsigned prefixes)
             return modrm >= 0xc0 && prefixes & (OPERAND_SIZE | REPNE) ? MODRM | WORD
                                                                       : MODRM;
         case 0xb8: return prefixes & REP ? MODRM : UNDEFINED; /* POPCNT */
-        default: return (modrm >> 3 & 7) >= 4 ? MODRM | BYTE : UNDEFINED; /* BA */
+        default: return (modrm >> 3 & 7) >= 4 ? MODRM | BYTE : UNDEFINED; /* 0F BA */
     }
 }
 
@@ -265,7 +269,8 @@ static unsigned read_pop_or_xop(cursor *c, unsigned prefixes) {
     }
 }
 
-/* Read after REX2: bits for registers, and which of the first two maps follows. */
+/* Read the byte after REX2, which has bits for registers and bit 7: whether the opcode is
+ * one of those after 0F. Then read the opcode. */
 static unsigned read_rex2_opcode(cursor *c, unsigned *prefixes) {
     uint8_t payload = cursor_u8_unchecked(c), opcode, row;
     if (payload & 8) *prefixes |= REX_W;

@@ -47,9 +47,10 @@
 
 /* Where a section of a relocatable file was placed, and its relocations. */
 typedef struct elf_placement {
-    uint64_t address; /* of a debug section: its offset among those of its name */
-    uint32_t relocations; /* first section of relocations for this one, 0: none */
-    uint32_t next;        /* section of relocations for the same one, 0: no more */
+    uint64_t address; /* of a debug section: offset in all sections of its name */
+    uint32_t relocations; /* index of the first section of its relocations, 0: none */
+    uint32_t next;        /* of a section of relocations: index of the next with the same
+                        * target, 0: none */
 } elf_placement;
 
 typedef struct elf_object {

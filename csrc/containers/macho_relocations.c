@@ -22,7 +22,7 @@ typedef struct macho_relocation {
     uint8_t type;
     uint8_t size; /* of the value, in bytes */
     bool names_symbol;
-    bool is_relative; /* to its own place */
+    bool is_relative; /* the value is relative to the address of the place */
 } macho_relocation;
 
 /* Decode the relocation of two numbers in the byte order of the file. */

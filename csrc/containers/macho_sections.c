@@ -47,7 +47,7 @@ macho_section macho_section_at(const macho_object *macho, uint32_t index) {
     section.address = read_word(&c, macho) + macho->object.header.bias;
     section.size = read_word(&c, macho);
     section.offset = cursor_u32(&c);
-    (void)cursor_u32(&c); /* align */
+    (void)cursor_u32(&c); /* alignment */
     section.relocation_offset = cursor_u32(&c);
     section.relocation_count = cursor_u32(&c);
     section.flags = cursor_u32(&c);

@@ -24,7 +24,7 @@ struct gsym_object {
 
 struct object_format {
     gsym_object_format number;
-    size_t object_size; /* size of the structure of the format */
+    size_t object_size; /* bytes of its structure, which begins with gsym_object */
     bool (*is_magic)(const uint8_t *data, size_t size);
     /* Read the headers and find the debug sections. */
     gsym_status (*open)(gsym_object *object, gsym_error *error);

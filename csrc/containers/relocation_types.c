@@ -183,7 +183,7 @@ static const relocation_type types_riscv[] = {
 
 static const relocation_type types_bpf[] = {
     NONE(R_BPF_NONE, 0),
-    ABSOLUTE(R_BPF_64_64, 1, 64), /* these two up to clang 12 */
+    ABSOLUTE(R_BPF_64_64, 1, 64), /* clang 12 and earlier use 1 and 10 */
     ABSOLUTE(R_BPF_64_32, 10, 32),
     ABSOLUTE(R_BPF_64_ABS64, 2, 64),
     ABSOLUTE(R_BPF_64_ABS32, 3, 32),

@@ -27,7 +27,7 @@ typedef struct relocation_type {
 } relocation_type;
 
 enum { RELOCATION_NUMBER_LIMIT = 1040 }; /* greater than every `number` */
-enum { RELOCATION_WORD = 0 };            /* a value of `bits`: those of an address */
+enum { RELOCATION_WORD = 0 };            /* in `bits`: as many as an address has */
 
 typedef struct relocation {
     uint64_t offset; /* of the place in its section */

@@ -98,7 +98,7 @@ static bool search_all(search *s) {
 typedef struct part_maker {
     gsym_creator *creator;
     gsym_record *record; /* the outer function, decoded */
-    function_set set;    /* a part of it and of those merged into it */
+    function_set set;    /* a part of the outer function and of those merged into it */
     uint64_t visits;     /* of nodes, call sites and merged functions */
     uint64_t most_visits;
     uint64_t bytes_left; /* of the records that may be made */

@@ -35,7 +35,7 @@ static uint32_t put_child(const gsym_creator *creator, buffer *out,
     return 1 + put_own_children(out, &parts);
 }
 
-/* Encode the first of a run with the others as its children. */
+/* Encode the first function of a run, with the others of the run merged into it. */
 static gsym_status fold(gsym_creator *creator, const record_key *run, size_t count,
                         creator_record *parent_ret, gsym_error *error) {
     const creator_record *records = creator->records.items;

@@ -99,7 +99,7 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
     }
     if (rich == NULL) rich = plain;
     *is_found_ret = rich != NULL && !record_is_label(rich);
-    if (!*is_found_ret) { /* symbols of other ranges may have its lines */
+    if (!*is_found_ret) { /* its lines may be given to symbols of other ranges */
         bool has_lines = nameless != NULL && nameless->size > 0;
         return !has_lines || LIST_ADD(p->creator->lines, *nameless)
                    ? GSYM_OK

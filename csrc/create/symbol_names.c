@@ -73,8 +73,8 @@ static bool is_of_identifier(char c) {
            c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* Whether a mangled name contains this name; it does not contain `~box`, `operator<` or
- * `+`. */
+/* Whether mangled names contain this name as it is. They do not contain `~box`,
+ * `operator<` or `+`. */
 static bool is_spelled_out(text name) {
     static const char operator[] = "operator";
     size_t size = sizeof operator - 1;

@@ -122,7 +122,8 @@ static inline int form_size(uint64_t form, const abbrev_table *table) {
 
 #define STANDARD_ATTRIBUTES 0x80
 
-/* The field plus 1 of each attribute, in a table for each kind of DIE that is read. */
+/* For each attribute the dwarf_field that takes its value, plus 1; 0: none does. Each kind
+ * of DIE that is read has its table. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
     [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
@@ -556,8 +557,8 @@ static void table_destroy(abbrev_table *table) {
     free(table);
 }
 
-/* Forget the tables that are not shared; the memory of one serves the next. False where
- * memory ran out. */
+/* Forget the tables that are not shared; the memory of one is kept for the table that is
+ * read next. False where memory ran out. */
 static bool forget(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) {
         if (cache->slots[i] == NULL || cache->slots[i]->is_shared) continue;

@@ -53,7 +53,7 @@ enum { LIVE_NAMES = 3 };
 typedef struct live_code {
     uint64_t address;
     uint64_t size; /* 0: not known */
-    uint64_t hashes[LIVE_NAMES]; /* of its names; 0: it does not have this one */
+    uint64_t hashes[LIVE_NAMES]; /* of its names; 0: it has fewer names */
     bool has_name;
 } live_code;
 
@@ -645,7 +645,7 @@ typedef struct name_resolver {
     const unit_walk *walk;
     warning_list *warnings;
     abbrev_cache foreign_abbrevs;
-    dwarf_unit foreign; /* the other unit opened last */
+    dwarf_unit foreign; /* the unit that was opened last for such a reference */
     LIST(scope_list) scanned; /* lists of scopes that the walk did not visit */
     number_map scanned_from;  /* dwarf_key of the first DIE of a list -> its index */
     const known_name *known;

@@ -16,7 +16,7 @@ enum column_kind {
     COLUMN_KINDS
 };
 
-#define MAX_COLUMNS 64  /* there are 8 kinds */
+#define MAX_COLUMNS 64  /* DWARF defines only 8 kinds of columns */
 #define MAX_PROBES 1024 /* a sound table keeps a third of its slots empty */
 #define NO_COLUMN UINT32_MAX
 

@@ -21,9 +21,9 @@ typedef struct function_walk {
     const gsym_image *image;
     gsym_record *record;
     uint64_t visited_bytes; /* of records */
-    /* Of the present entry and those that start together with it: */
+    /* Of the present entry and of entries with the same start: */
     uint64_t limit;    /* start of the next entry */
-    uint64_t answered; /* end of the addresses that visited ones answer for */
+    uint64_t answered; /* end of the addresses that visited functions answer for */
     bool are_several;
 } function_walk;
 

@@ -14,7 +14,7 @@
 
 enum {
     FXT_WORD_SIZE = 8,
-    FXT_INLINE_STRING = 0x8000 /* in a string ref: the other bits are a length */
+    FXT_INLINE_STRING = 0x8000 /* set in a string ref whose other bits are a length */
 };
 
 /* Return the bits of a word from `first` on, `count` of them, below 64. */

@@ -24,7 +24,7 @@ static bool reserve(fxt_argument_lists *lists) {
 #undef DO
 }
 
-/* Read the value after the name; `body` ends with the argument. */
+/* Read the value of an argument, whose name was read; `body` ends with the argument. */
 static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t header,
                               gsym_error *error) {
     fxt_argument_lists *lists = &reader->arguments;

@@ -417,7 +417,7 @@ gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t addr
     line_program begun, program;
     gsym_line_row row = {0, 0, 0};
     GSYM_TRY(line_program_begin(&begun, payload, start, error));
-    program = begun; /* in registers */
+    program = begun; /* a copy: its address is not taken, so it can be in registers */
     while (line_program_next(&program)) {
         if (program.row.address > address) break;
         row = program.row;
@@ -435,7 +435,7 @@ void line_table_find_after(const cursor *payload, const line_checkpoint *checkpo
     *row_ret = (gsym_line_row){0, 0, 0};
     if (line_program_begin(&begun, payload, start, &ignored) != GSYM_OK) return;
     line_program_resume(&begun, payload, start, checkpoint);
-    program = begun; /* in registers */
+    program = begun; /* a copy: its address is not taken, so it can be in registers */
     do row = program.row;
     while (line_program_next(&program) && program.row.address <= address);
     *row_ret = row;
@@ -449,7 +449,7 @@ bool line_table_checkpoints(const cursor *payload, checkpoint_list *list) {
     if (size > UINT32_MAX ||
         line_program_begin(&begun, payload, 0, &ignored) != GSYM_OK)
         return false;
-    program = begun; /* in registers */
+    program = begun; /* a copy: its address is not taken, so it can be in registers */
     while (line_program_next(&program)) {
         size_t at = (size_t)(program.c.at - payload->at);
         if (program.row.address - address > UINT32_MAX) return false;

@@ -18,7 +18,7 @@ typedef struct frame_list {
     bool llvm;
     gsym_frame *frames;
     size_t capacity;
-    uint32_t count; /* of all frames, also those without room */
+    uint32_t count; /* of all frames; may exceed `capacity` */
     uint32_t file; /* of the frame that comes next */
     uint32_t line;
     uint64_t until; /* the calls are the same for all addresses from `address` to it */

@@ -142,7 +142,7 @@ static void function_sweep_deinit(function_sweep *sweep) {
 enum {
     FRAMES_AT_FIRST = 64,
     MIN_SWEPT = 2, /* addresses in one function that are worth a sweep */
-    MAX_PASSED = 1 << 20 /* bytes of records before their pages are given back */
+    MAX_PASSED = 1 << 20 /* bytes of records; after them, their pages are released */
 };
 
 bool address_sweep_reserve(address_sweep *sweep, size_t count) {

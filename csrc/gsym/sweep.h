@@ -22,7 +22,7 @@ typedef struct function_sweep {
     bool has_lines;
     line_sweep lines;
     cursor calls;        /* the payload; all zero: there is none */
-    uint64_t address;    /* of the frames */
+    uint64_t address;    /* that the frames are of */
     uint64_t until;      /* up to which they stay the same, except for the row */
     gsym_frame *frames;  /* innermost first; kept from function to function */
     size_t frame_count, frame_capacity;

@@ -83,7 +83,7 @@ bool pdb_put_function_id(pdb_namer *namer, uint32_t id, bool has_parameters);
 
 typedef struct pdb_module {
     uint32_t stream;      /* MSF_NO_STREAM: it has no symbols */
-    uint32_t symbol_size; /* with the signature before them */
+    uint32_t symbol_size; /* bytes of symbols, with the signature before them */
     uint32_t c11_size;
     uint32_t c13_size;
     uint64_t name_hash; /* of the name in lower case */
@@ -111,7 +111,7 @@ struct gsym_pdb {
     uint32_t symbol_stream; /* of public and global symbols */
     LIST(pdb_module) modules;
     LIST(pdb_section) sections; /* of the source */
-    bool has_omap;              /* else source and image are the same */
+    bool has_omap;              /* false: code has the same addresses in source and image */
     pdb_moved_list moved;       /* sorted by start; code in none of them was removed */
     size_t omap_size;           /* number of entries of the omap */
     bool has_ids;
@@ -120,7 +120,7 @@ struct gsym_pdb {
     cursor names; /* of source files, by offset */
     number_map taken; /* streams of modules */
     pdb_module linker; /* the module of the linker; without one, it has no stream */
-    bool is_ltcg; /* the linker generated code, so modules may use ids of others */
+    bool is_ltcg; /* the linker generated code; modules may use ids of other modules */
     number_map exporters; /* name_hash of a module -> its index */
     number_map exports;   /* index of the module << 32 | local id -> id */
 };

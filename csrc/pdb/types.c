@@ -201,7 +201,7 @@ static void put_simple(pdb_namer *namer, uint32_t type) {
         return;
     }
     put(namer, simple_name(type & 0xff));
-    if ((type >> 8 & 0xf) != 0) put(namer, " *"); /* CV_TM_NPTR and others */
+    if ((type >> 8 & 0xf) != 0) put(namer, " *"); /* a pointer, such as CV_TM_NPTR */
 }
 
 /* ---- types --------------------------------------------------------------------------- */

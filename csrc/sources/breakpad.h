@@ -116,7 +116,7 @@ struct gsym_breakpad_batch {
     /* scratch for one function */
     row_list rows;
     inline_builder inlines;
-    gsym_breakpad_batch *next; /* of those that can be used again */
+    gsym_breakpad_batch *next; /* in the list of batches to use again */
 };
 
 /* Make a batch, which the reader destroys with itself; NULL where memory ran out. */
@@ -160,7 +160,7 @@ struct gsym_breakpad {
     breakpad_parts waiting_parts;
     breakpad_function_list waiting; /* they use numbers that no record has given yet */
     LIST(gsym_breakpad_batch *) batches; /* all that were made */
-    gsym_breakpad_batch *spare; /* list of those that can be used again */
+    gsym_breakpad_batch *spare; /* first in the list of batches to use again */
     LIST(breakpad_public) publics;
     /* findings */
     gsym_breakpad_counts counts;

@@ -32,8 +32,8 @@ typedef struct go_pclntab {
     uint32_t function_count;
     uint64_t names_address; /* the module data has it, too */
     uint64_t text;  /* added to the addresses of functions; GO_LAYOUT_1_16: 0 */
-    uint64_t trees; /* added to those of inlined calls; 0: not known */
-    uint64_t work_left; /* words that may still be read to find these two, and sections */
+    uint64_t trees; /* added to the addresses of inlined calls; 0: not known */
+    uint64_t work_left; /* words that may still be read to find text, trees and sections */
     gsym_object_section tree_section; /* the section with the last inlined calls */
     /* Each from its start to the end of the pclntab. */
     cursor names;

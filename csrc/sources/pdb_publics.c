@@ -92,7 +92,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
     const char *name;
     pdb_skip_to_name(symbol, &c);
     name = pdb_symbol_name(&c, &size);
-    if (flags & IS_MSIL) return GSYM_OK; /* .NET code; compilers disagree on other flags */
+    if (flags & IS_MSIL) return GSYM_OK; /* code for .NET; other flags are unreliable */
     if (c.failed || size == 0 || size > NAME_SIZE ||
         !pdb_address(reader->pdb, segment, offset, &address))
         return GSYM_OK; /* it may be data */

@@ -52,7 +52,7 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
     return shared;
 }
 
-/* Find a table or run it; called with the gate held. */
+/* Find the rows of a line table, or run its program; called with the gate held. */
 static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
                                        const dwarf_unit *unit, dwarf_budget *budget,
                                        warning_list *warnings) {

@@ -15,7 +15,7 @@ typedef struct unit_encoder {
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */
-    LIST(uint8_t *) chunks; /* those that are closed */
+    LIST(uint8_t *) chunks; /* the closed chunks */
     LIST(creator_record *) blocks; /* of RECORDS_PER_BLOCK records */
     size_t record_count;
     LIST(gsym_line_row) rows;

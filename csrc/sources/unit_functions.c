@@ -248,7 +248,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
 }
 
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
-    result->rows.count = joiner->table_rows; /* drop those gathered for the last part */
+    result->rows.count = joiner->table_rows; /* drop rows gathered for the last part */
     return clear(result) && dwarf_walk_on(&joiner->walk, &joiner->unit, joiner->warnings) &&
            join_part(result, joiner);
 }

@@ -5,7 +5,7 @@
 
 enum {
     MAX_VARINT_SIZE = 10,
-    MAX_GROUP_DEPTH = 100 /* as in other decoders */
+    MAX_GROUP_DEPTH = 100 /* the same as in other decoders of protobuf */
 };
 
 gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,

@@ -14,22 +14,22 @@ enum { SYMBFILE_MAGIC_SIZE = sizeof SYMBFILE_MAGIC - 1 };
 
 /* Fields of the messages. */
 enum symbfile_range_field {
-    RANGE_DELTA_ELF_VA = 1, /* one of ... */
+    RANGE_DELTA_ELF_VA = 1, /* or RANGE_SET_ELF_VA */
     RANGE_LENGTH = 2,
-    RANGE_FUNC_STR = 3, /* one of ... */
-    RANGE_FILE_STR = 4, /* one of ... */
+    RANGE_FUNC_STR = 3, /* or RANGE_FUNC_REF */
+    RANGE_FILE_STR = 4, /* or RANGE_FILE_REF */
     RANGE_CALL_LINE = 5,
-    RANGE_CALL_FILE_STR = 6, /* one of ... */
+    RANGE_CALL_FILE_STR = 6, /* or RANGE_CALL_FILE_REF */
     RANGE_DEPTH = 7,
     RANGE_LINE_TABLE = 8,
     RANGE_FUNC_REF = 9,
     RANGE_FILE_REF = 10,
     RANGE_CALL_FILE_REF = 11,
-    RANGE_SET_ELF_VA = 12 /* ... and this one */
+    RANGE_SET_ELF_VA = 12
 };
 
 enum symbfile_line_table_field {
-    LINE_TABLE_OFFSET = 1, /* deltas */
+    LINE_TABLE_OFFSET = 1, /* both are columns of differences to the previous row */
     LINE_TABLE_LINE_NUMBER = 2
 };
 

@@ -1,7 +1,7 @@
 /* texts.c - keep the strings of gathered ranges until a function is finished. */
 #include "symbfile/functions.h"
 
-static const char NAME_OMITTED[] = "<name omitted>"; /* extraction.c writes the same */
+static const char NAME_OMITTED[] = "<name omitted>"; /* names.c writes it */
 
 gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
                                        gsym_error *error) {

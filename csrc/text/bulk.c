@@ -27,10 +27,10 @@ struct gsym_known {
 struct gsym_bulk {
     gsym_rows rows;
     gsym_known *known;
-    uint32_t first_frame; /* frames before this one are of earlier calls */
+    uint32_t first_frame; /* number of the first frame; lower ones are of earlier bulks */
     uint32_t *order;      /* rows with an address, sorted by module */
     uint32_t *starts;     /* first row of each module in `order`, and the end */
-    uint32_t *stacks;     /* of each row */
+    uint32_t *stacks;     /* number of the stack of each row */
     gsym_batch frames;    /* its address_index is the number of a stack */
     LIST(uint32_t) names; /* of each frame: number in name_texts */
     LIST(uint32_t) files;

@@ -12,7 +12,7 @@ size_t gsym_text_find_offset(const char *text, size_t size) {
     return size;
 }
 
-/* The headings end with these. */
+/* The last bytes of each heading that is sought. */
 enum { ENDING_SIZE = 11, BLOCK = 64 };
 static const char endings[][ENDING_SIZE + 1] = {"Sanitizer: ", "libFuzzer: ",
                                                 "ime error: "};

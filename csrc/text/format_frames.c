@@ -25,7 +25,7 @@ enum {
         sizeof ",{\"frame\":,0x\",\"function\":,\"function_offset\":\"0x\"" +
         sizeof ",\"function_size\":\"0x\",\"line\":,\"inlines\":[]}",
     MAX_FRAME_SIZE = FRAME_SIZE + 2 * MAX_DECIMAL_SIZE + 3 * MAX_HEX_SIZE,
-    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* in the same way */
+    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* without numbers, names and files */
     MAX_CALL_SIZE = CALL_SIZE + MAX_DECIMAL_SIZE
 };
 

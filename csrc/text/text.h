@@ -77,7 +77,7 @@ typedef struct path_cache {
     struct cached_path *slots;
     buffer bytes;
     path_form form;
-    uint32_t generation; /* slots of an earlier one are empty */
+    uint32_t generation; /* slots of an earlier generation are empty */
     bool escapes;        /* ASCII control characters are written as \xNN */
 } path_cache;
 
@@ -99,7 +99,7 @@ enum { TEXT_MAX_GAPS = 256 };
 
 struct gsym_text {
     buffer out;
-    buffer spare; /* for the same text with its gaps filled */
+    buffer spare; /* memory in which the gaps of the text are filled */
     gsym_frame *frames; /* of one lookup; kept from answer to answer */
     size_t frame_capacity;
     uint64_t *regexes;
