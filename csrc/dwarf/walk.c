@@ -221,7 +221,8 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node = &walk->nodes.items[walk->nodes.count++];
     node->offset = offset;
     node->origin = origin_of(w, fields);
-    if (node->origin == 0) node->origin = offset | w->unit->place; /* this DIE has the name */
+    /* Without an origin, the DIE itself has the name. */
+    if (node->origin == 0) node->origin = offset | w->unit->place;
     node->function = w->level.function;
     node->outer = w->level.call;
     node->depth = node->outer == NO_INDEX ? 1 : walk->nodes.items[node->outer].depth + 1;

@@ -345,7 +345,7 @@ static inline __attribute__((always_inline)) void skip_call(cursor *c, unsigned 
 }
 
 bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
-    cursor c = walk->payload; /* in registers */
+    cursor c = walk->payload; /* a copy, which can be in registers */
     uint64_t depth = 0;       /* levels below the list that is being searched */
     bool covered = false;
     while (!walk->is_done && !covered && cursor_left(&c) >= walk->least_left) {

@@ -29,7 +29,7 @@ enum symbfile_range_field {
 };
 
 enum symbfile_line_table_field {
-    LINE_TABLE_OFFSET = 1, /* both are columns of differences to the previous row */
+    LINE_TABLE_OFFSET = 1, /* each is the difference to the one before */
     LINE_TABLE_LINE_NUMBER = 2
 };
 

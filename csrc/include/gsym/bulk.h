@@ -18,7 +18,8 @@ typedef struct gsym_rows {
     const uint64_t *addresses;
     const uint8_t *has_address; /* 0: the row has no address; NULL: all rows have one */
     const uint32_t *modules;    /* number of the module; `module_count` or more: none */
-    const uint64_t *bases;      /* where the module is loaded; NULL: link-time addresses */
+    const uint64_t *bases;      /* runtime address of the module's image base; NULL:
+                                 * `addresses` are link-time addresses */
     const uint8_t *returns;     /* 1: a return address; the byte before it is looked up;
                                  * NULL: no address is one */
     uint32_t module_count;
@@ -41,9 +42,9 @@ gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
 void gsym_bulk_destroy(gsym_bulk *bulk);
 /* Return the number of rows with an address of this module. */
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
-/* Look up the rows of a module; call this once for a module, in any order of modules.
- * `number` is the number of the module in `known`: one that the caller chooses and keeps
- * for all bulks, counting from 0. */
+/* Look up the rows of a module in `image`; call this once for a module, in any order of
+ * modules. `number` is the number of the module in `known`: one that the caller chooses
+ * and keeps for all bulks, counting from 0. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
 /* Give the rows of a module `reason` in place of an answer. */
@@ -54,14 +55,15 @@ gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
  * U+FFFD. */
 typedef struct gsym_texts {
     size_t count;
-    const int32_t *offsets; /* count + 1 of them */
+    const int32_t *offsets; /* where texts begin in `bytes`, then the end of the last */
     const char *bytes;
 } gsym_texts;
 
-/* The answers. A stack without an answer has one frame, in which only `misses` is set.
+/* The answers; the bulk owns the arrays. A stack without an answer has one frame, in which
+ * only `misses` is set.
  * `reasons` are valid until the next bulk of the same known addresses is answered. */
 typedef struct gsym_bulk_columns {
-    const uint32_t *stacks; /* of each row */
+    const uint32_t *stacks; /* number of the stack of each row */
     size_t stack_count;
     const uint32_t *reasons; /* of each stack: a gsym_miss or a number of the caller */
     uint32_t first_frame;    /* number of the first frame here; lower ones are of earlier
@@ -69,8 +71,8 @@ typedef struct gsym_bulk_columns {
     size_t frame_count;      /* frames of a stack are side by side, innermost first */
     const uint32_t *names;   /* index in name_texts */
     const uint32_t *files;   /* index in file_texts */
-    const uint32_t *lines;
-    const uint64_t *offsets;
+    const uint32_t *lines;   /* 0: unknown */
+    const uint64_t *offsets; /* as in gsym_frame */
     const uint8_t *inlined;
     const uint8_t *misses; /* not 0: the row has no answer */
     gsym_texts name_texts;

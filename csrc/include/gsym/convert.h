@@ -27,7 +27,7 @@ typedef enum gsym_compression {
     GSYM_COMPRESSION_ZLIB = 1,
     GSYM_COMPRESSION_ZSTD = 2,
     GSYM_COMPRESSION_UNKNOWN = 3,
-    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* every second byte has to be left out */
+    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* the reader drops every second byte */
 } gsym_compression;
 
 typedef enum gsym_debug_section {
@@ -59,29 +59,29 @@ typedef struct gsym_object_header {
     uint32_t format; /* gsym_object_format */
     uint32_t is_64;
     uint32_t big_endian;
-    uint32_t machine;        /* e_machine, cputype, Machine */
-    uint32_t machine_kind;   /* cpusubtype; else 0 */
-    uint32_t type;           /* e_type, filetype, Characteristics */
+    uint32_t machine;        /* ELF: e_machine; Mach-O: cputype; PE: Machine */
+    uint32_t machine_kind;   /* Mach-O: cpusubtype; else 0 */
+    uint32_t type;           /* ELF: e_type; Mach-O: filetype; PE: Characteristics */
     uint32_t is_relocatable; /* its sections have no addresses yet */
     uint32_t section_count;
     uint32_t has_base_address;
     uint32_t unread_debug_info; /* gsym_unread_debug_info */
     uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
                             * ImageBase */
-    uint64_t bias; /* what gsym_object_align added to its addresses, modulo 2^64 */
+    uint64_t bias; /* what gsym_object_align added to the addresses, modulo 2^64 */
     uint64_t symbol_table_size; /* in bytes; without .dynsym and exports; 0: stripped */
 } gsym_object_header;
 
 typedef struct gsym_object_section {
-    uint32_t present;
+    uint32_t present; /* 0: the section does not exist */
     uint32_t index;
     const char *name; /* in the file; not NUL-terminated */
     size_t name_size;
     uint64_t address; /* in a relocatable file: assigned by gsym_object_open */
     uint64_t offset;  /* of the payload in the file */
-    uint64_t size;    /* of the payload in the file; may be 0 */
+    uint64_t size;    /* of the payload in the file, in bytes; may be 0 */
     uint64_t uncompressed_size; /* equal to size unless compressed */
-    uint64_t memory_size;       /* of the memory loaded at `address` */
+    uint64_t memory_size;       /* bytes of memory at `address` */
     uint64_t flags;
     uint32_t type;
     uint32_t compression; /* gsym_compression */
@@ -89,6 +89,7 @@ typedef struct gsym_object_section {
     uint32_t has_relocations; /* needs gsym_object_relocate */
 } gsym_object_section;
 
+/* Open a binary or object file; `data` must outlive the object. */
 gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
                              gsym_error *error);
 void gsym_object_close(gsym_object *object);
@@ -113,7 +114,8 @@ gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
 gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
                                       uint32_t is_split, gsym_object_section *section_ret,
                                       gsym_error *error);
-/* Return the build's identifier: GNU build id, LC_UUID or CodeView GUID; size 0: none. */
+/* Return the build's identifier, bytes of the file: GNU build id, LC_UUID or CodeView GUID;
+ * size 0: none. */
 gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
                                    size_t *size_ret, gsym_error *error);
 enum { GSYM_UNAPPLIED_TYPES = 4 };
@@ -122,7 +124,7 @@ enum { GSYM_UNAPPLIED_TYPES = 4 };
  * symbol. */
 typedef struct gsym_unapplied {
     uint64_t count;
-    uint64_t start; /* all of them change bytes in [start, end), offsets in the section */
+    uint64_t start; /* all their places are in [start, end), offsets in the section */
     uint64_t end;
     uint32_t types[GSYM_UNAPPLIED_TYPES];  /* the first types, as the file numbers them */
     uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* of each; other types are in `count` only */
@@ -136,11 +138,11 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
 
 /* ---- calls in machine code --------------------------------------------------- */
 
-/* Machine code and its load address. */
+/* A piece of the machine code of a binary. */
 typedef struct gsym_code {
     const uint8_t *bytes; /* NULL: none */
     uint64_t size;
-    uint64_t address;
+    uint64_t address; /* link-time address of the first byte */
 } gsym_code;
 
 /* Return the next section with code of a binary or, in an ELF file without sections, the
@@ -168,7 +170,7 @@ uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
 typedef struct gsym_call_columns {
     size_t count;
     const uint64_t *address; /* of a call; ascending in valid files */
-    const uint8_t *size;     /* of its instruction; the return address follows it */
+    const uint8_t *size;     /* bytes of its instruction; the return address follows */
     const uint8_t *has_line; /* 0: not a call, but a return address that no call pushes,
                               * as in the first function of a goroutine */
     uint64_t ranges;         /* of functions that were decoded */
@@ -180,7 +182,7 @@ typedef struct gsym_call_columns {
 } gsym_call_columns;
 
 /* Find the calls in the functions of a file by decoding each function from its start. The
- * code is not needed afterwards. */
+ * code is not needed afterwards. The result owns its columns. */
 typedef struct gsym_calls gsym_calls;
 gsym_status gsym_calls_find(const gsym_image *image, const gsym_machine_code *code,
                             gsym_calls **calls_ret, gsym_error *error);
@@ -197,10 +199,10 @@ void gsym_calls_destroy(gsym_calls *calls);
 typedef struct gsym_debug_map gsym_debug_map;
 
 typedef struct gsym_debug_map_entry {
-    const char *path; /* of an object file, or ARCHIVE(MEMBER) */
+    const char *path; /* of an object file, or ARCHIVE(MEMBER); bytes of the object */
     size_t path_size;
     uint64_t mtime; /* of the object file at link time, seconds since 1970 */
-    uint64_t function_count;
+    uint64_t function_count; /* functions that the map lists for the object file */
 } gsym_debug_map_entry;
 
 /* Read the debug map of an object, which must outlive it; it may be empty. */
@@ -285,7 +287,7 @@ typedef enum gsym_warning_category {
     /* PDB. Offset: in the file. */
     GSYM_WARN_PDB_SYMBOL,
     GSYM_WARN_PDB_LINES,
-    GSYM_WARN_PDB_REMOVED, /* value: where the linker had put it */
+    GSYM_WARN_PDB_REMOVED, /* value: where the linker had put the removed code */
     GSYM_WARN_PDB_MANAGED, /* value: the kind of its symbol */
     GSYM_WARN_COUNT
 } gsym_warning_category;
@@ -293,10 +295,12 @@ typedef enum gsym_warning_category {
 typedef struct gsym_warning {
     uint32_t category; /* gsym_warning_category */
     uint32_t file;     /* number from gsym_conversion_add_file */
-    uint64_t offset; /* of the DIE in .debug_info, or as described for the category */
+    uint64_t offset; /* of the DIE in .debug_info, or as said at the category */
     uint64_t value;  /* the invalid address, index or offset */
 } gsym_warning;
 
+/* Create a conversion that passes functions to `creator`, which must be valid while the
+ * conversion is used. */
 gsym_status gsym_conversion_create(gsym_creator *creator,
                                    const gsym_conversion_options *options,
                                    gsym_conversion **conversion_ret, gsym_error *error);
@@ -412,10 +416,11 @@ gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t fil
 
 /* Convert units until none is left. Each worker thread calls this once. */
 gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
-/* Return the bytes of .debug_info that are done, and in total; callable while workers
+/* Return the bytes of .debug_info that are done, and in total. May be called while workers
  * run. */
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret);
+/* Let the workers fail with GSYM_E_CANCELLED soon. May be called while they run. */
 void gsym_conversion_cancel(gsym_conversion *conversion);
 /* Pass the functions to the creator. Call this after the workers have returned. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
@@ -432,8 +437,9 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
 gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 /* Add the stubs by which an image calls functions of others: `puts@plt` of ELF, `symbol
- * stub for: puts` of Mach-O, `puts` of a PE image without symbols. Those of ELF and PE are
- * added to other functions only. The object as for gsym_conversion_add_object_symbols. */
+ * stub for: puts` of Mach-O, `puts` of a PE image without symbols. Those of ELF and PE
+ * are added to other functions only. The bytes of the object must be valid until
+ * gsym_creator_finish. */
 gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,
                                              const gsym_object *object, gsym_error *error);
 /* Add the functions of a Go binary's pclntab, after gsym_conversion_collect;
@@ -454,7 +460,7 @@ gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
                                             gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
-/* Return the kept warnings, ordered by file and offset. */
+/* Return the kept warnings, ordered by file and offset; the conversion owns them. */
 const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
                                              size_t *count_ret);
 
@@ -473,7 +479,7 @@ typedef enum gsym_breakpad_fault {
     GSYM_BREAKPAD_UNKNOWN_RECORD = 0,
     GSYM_BREAKPAD_LONG_LINE,
     GSYM_BREAKPAD_NUMBER,      /* missing, damaged or too large */
-    GSYM_BREAKPAD_MODULE,      /* incomplete, or the second one */
+    GSYM_BREAKPAD_MODULE,      /* incomplete, or a second MODULE */
     GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, or past the last address */
     GSYM_BREAKPAD_TOO_LARGE,   /* FUNC of 4 GiB or more */
     GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
@@ -494,19 +500,19 @@ typedef struct gsym_breakpad_finding {
     uint32_t fault; /* gsym_breakpad_fault */
     uint32_t reserved;
     uint64_t line;   /* number of the line, from 1; some faults give that of the FUNC */
-    uint64_t offset; /* of that line */
+    uint64_t offset; /* of that line, from the start of the text */
     uint64_t value;  /* the invalid address or number */
 } gsym_breakpad_finding;
 
 typedef struct gsym_breakpad_counts {
     uint64_t functions; /* FUNC records */
-    uint64_t publics;
-    uint64_t lines;
-    uint64_t inlines;
-    uint64_t files;
+    uint64_t publics;   /* PUBLIC records */
+    uint64_t lines;     /* line records */
+    uint64_t inlines;   /* INLINE records */
+    uint64_t files;     /* FILE records */
     uint64_t inline_origins;
-    uint64_t stack_records; /* skipped */
-    uint64_t bad_records;   /* dropped */
+    uint64_t stack_records; /* STACK records, which are skipped */
+    uint64_t bad_records;   /* records that are dropped because of a fault */
 } gsym_breakpad_counts;
 
 /* Create a reader. `keep_findings` 1: keep findings, not only their counts. */
@@ -547,7 +553,7 @@ const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
 void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret);
 uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
                                    gsym_breakpad_fault fault);
-/* Return the kept findings, ordered by line. */
+/* Return the kept findings, ordered by line; the reader owns them. */
 const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret);
 

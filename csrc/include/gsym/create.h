@@ -20,7 +20,8 @@ typedef struct gsym_creator_options {
     uint32_t has_base_address;
     uint32_t keep_all; /* 1: no function is pruned; the caller adds them in ascending
                         * order */
-    uint64_t base_address; /* if has_base_address; else it is the first function's start */
+    uint64_t base_address; /* image base, if has_base_address; else the start of the first
+                            * function is taken */
     uint32_t has_index;    /* 1: write an index of large functions, if there are any */
     uint32_t reserved;
 } gsym_creator_options;
@@ -33,15 +34,18 @@ typedef enum gsym_origin {
 gsym_status gsym_creator_create(const gsym_creator_options *options,
                                 gsym_creator **creator_ret, gsym_error *error);
 void gsym_creator_destroy(gsym_creator *creator);
+/* Set the UUID, of which a copy is made. GSYM_E_LIMIT: it is too long for version 1. */
 gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
                                   gsym_error *error);
-/* Intern a string (no NUL inside). */
+/* Intern a string without a NUL: store it once, and return its string offset. The bytes are
+ * copied. */
 gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
                                     uint64_t *strp_ret, gsym_error *error);
-/* Intern a path as a directory and a base name; joining them restores the path. */
+/* Intern a path as a directory and a base name; joining them restores the path. *file_ret
+ * is the index of the file. */
 gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size_t size,
                                   uint32_t *file_ret, gsym_error *error);
-/* Intern a file by directory and base name. */
+/* Intern a file by the string offsets of its directory and base name. */
 gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
                                   uint64_t basename, uint32_t *file_ret,
                                   gsym_error *error);
@@ -104,18 +108,19 @@ typedef struct gsym_creator_report {
     uint64_t functions_debug_info;   /* added, before pruning */
     uint64_t functions_symbol_table; /* added, before pruning */
     uint64_t functions_merged;       /* merged into another one, or dropped as repeats */
-    uint64_t functions_pruned;
+    uint64_t functions_pruned; /* left out, and not merged */
     uint64_t functions_continued;    /* entries for the remainder of an outer function */
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
     uint64_t functions_with_inlines;
     uint64_t line_rows_unused; /* at addresses that no function covers */
-    uint64_t duplicates_different; /* pairs with equal ranges, but other debug info */
+    uint64_t duplicates_different; /* pairs of functions with equal ranges and different
+                                    * debug information */
     uint64_t overlapping;          /* functions that overlap the one before */
     uint64_t strings;
     uint64_t files;
-    uint64_t file_size;
-    uint64_t index_size; /* of the index in the file */
+    uint64_t file_size;  /* in bytes */
+    uint64_t index_size; /* bytes of the index in the file */
 } gsym_creator_report;
 
 /* Write a file that answers only for `addresses`, which ascend: functions and details that
@@ -130,8 +135,8 @@ uint64_t gsym_creator_symbol_count(const gsym_creator *creator);
  * afterwards. */
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error);
-/* Return how many functions may lack lines, or the linkage name of a symbol, since a limit
- * against hostile input was reached. */
+/* Return how many functions may lack lines, or the linkage name of a symbol, because a
+ * limit against hostile input was reached. */
 uint64_t gsym_creator_cut_functions(const gsym_creator *creator);
 /* Read the next bytes of the finished file; *size_ret 0: its end. */
 gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,

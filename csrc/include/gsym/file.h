@@ -20,8 +20,8 @@ extern "C" {
 #define GSYM_V2_SECTION_ENTRY_SIZE 20 /* u32 type, u64 offset, u64 size */
 #define GSYM_V1_MAX_UUID_SIZE 20
 #define GSYM_SHARING_MAGIC 0x47535348
-#define GSYM_SHARING_XXH64 1 /* the kind of checksum */
-#define GSYM_SHARING_SIZE 32 /* of the record before a shared string table */
+#define GSYM_SHARING_XXH64 1 /* the checksum of the shared strings is an XXH64 */
+#define GSYM_SHARING_SIZE 32 /* bytes of the record before a shared string table */
 #define GSYM_INDEX_MAGIC 0x47494458
 
 typedef enum gsym_info_type {
@@ -49,8 +49,8 @@ typedef enum gsym_call_site_flags {
 } gsym_call_site_flags;
 
 /* ---- decoded functions -------------------------------------------------
- * Both the decoder and the creator use these records; strings and files are those of
- * the image or of the creator. */
+ * Both the decoder and the creator use these records; names and files are numbers
+ * of the image or of the creator: string offsets and indexes in the file table. */
 
 typedef struct gsym_range {
     uint64_t start;
@@ -91,7 +91,7 @@ typedef struct gsym_extra {
 
 typedef struct gsym_function {
     uint64_t address;
-    uint64_t size; /* 0: a symbol without a size */
+    uint64_t size; /* in bytes; 0: a symbol without a size */
     uint64_t name;
     const gsym_line_row *rows; /* ascending; none: no LineTable */
     size_t row_count;
@@ -105,7 +105,7 @@ typedef struct gsym_function {
     size_t regex_count;
     const gsym_extra *extras;
     size_t extra_count;
-    const struct gsym_function *merged; /* one level deep */
+    const struct gsym_function *merged; /* these have none of their own */
     size_t merged_count;
 } gsym_function;
 
@@ -116,10 +116,10 @@ typedef struct gsym_image gsym_image;
 typedef struct gsym_header {
     uint32_t version;
     uint32_t big_endian;
-    uint32_t addr_off_size;
-    uint32_t uuid_size;
-    uint64_t base_address;
-    uint32_t num_addresses;
+    uint32_t addr_off_size; /* bytes of an item of the address table */
+    uint32_t uuid_size;     /* in bytes */
+    uint64_t base_address;  /* the image base */
+    uint32_t num_addresses; /* entries of the address table */
     uint32_t num_files; /* including entry 0 */
     uint64_t strtab_offset;
     uint64_t strtab_size;
@@ -131,10 +131,10 @@ typedef struct gsym_header {
     uint64_t function_info_size;
     uint32_t section_count; /* version 2: directory entries without the terminator */
     uint32_t reserved;
-    /* Location of the file in the bytes that were opened; all other offsets count from
-     * file_offset. */
+    /* Location of the file in the bytes that were opened; all other offsets, in bytes,
+     * count from file_offset. */
     uint64_t file_offset;
-    uint64_t file_size;   /* without what it shares with the binary */
+    uint64_t file_size;   /* bytes, without the strings that it shares with the binary */
     uint64_t shared_strp; /* string offset of the first byte of a shared string table */
     uint64_t shared_size; /* 0: nothing is shared */
     uint64_t index_offset;
@@ -146,8 +146,8 @@ typedef struct gsym_header {
 typedef struct gsym_section {
     uint32_t type;
     uint32_t reserved;
-    uint64_t offset;
-    uint64_t size;
+    uint64_t offset; /* from the start of the GSYM file */
+    uint64_t size;   /* in bytes */
 } gsym_section;
 
 /* Find the GSYM file in a binary: section .gsym of ELF, __GSYM,__gsym of Mach-O. If `data`
@@ -171,8 +171,8 @@ void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Return the memory that such indexes use, in bytes. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);
 
-/* Makes the index of a file, whether or not the file has one. It has no bytes if no
- * function is large. */
+/* An index that is made of a file, whether or not the file has one. It owns its bytes, of
+ * which there are none if no function is large. */
 typedef struct gsym_index gsym_index;
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error);
@@ -183,9 +183,10 @@ void gsym_image_header(const gsym_image *image, gsym_header *header_ret);
 /* Return directory entry `index` < header.section_count of a version-2 file. */
 gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
                                gsym_section *section_ret, gsym_error *error);
-/* Return the string at `strp` and its size without the NUL; the empty string if `strp` is
- * past the table. */
+/* Return the string at `strp`, which the image owns, and its size without the NUL; the
+ * empty string if `strp` is past the table. */
 const char *gsym_image_string(const gsym_image *image, uint64_t strp, size_t *size_ret);
+/* Return the string offsets of the directory and base name of file `index`. */
 gsym_status gsym_image_file(const gsym_image *image, uint32_t index,
                             uint64_t *directory_ret, uint64_t *basename_ret,
                             gsym_error *error);
@@ -196,8 +197,8 @@ gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
 
 typedef struct gsym_function_range {
     uint64_t address;
-    uint64_t size;
-    uint64_t name;
+    uint64_t size; /* in bytes */
+    uint64_t name; /* string offset */
 } gsym_function_range;
 
 /* Write the ranges and names of entry `index` and of the functions merged into it, at most
@@ -206,7 +207,8 @@ gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
                                  gsym_function_range *ranges, size_t capacity,
                                  size_t *count_ret, gsym_error *error);
 
-/* Write the ranges and names of all entries, in order. */
+/* Write the ranges and names of all entries, in order, at most `capacity`; *count_ret is
+ * the number that exist. */
 gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_range *ranges,
                                      size_t capacity, size_t *count_ret,
                                      gsym_error *error);
@@ -239,17 +241,17 @@ typedef struct gsym_info_bytes {
 
 typedef struct gsym_statistics {
     gsym_info_bytes own;      /* of the records in the address table */
-    gsym_info_bytes merged;   /* of the records in own.merged_functions */
-    uint64_t merged_envelope; /* bytes around those records */
-    uint64_t merged_count;    /* number of those records */
+    gsym_info_bytes merged;   /* of the records inside own.merged_functions */
+    uint64_t merged_envelope; /* bytes of own.merged_functions around the records in it */
+    uint64_t merged_count;    /* number of the records in own.merged_functions */
     uint64_t damaged_count;   /* records that were measured only in part */
 } gsym_statistics;
 
 typedef struct gsym_footprint {
     uint64_t address;
-    uint64_t size; /* of the function */
+    uint64_t size; /* of the function, in bytes */
     uint64_t name;
-    uint64_t record_size; /* 0: damaged */
+    uint64_t record_size; /* in bytes; 0: damaged */
     uint32_t file;        /* of the first row; 0: there is none */
     uint32_t reserved;
 } gsym_footprint;

@@ -74,22 +74,22 @@ typedef enum gsym_fxt_argument_type {
     GSYM_FXT_ARGUMENT_BLOB = 10
 } gsym_fxt_argument_type;
 
-/* Faults of a trace; the comments describe `detail`. */
+/* Faults of a trace, and what gsym_fxt_problem.detail is. */
 typedef enum gsym_fxt_fault {
-    GSYM_FXT_EMPTY_RECORDS,      /* size 0; bytes skipped */
-    GSYM_FXT_TRUNCATED,          /* cut off by the end of the trace; bytes present */
-    GSYM_FXT_SHORT_RECORD,       /* too short for its fields; its size in bytes */
-    GSYM_FXT_LARGE_RECORD,       /* above the limit; its size in bytes */
-    GSYM_FXT_UNDEFINED_STRING,   /* the index of the string */
-    GSYM_FXT_UNDEFINED_THREAD,   /* the index of the thread */
+    GSYM_FXT_EMPTY_RECORDS,      /* records of size 0; detail: bytes skipped */
+    GSYM_FXT_TRUNCATED,          /* the trace ends in the record; detail: bytes present */
+    GSYM_FXT_SHORT_RECORD,       /* too short for its fields; detail: its size in bytes */
+    GSYM_FXT_LARGE_RECORD,       /* above the limit; detail: its size in bytes */
+    GSYM_FXT_UNDEFINED_STRING,   /* detail: the index of the string */
+    GSYM_FXT_UNDEFINED_THREAD,   /* detail: the index of the thread */
     GSYM_FXT_NO_TICK_RATE,       /* the trace says 0 ticks a second */
-    GSYM_FXT_WRONG_MAGIC,        /* the number found */
-    GSYM_FXT_FRAME_COUNT,        /* more frames than fit the record; those that fit */
+    GSYM_FXT_WRONG_MAGIC,        /* detail: the number found */
+    GSYM_FXT_FRAME_COUNT,        /* more frames than fit the record; detail: how many fit */
     GSYM_FXT_FAULT_COUNT
 } gsym_fxt_fault;
 
 typedef struct gsym_fxt_problem {
-    uint64_t offset; /* of the record in the trace */
+    uint64_t offset; /* of the record, from the start of the trace */
     uint64_t detail;
     uint32_t fault; /* gsym_fxt_fault */
     uint32_t reserved;
@@ -100,8 +100,8 @@ typedef struct gsym_fxt_problem {
 
 /* A range of the bytes that were read. */
 typedef struct gsym_fxt_data {
-    uint64_t start;
-    uint64_t size;
+    uint64_t start; /* offset from the start of the trace */
+    uint64_t size;  /* in bytes */
 } gsym_fxt_data;
 
 /* Records as columns: events have their own, other records are words. Strings are numbered
@@ -116,10 +116,10 @@ typedef struct gsym_fxt_columns {
     const uint64_t *event_offset;
     const uint32_t *event_size; /* bytes */
     const uint64_t *event_ticks;
-    const uint64_t *event_ns; /* UINT64_MAX: overflow */
-    const uint64_t *event_process;
-    const uint64_t *event_thread;
-    const uint64_t *event_value; /* an id, or ticks of the end; 0: none */
+    const uint64_t *event_ns; /* time in nanoseconds; UINT64_MAX: overflow */
+    const uint64_t *event_process; /* koid */
+    const uint64_t *event_thread;  /* koid */
+    const uint64_t *event_value; /* an id, or the ticks at the end; 0: none */
     const uint64_t *event_end_ns;
     const uint32_t *event_category;
     const uint32_t *event_name;
@@ -133,7 +133,8 @@ typedef struct gsym_fxt_columns {
     const uint64_t *other_ticks;
     const uint64_t *other_ns;
     const uint32_t *other_provider;
-    const uint64_t *other_word_end; /* they begin where the previous ones end */
+    const uint64_t *other_word_end; /* end of its words, which begin where the previous
+                                     * record's end */
     const uint32_t *other_argument_first;
     const uint32_t *other_argument_end;
     size_t word_count;
@@ -154,17 +155,19 @@ typedef struct gsym_fxt_columns {
     const uint8_t *bool_values;
     size_t blob_count;
     const gsym_fxt_data *blob_values;
-    /* Strings from number string_first are new; 1: the earlier ones are gone. */
+    /* Strings from number string_first up to string_end are new. If string_first is 1, the
+     * strings that were numbered earlier are gone. */
     uint32_t string_first;
     uint32_t string_end;
-    const char *string_bytes; /* of the new ones, concatenated */
-    const uint64_t *string_ends;
+    const char *string_bytes; /* of all strings from number 1 on, concatenated */
+    const uint64_t *string_ends; /* where each of them ends in string_bytes */
     /* Providers by number. */
     size_t provider_count;
     const uint64_t *provider_ids;   /* or GSYM_FXT_NO_PROVIDER */
     const uint64_t *provider_rates; /* ticks per second; 0: the rate of the next provider,
                                      * or else 1e9 */
-    uint32_t provider_implicit;     /* of records before the first that names a provider */
+    uint32_t provider_implicit;     /* number of the provider of records before the first
+                                     * record that names one */
     /* Faults of what was read, up to a limit. */
     size_t problem_count;
     const gsym_fxt_problem *problems;
@@ -173,10 +176,11 @@ typedef struct gsym_fxt_columns {
 
 typedef struct gsym_fxt_counts {
     uint64_t records[GSYM_FXT_KIND_COUNT]; /* by kind, including malformed ones */
-    uint64_t bytes[GSYM_FXT_KIND_COUNT];
+    uint64_t bytes[GSYM_FXT_KIND_COUNT];   /* size of these records */
     uint64_t arguments;         /* of returned records */
     uint64_t unknown_arguments; /* of unknown types, skipped */
-    uint64_t appended_words;    /* skipped after the fields of records and arguments */
+    uint64_t appended_words;    /* 64-bit words, skipped after the fields of records and
+                                 * arguments */
     uint64_t faults[GSYM_FXT_FAULT_COUNT];
     uint64_t providers; /* named by records */
     uint64_t traces;    /* started by a magic number within the file */
@@ -189,7 +193,7 @@ typedef struct gsym_fxt_counts {
 typedef struct gsym_fxt_filter {
     uint64_t from_ns; /* the record ends at this time or later ... */
     uint64_t to_ns;   /* ... and begins at this time or earlier */
-    const uint64_t *processes; /* if there are none: any */
+    const uint64_t *processes; /* koids; if there are none: any */
     size_t process_count;
     const uint64_t *threads;
     size_t thread_count;

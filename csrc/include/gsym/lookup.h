@@ -20,31 +20,33 @@ typedef enum gsym_lookup_flags {
 } gsym_lookup_flags;
 
 typedef struct gsym_frame {
-    uint64_t name;
-    uint64_t offset; /* address - start of the function or of its first inline range */
+    uint64_t name;   /* string offset */
+    uint64_t offset; /* in bytes, from the start of the function or of its first
+                      * inline range */
     uint32_t file;
-    uint32_t line;
+    uint32_t line;    /* 0: unknown */
     uint32_t inlined; /* 1 on all frames but the last */
     uint32_t reserved;
 } gsym_frame;
 
 typedef struct gsym_answer {
-    uint64_t function_address;
-    uint64_t function_size;
-    uint64_t function_name;
+    uint64_t function_address; /* start of the function */
+    uint64_t function_size;    /* in bytes */
+    uint64_t function_name;    /* string offset */
     uint32_t found;        /* 0: no function covers the address */
     uint32_t entry;        /* index in the address table */
     uint32_t frame_count;  /* may exceed the capacity given */
-    uint32_t regex_count;  /* call-site patterns at exactly this address */
+    uint32_t regex_count;  /* call-site patterns at exactly this address; may exceed the
+                            * capacity given */
     uint32_t merged_count; /* identical functions folded into this one */
     uint32_t reserved;
 } gsym_answer;
 
-/* Buffers for the results of a lookup besides the answer. */
+/* Buffers of the caller for the results of a lookup besides the answer. */
 typedef struct gsym_lookup_room {
     gsym_frame *frames;
     size_t frame_capacity;
-    uint64_t *regexes;
+    uint64_t *regexes; /* string offsets of patterns */
     size_t regex_capacity;
 } gsym_lookup_room;
 
@@ -67,26 +69,27 @@ typedef enum gsym_miss {
 } gsym_miss;
 
 typedef struct gsym_batch gsym_batch;
-/* Frames of many addresses as columns. */
+/* Frames of many addresses as columns, which the batch owns. A row is a frame; the frames
+ * of an address are adjacent, innermost first. */
 typedef struct gsym_columns {
     size_t count;                  /* number of rows */
-    const uint32_t *address_index; /* index of the address */
+    const uint32_t *address_index; /* index in addresses[] of gsym_image_lookup_many */
     const uint32_t *function;      /* entry in the address table */
-    const uint64_t *name;
+    const uint64_t *name; /* string offset */
     const uint32_t *file;
     const uint32_t *line;
-    const uint64_t *offset;
+    const uint64_t *offset; /* as in gsym_frame */
     const uint8_t *inlined;
     const uint8_t *miss; /* gsym_miss */
     uint64_t found;   /* addresses with an answer */
     uint64_t damaged; /* addresses at damaged records */
 } gsym_columns;
-/* With `misses`, an address without an answer has a row: function UINT32_MAX, the other
- * columns 0. */
+/* Look up addresses[0 .. count). With `misses`, an address without an answer has a row:
+ * function UINT32_MAX, the other columns 0. */
 gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
                                    size_t count, int misses, gsym_batch **batch_ret,
                                    gsym_error *error);
-/* Allocate a batch for the frames of several; gsym_batch_join fills it. */
+/* Allocate a batch for the frames of several batches; gsym_batch_join fills it. */
 gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
                                      gsym_batch **batch_ret, gsym_error *error);
 /* Copy the frames of parts[index] into their position; their addresses are numbered from
@@ -97,7 +100,7 @@ void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
 void gsym_batch_destroy(gsym_batch *batch);
 
 /* The distinct values of a column of integers of `width` 4 or 8 bytes, in order of first
- * occurrence, and for each row the index of its value. */
+ * occurrence, and for each row the index of its value: the code. It owns both arrays. */
 typedef struct gsym_distinct gsym_distinct;
 gsym_status gsym_distinct_create(const void *column, size_t count, unsigned width,
                                  gsym_distinct **distinct_ret, gsym_error *error);

@@ -25,7 +25,7 @@ typedef enum gsym_status {
     GSYM_E_SYSTEM       /* a system call failed; only libgsym, which opens files, has it */
 } gsym_status;
 
-#define GSYM_ERROR_TEXT_SIZE 240
+#define GSYM_ERROR_TEXT_SIZE 240 /* bytes, with the NUL */
 
 typedef struct gsym_error {
     gsym_status status;

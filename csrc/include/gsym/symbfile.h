@@ -24,7 +24,7 @@ typedef enum gsym_symbfile_message {
     GSYM_SYMBFILE_STRING_TABLE_V1 = 4
 } gsym_symbfile_message;
 
-/* From `offset`, relative to the start of the range, code belongs to `line`. */
+/* Code belongs to `line` from `offset` on, in bytes from the start of the range. */
 typedef struct gsym_symbfile_row {
     uint64_t offset;
     uint32_t line;
@@ -46,8 +46,8 @@ typedef struct gsym_symbfile_columns {
     const uint64_t *offsets; /* of their messages in the file */
     /* RangeV1 */
     size_t range_count;
-    const uint64_t *range_elf_va;
-    const uint64_t *length;
+    const uint64_t *range_elf_va; /* link-time address */
+    const uint64_t *length;       /* in bytes */
     const uint32_t *func;
     const uint32_t *file;
     const uint32_t *call_file;
@@ -58,15 +58,16 @@ typedef struct gsym_symbfile_columns {
     const gsym_symbfile_row *rows;
     /* ReturnPadV1 */
     size_t pad_count;
-    const uint64_t *pad_elf_va;
-    const uint64_t *entry_ends;
+    const uint64_t *pad_elf_va; /* link-time address */
+    const uint64_t *entry_ends; /* end of its entries, as row_ends */
     size_t entry_count;
     const gsym_symbfile_entry *entries;
-    /* Strings from number string_first are new; 1: the earlier ones are gone. */
+    /* Strings from number string_first up to string_end are new. If string_first is 1, the
+     * strings that were numbered earlier are gone. */
     uint32_t string_first;
     uint32_t string_end;
     const char *string_bytes;    /* of the new ones, concatenated; UTF-8 */
-    const uint64_t *string_ends; /* of each new one */
+    const uint64_t *string_ends; /* where each new one ends in string_bytes */
 } gsym_symbfile_columns;
 
 typedef struct gsym_symbfile_counts {
@@ -131,8 +132,8 @@ gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
 
 /* A range to write. */
 typedef struct gsym_symbfile_range {
-    uint64_t elf_va;
-    uint64_t length;
+    uint64_t elf_va; /* link-time address */
+    uint64_t length; /* in bytes */
     uint32_t func; /* numbers of strings, 0: none; required for `func` */
     uint32_t file;
     uint32_t call_file;
@@ -146,8 +147,8 @@ typedef struct gsym_symbfile_range {
 typedef struct gsym_symbfile_writer gsym_symbfile_writer;
 
 /* Records are written in the order in which they are added; equal calls give equal bytes.
- * With a `part_size` the output is several files of about that size, each starting with a
- * return pad or a range of depth 0; 0: one file. */
+ * With a `part_size` the output is several files of about that many bytes, each starting
+ * with a return pad or a range of depth 0; 0: one file. */
 gsym_status gsym_symbfile_writer_create(uint64_t part_size,
                                         gsym_symbfile_writer **writer_ret,
                                         gsym_error *error);
@@ -219,8 +220,8 @@ gsym_status gsym_symbfile_extraction_create(const gsym_image *image,
                                             gsym_symbfile_extraction **extraction_ret,
                                             gsym_error *error);
 void gsym_symbfile_extraction_destroy(gsym_symbfile_extraction *extraction);
-/* Select the output before the first entry. The names must have been added to the writer;
- * both, and the calls, must outlive this. */
+/* Select what is written, before the first entry is. The names must have been added to the
+ * writer; names, writer and calls must outlive the extraction. */
 void gsym_symbfile_extraction_want_ranges(gsym_symbfile_extraction *extraction,
                                           gsym_symbfile_names *names,
                                           gsym_symbfile_writer *writer);

@@ -26,10 +26,11 @@ size_t gsym_name_without_template_arguments(const char *name, size_t size, char 
 
 /* The C++ runtime's demangler, and limits for its use. */
 typedef struct gsym_cxx_demangler {
+    /* As abi::__cxa_demangle; `text`, `size` and `status` are passed as NULL. */
     char *(*demangle)(const char *name, char *text, size_t *size, int *status);
-    void (*release)(char *text);
+    void (*release)(char *text); /* frees what `demangle` returned */
     uint64_t most_work; /* of gsym_cxx_name_work() */
-    uint64_t most_text_size;
+    uint64_t most_text_size; /* in bytes; of a longer text the name is used */
 } gsym_cxx_demangler;
 
 /* Demangle many names. Names that are not mangled, are longer than GSYM_MAX_CXX_NAME_SIZE
@@ -120,7 +121,7 @@ typedef enum gsym_format_flags {
     GSYM_FORMAT_JSON = 16
 } gsym_format_flags;
 
-/* The syntax of a line with an address. */
+/* The syntax of a line that has an address. */
 typedef enum gsym_number_form {
     GSYM_NUMBERS_LLVM,  /* prefix, number whose own prefix tells the base, suffix */
     GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are skipped */
@@ -137,16 +138,17 @@ typedef struct gsym_format_job {
     size_t prefix_size;
     const char *suffix;
     size_t suffix_size;
-    uint64_t line_size;    /* a longer line counts as several */
+    uint64_t line_size;    /* in bytes; a longer line counts as several */
     uint64_t address_mask; /* bits that addresses have */
     uint64_t shift;        /* added to an address before it is looked up */
     uint64_t first; /* addresses before it and after `last` are not of the module */
     uint64_t last;
-    /* With sections, addresses count from the start of a section: the answer is that of the
+    /* With sections, addresses count from the start of a section: the answer is that in the
      * first section that has one. Without, they are link-time addresses. */
     const gsym_range *sections;
     size_t section_count;
-    /* Which functions at an address are shown, the function itself first; NULL: all. */
+    /* keep[0] is 1 if the function at an address is shown, keep[i] if the i-th function
+     * that is merged into it is. From keep_count on none is shown. NULL: all. */
     const uint8_t *keep;
     size_t keep_count;
     uint64_t missed;  /* incremented for each address without an answer */
@@ -187,7 +189,9 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_JSON = 2048,            /* write only an object for each element */
     GSYM_MARKUP_HTML = 4096, /* escape all text, add details to elements */
     GSYM_MARKUP_PLAIN_EXACT = 8192, /* an address without a kind is no return address */
-    GSYM_MARKUP_READS_CODE = 16384  /* nor is one that no call in the code can return to */
+    /* An address without a kind is no return address if no call in the code can return to
+     * it; see gsym_markup_module.code. */
+    GSYM_MARKUP_READS_CODE = 16384
 } gsym_markup_flags;
 
 /* Longer texts around a frame are not repeated. */
@@ -211,9 +215,9 @@ typedef struct gsym_markup_module {
 #define GSYM_MARKUP_NO_MODULE 0xffffffff
 
 typedef struct gsym_markup_segment {
-    uint64_t start; /* in memory */
-    uint64_t size;
-    uint64_t address; /* where it was linked */
+    uint64_t start;   /* runtime address */
+    uint64_t size;    /* in bytes */
+    uint64_t address; /* link-time address */
     uint32_t module;  /* its index, or GSYM_MARKUP_NO_MODULE */
     char mode[4];     /* ends in NUL */
 } gsym_markup_segment;
@@ -286,8 +290,8 @@ typedef struct gsym_frame_queue {
     size_t next_part, next_row, next_unknown;
 } gsym_frame_queue;
 
-/* Return the maximum bytes of text of all frames of a queue without its parts, and of one
- * part. */
+/* Return the maximum size of the text of all frames of a queue, apart from its parts, and
+ * of a part, in bytes. */
 uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue);
 uint64_t gsym_frame_part_size(const gsym_frame_part *part);
 
