@@ -40,7 +40,7 @@ static inline const pe_object *pe_of(const gsym_object *object) {
 typedef struct pe_section {
     const char *name;
     size_t name_size;
-    uint64_t address; /* with the image base */
+    uint64_t address; /* with the image base added */
     uint64_t memory_size;
     uint64_t offset;
     uint64_t size; /* in the file, without padding */

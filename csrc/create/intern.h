@@ -31,8 +31,8 @@ typedef struct file_table {
     file_entry *items;
     size_t count;
     size_t capacity;
-    slot_table pairs; /* by directory and base name */
-    slot_table paths; /* by the complete path */
+    slot_table pairs; /* files, found by directory and base name */
+    slot_table paths; /* files, found by the complete path */
 } file_table;
 
 gsym_status string_table_init(string_table *table, uint64_t size_limit,

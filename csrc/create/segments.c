@@ -23,7 +23,7 @@ static uint64_t tables_size(const gsym_creator *creator) {
     uint64_t tables =
         count * addr_off_size(greatest_offset(creator)) + count * offset_size +
         (uint64_t)creator->files.count * 2 * offset_size + creator->strings.size;
-    uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* with EndOfList */
+    uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* including EndOfList */
     if (creator->options.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE + tables;
     return GSYM_V2_HEADER_SIZE + sections * GSYM_V2_SECTION_ENTRY_SIZE +
            creator->uuid_size + 4 + tables;

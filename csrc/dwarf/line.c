@@ -428,7 +428,7 @@ static bool sort_by_low(dwarf_line_table *table) {
     size_t count = table->sequences.count;
     sequence_span *spans;
     uint64_t reach = 0;
-    bool ascends = true; /* as linkers leave them */
+    bool ascends = true; /* linkers usually leave sequences in order */
     if (!ARRAY_RESERVE(table->by_low, count + 1)) return false;
     spans = table->by_low.items;
     for (size_t i = 0; i < count; ++i) {

@@ -28,7 +28,7 @@ typedef struct function_walk {
 } function_walk;
 
 typedef struct walked_function {
-    const gsym_function *function; /* NULL: damaged, or others answer in its place */
+    const gsym_function *function; /* NULL: damaged, or without addresses of its own */
     answer_extent extent;
 } walked_function;
 

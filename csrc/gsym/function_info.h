@@ -37,7 +37,7 @@ typedef struct call_range {
 typedef struct call_tree {
     LIST(call_node) nodes;
     LIST(uint32_t) locations; /* of nodes in the payload */
-    LIST(call_range) ranges;  /* in order of nodes */
+    LIST(call_range) ranges;  /* in the order of the nodes that they belong to */
     bool failed;              /* memory ran out */
 } call_tree;
 
@@ -215,7 +215,7 @@ gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error
 
 /* The payloads of the known InfoTypes; empty for those that the record does not have. */
 typedef struct record_payloads {
-    cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
+    cursor of[GSYM_INFO_CALL_SITES + 1]; /* payloads by InfoType */
 } record_payloads;
 
 /* Find all payloads; `record` is after size and name. False if the record is damaged, or if

@@ -17,7 +17,7 @@ enum {
     MIN_INDEX_LIMIT = 1 << 20,
     MAX_INDEX_LIMIT = 256 << 20,
     KNOWN_SECTIONS = GSYM_SECTION_UUID + 1,
-    INDEX_SECTION = KNOWN_SECTIONS, /* where its extent is kept */
+    INDEX_SECTION = KNOWN_SECTIONS, /* its place in the array of extents */
     KEPT_SECTIONS
 };
 

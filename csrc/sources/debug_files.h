@@ -77,9 +77,9 @@ static inline debug_file *debug_file_of(const debug_files *files,
 bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
-/* Return the bytes of DIEs in a unit and its split unit. */
+/* Return how many bytes the DIEs of a unit and of its split unit have. */
 uint64_t unit_source_size(const unit_source *unit);
-/* Return the bytes of DIEs in all units to be read. */
+/* Return how many bytes the DIEs of all units to be read have. */
 uint64_t debug_files_size(const debug_files *files);
 
 typedef struct page_span {
@@ -93,12 +93,12 @@ typedef struct done_pages {
     debug_file *main, *split; /* files that are completely finished, or NULL */
 } done_pages;
 
-/* Return the pages that are not needed after a unit, if all units before it are read, too;
+/* List the pages that are not needed after a unit, if all units before it are read, too;
  * called by one thread at a time. `lines_end` and `lists_end` are the ends of the unit's
  * parts of .debug_line and .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end);
-/* Return the pages of the DIEs of a unit before the offset `reached`. */
+/* List the pages of the DIEs of a unit before the offset `reached`. */
 done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
                                  uint64_t reached);
 void done_pages_drop(const done_pages *pages);

@@ -107,7 +107,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
 /* Add a trampoline to the map. */
 static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *error) {
     uint32_t size, offset, target_offset, segment, target_segment, address, target;
-    cursor_skip(&c, 2); /* kind */
+    cursor_skip(&c, 2); /* the kind of the trampoline */
     size = cursor_u16(&c);
     offset = cursor_u32(&c);
     target_offset = cursor_u32(&c);

@@ -42,7 +42,7 @@ static gsym_status add_slots(pe_stubs *stubs, bool is_delayed, uint32_t names,
 static gsym_status find_slots(pe_stubs *stubs, pe_directory which, gsym_error *error) {
     const pe_object *pe = stubs->pe;
     bool is_delayed = which == PE_DIRECTORY_DELAY_IMPORT;
-    uint64_t left = pe->object.size; /* libraries may share their slots */
+    uint64_t left = pe->object.size; /* limit of slots, as libraries may share them */
     gsym_range range;
     cursor c;
     /* Names and slots are read from the section of the directory, where linkers put

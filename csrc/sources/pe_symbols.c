@@ -21,7 +21,7 @@ enum {
 
 typedef struct symbol_reader {
     const pe_object *pe;
-    const pe_object *image; /* with the unwind table; NULL: none */
+    const pe_object *image; /* the image that has the unwind table; NULL: none */
     gsym_conversion *conversion;
     cursor entries;
     uint64_t long_names; /* see object_long_names() */

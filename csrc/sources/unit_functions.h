@@ -121,7 +121,7 @@ typedef struct unit_joiner {
     const dwarf_unit *line_unit; /* has the line program: `unit` or `skeleton` */
     unit_walk walk;
     const dwarf_line_table *lines; /* of the unit: its own, or one that it shares */
-    const row_list *rows;    /* likewise */
+    const row_list *rows;    /* of the unit: its own, or those that it shares */
     dwarf_line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* of the conversion */

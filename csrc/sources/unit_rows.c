@@ -80,7 +80,7 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
     const line_sequence *best = NULL;
     sequence_fit best_fit = {0};
     declaration declared = {NO_FILE, 0};
-    bool is_asked = false; /* for the declaration */
+    bool is_asked = false; /* whether `declared` was looked up */
     if (source->stmt_sequence != UINT64_MAX) {
         /* In a split unit, the offset of the sequence is relative to the line table of the
          * skeleton. */

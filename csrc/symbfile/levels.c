@@ -17,7 +17,7 @@ typedef struct flattening {
     function_levels *levels;
     const gsym_function *function;
     bool root_is_call;
-    uint64_t begins; /* remaining limit of ranges */
+    uint64_t begins; /* how many times calls may still begin; see BEGINS */
     size_t row;      /* the last row at or below the address, or the first */
 } flattening;
 

@@ -133,7 +133,8 @@ gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,
     packed.fields.end = bytes.start + bytes.size;
     while (!protobuf_ends(&packed)) {
         GSYM_TRY(protobuf_varint(&packed, &value, error));
-        column->items[column->count++] = (uint32_t)value; /* as in protobuf */
+        /* Protobuf drops the upper bits, too. */
+        column->items[column->count++] = (uint32_t)value;
     }
     return GSYM_OK;
 }

@@ -96,7 +96,7 @@ static gsym_status read_number(protobuf_message *message, uint32_t *value_ret,
                                gsym_error *error) {
     uint64_t value;
     GSYM_TRY(protobuf_varint(message, &value, error));
-    *value_ret = (uint32_t)value; /* as in protobuf */
+    *value_ret = (uint32_t)value; /* protobuf drops the upper bits, too */
     return GSYM_OK;
 }
 

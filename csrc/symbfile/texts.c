@@ -1,7 +1,8 @@
 /* texts.c - keep the strings of gathered ranges until a function is finished. */
 #include "symbfile/functions.h"
 
-static const char NAME_OMITTED[] = "<name omitted>"; /* names.c writes it */
+/* names.c writes this for an empty name. */
+static const char NAME_OMITTED[] = "<name omitted>";
 
 gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
                                        gsym_error *error) {

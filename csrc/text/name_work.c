@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 enum {
-    MAX_REFERENCE = 4,  /* characters before its `_` */
+    MAX_REFERENCE = 4,  /* characters of a reference before its `_` */
     MAX_REFERENCES = 64 /* distinct references; each may double the text */
 };
 

@@ -120,7 +120,7 @@ typedef struct open_part {
 typedef struct template_reader {
     const char *begin, *at, *end;
     gsym_style *style;
-    style_op pending; /* with the last text */
+    style_op pending; /* not added yet: the text that was read last */
     open_part open[MAX_NESTED];
     size_t open_count;
 } template_reader;

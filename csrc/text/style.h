@@ -65,7 +65,7 @@ typedef enum style_kind {
 typedef struct style_op {
     uint8_t kind; /* style_kind, up to STYLE_RARE */
     uint8_t rare; /* style_kind, after it */
-    uint8_t size; /* of the text */
+    uint8_t size; /* of the text, in bytes */
     uint8_t reserved;
     uint32_t next;              /* number of operations to skip */
     char text[STYLE_TEXT_SIZE]; /* written first; zeros after its end */
