@@ -65,7 +65,7 @@ static inline uint32_t bucket_of(int64_t delta) {
 
 static inline bool is_near(int64_t delta) { return delta >= -NEAR && delta < NEAR; }
 
-/* Whether every window that contains the delta is entirely near. */
+/* Whether all deltas of every window that contains this one are near. */
 static inline bool is_inside(int64_t delta) {
     return delta >= -NEAR + WINDOW && delta < NEAR - WINDOW;
 }
@@ -111,8 +111,8 @@ static delta_window best_near_window(const delta_counts *counts) {
     return best;
 }
 
-/* Whether a window that contains this delta and is not entirely near may hold `count`
- * deltas. */
+/* Whether a window that contains this delta, and some delta that is not near, may hold
+ * `count` deltas. */
 static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t count) {
     uint32_t at = bucket_of(delta);
     uint32_t here = counts->bucket[at];

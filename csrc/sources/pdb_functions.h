@@ -63,7 +63,7 @@ typedef struct pdb_function {
 /* Scratch of one worker; reused from module to module. */
 typedef struct pdb_reader {
     const gsym_pdb *pdb;
-    uint64_t base; /* of the image */
+    uint64_t base; /* address of the image, to which offsets in the PDB are added */
     const path_rule_list *path_rules;
     warning_list *warnings;
     dwarf_budget *budget;

@@ -54,8 +54,8 @@ static bool is_in_caller(const unit_walk *walk, const walk_node *node,
     return was_given(walk->ranges.items + outer->range_first, outer->range_count, range);
 }
 
-/* Append what the ranges of its parent contain of a node's ranges. *is_elsewhere is set if
- * all other ranges are empty or in another part of the function. */
+/* Clip the ranges of a node to those of its parent, and append what is left. *is_elsewhere
+ * is set if the rest is empty or in another part of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
                         const unit_node *parent, bool *is_elsewhere) {

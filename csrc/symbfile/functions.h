@@ -15,7 +15,7 @@
  * needed. */
 
 typedef struct symbfile_text {
-    uint64_t at; /* in the bytes */
+    uint64_t at; /* offset in symbfile_texts.bytes */
     uint32_t size;
     uint32_t file; /* number in the output, or SYMBFILE_TEXT_UNUSED */
     uint64_t name; /* strp, 0: none yet */
