@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from gsym.store.directory import Store
 
+pytestmark = pytest.mark.long
+
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet")
 FORMATS = ("parquet", "arrow", "arrows", "csv", "ndjson")

@@ -19,6 +19,8 @@ from tests.creations import create
 from tests.http_server import Reply, Server
 from tests.store_modules import identity, put
 
+pytestmark = pytest.mark.long
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

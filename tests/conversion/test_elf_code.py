@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 PLT, GOT = 0x2000, 0x4018
 
 

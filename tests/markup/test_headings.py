@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.symbolication.stacks.parts import StackFrame
 
+pytestmark = pytest.mark.long
+
 EXACT = (
     b"==7==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000",
     b"==7==ERROR: HWAddressSanitizer: tag-mismatch on address 0x1",

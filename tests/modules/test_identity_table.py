@@ -24,6 +24,8 @@ from tests.modules.doors import (
     title,
 )
 
+pytestmark = pytest.mark.long
+
 ROW = re.compile(r"^\| (.+) \|$", re.MULTILINE)
 
 

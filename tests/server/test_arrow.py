@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from gsym.arrow import Modules, symbolize  # noqa: E402

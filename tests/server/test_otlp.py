@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from tests.server.running import Answer
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.no_engine, pytest.mark.long]
 
 PATH = "/v1development/profiles"
 KIND = "application/x-protobuf"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 BIG, INNER = FunctionInfo(0x1000, 0x40, "big"), FunctionInfo(0x1008, 0x10, "inner")
 NAMES = {0x1000: "big", 0x1008: "inner", 0x1017: "inner", 0x1018: "big", 0x103F: "big"}
 
