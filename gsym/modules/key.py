@@ -583,7 +583,7 @@ def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
     builds apart, but not a file that somebody made to look like another one.
 
     Args:
-        parts: The contents of the sections with code, in the order of their addresses.
+        parts: The contents of the sections with code, in the order of their headers.
     """
     from gsym.engine.native import ffi, lib
 

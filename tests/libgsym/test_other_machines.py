@@ -52,7 +52,14 @@ def source_of(
         f"-I{REPOSITORY}/libgsym/include",
         f"-I{REPOSITORY}/csrc/include",
     )
-    objects = (folder / "objects").rglob("*.o")
+    root = folder / "objects"
+    # Objects of sources that are gone may be there from an earlier run.
+    objects = [
+        each
+        for each in root.rglob("*.o")
+        for place in (REPOSITORY, REPOSITORY / "libgsym")
+        if (place / each.relative_to(root)).with_suffix(".c").is_file()
+    ]
     command = words_of(compiler, *flags, "-o", path, C, *objects)
     subprocess.run(command, check=True)
     return [*emulator, str(path)]
