@@ -53,7 +53,9 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
     children = put_own_children(out, &parts);
     for (size_t i = 1; i < count; ++i) {
         const creator_record *child = &records[run[i].index];
-        if (last_child != NULL && record_order_same_bytes(last_child, child)) continue;
+        if ((child->flags & RECORD_NOT_ASKED) != 0 ||
+            (last_child != NULL && record_order_same_bytes(last_child, child)))
+            continue;
         children += put_child(creator, out, child);
         last_child = child;
     }
@@ -77,7 +79,8 @@ static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t coun
         if (!sort_stable(keys + from, end - from, sizeof *keys, is_poorer, creator))
             return gsym_fail_memory(error);
         *parent = creator->records.items[keys[from].index];
-        if (end - from > 1)
+        /* What nobody asks for has no contents to fold. */
+        if (end - from > 1 && (parent->flags & RECORD_NOT_ASKED) == 0)
             GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
     }
     return GSYM_OK;

@@ -12,14 +12,16 @@ import gsym
 from gsym.cli.main import main
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion import debug_info
+from gsym.conversion import debug_info, partial
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
 from gsym.conversion.inputs import dwarf
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
+from gsym.engine.native import check, lib, new_error
 from gsym.reading.reader import Reader
 from gsym.symbolication import binary_reader
+from gsym.writing.creator_handle import finish_creator
 from tests.companions import SHARED_NAME, altlink, referring, shared
 from tests.dwarf import test_inlines, test_inner_functions, test_lines, test_names
 from tests.inputs.dies import Die, code
@@ -82,11 +84,16 @@ SEVERAL = program(
 )
 
 
-def partial_of(path: Path, image: bytes) -> PartialConversion:
+WITHOUT_INDEX = ConvertOptions(index=False)
+
+
+def partial_of(
+    path: Path, image: bytes, options: ConvertOptions = WITHOUT_INDEX
+) -> PartialConversion:
     path.write_bytes(image)
     binary = ObjectFile(map_file(str(path)), str(path))
     found = find_debug_info(binary, SearchOptions())
-    return PartialConversion(binary, found, ConvertOptions(index=False))
+    return PartialConversion(binary, found, options)
 
 
 def answers(
@@ -184,6 +191,39 @@ def test_a_symbol_inside_of_a_function_does_not_answer_after_it(
     assert [each and each.function.name for each in answers(partial, [0x1040])] == [
         None
     ]
+
+
+def test_functions_that_are_not_asked_for_are_not_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No command asks for this, the engine can be asked.
+    def merge_and_finish(creator: object, path: str) -> None:
+        check(lib.gsym_creator_merge_functions(creator, error := new_error()), error)
+        finish_creator(creator, path)
+
+    monkeypatch.setattr(partial, "finish_creator", merge_and_finish)
+
+    def part(*others: str) -> bytes | None:
+        image = program(
+            unit(
+                function("f", 0x1000, 0x1010),
+                function("g", 0x1000, 0x1010),
+                *(function(name, 0x1080, 0x1090) for name in others),
+                version=4,
+            )
+        )
+        options = WITHOUT_INDEX._replace(merged_functions=True)
+        converted = partial_of(tmp_path / "app", image, options)
+        return converted.convert([0x1000], converted.units_at([0x1000]))
+
+    data = part("h", "i", "j")
+    assert data == part("h")
+    assert data is not None
+    with Reader(data) as reader:
+        found = reader.lookup(0x1000, merged=True)
+    assert found is not None
+    assert found.function.name == "f"
+    assert [each.function.name for each in found.merged] == ["g"]
 
 
 def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
