@@ -241,14 +241,6 @@ static void put_with_children(const gsym_creator *creator, buffer *out,
     buffer_put(out, record->blob + parts.after, record->blob_size - parts.after);
 }
 
-static void put_minimum_record(const gsym_creator *creator, buffer *out,
-                               const creator_record *record) {
-    buffer_put_u32(out, (uint32_t)record->size);
-    buffer_put_uint(out, record->name, creator->strp_size);
-    buffer_put_u32(out, GSYM_INFO_END_OF_LIST);
-    buffer_put_u32(out, 0);
-}
-
 /* Whether call sites of a run are left for the record itself. */
 static bool has_unplaced(const site_run *run) {
     for (size_t i = 0; i < run->count; ++i)
@@ -259,12 +251,12 @@ static bool has_unplaced(const site_run *run) {
 static gsym_status insert_sites(gsym_creator *creator, creator_record *record,
                                 const site_run *run, gsym_error *error) {
     buffer whole = {.swap = creator->encoded.swap}, *out = &creator->encoded;
-    creator_record placed = *record;
+    creator_record placed;
     gsym_status status = GSYM_OK;
     if (record->blob == NULL)
-        put_minimum_record(creator, &whole, record);
-    else
-        put_with_children(creator, &whole, record, run);
+        GSYM_TRY(creator_store_minimum_record(creator, record, error));
+    put_with_children(creator, &whole, record, run);
+    placed = *record;
     placed.blob = whole.bytes;
     placed.blob_size = (uint32_t)whole.size;
     out->size = 0;

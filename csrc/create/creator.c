@@ -186,6 +186,17 @@ gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
     return creator_store(creator, bytes->bytes, bytes->size, &record->blob, error);
 }
 
+gsym_status creator_store_minimum_record(gsym_creator *creator, creator_record *record,
+                                         gsym_error *error) {
+    buffer *out = &creator->encoded;
+    out->size = 0;
+    buffer_put_u32(out, (uint32_t)record->size);
+    buffer_put_uint(out, record->name, creator->strp_size);
+    buffer_put_u64(out, 0); /* EndOfList */
+    if (out->failed) return gsym_fail_memory(error);
+    return creator_store_blob(creator, out, record, error);
+}
+
 /* ---- functions -------------------------------------------------------------- */
 
 static gsym_status check_extent(uint64_t address, uint64_t size, gsym_error *error) {

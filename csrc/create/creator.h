@@ -81,6 +81,9 @@ gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
 /* Store bytes as the blob of a record, which has no index. */
 gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
                                creator_record *record, gsym_error *error);
+/* Store a blob of size and name alone for a record that has none. */
+gsym_status creator_store_minimum_record(gsym_creator *creator, creator_record *record,
+                                         gsym_error *error);
 /* Keep encoded functions. Pruning may prefer one of several equal functions by the order in
  * which they were kept. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,

@@ -53,9 +53,7 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
     children = put_own_children(out, &parts);
     for (size_t i = 1; i < count; ++i) {
         const creator_record *child = &records[run[i].index];
-        if ((child->flags & RECORD_NOT_ASKED) != 0 ||
-            (last_child != NULL && record_order_same_bytes(last_child, child)))
-            continue;
+        if (last_child != NULL && record_order_same_bytes(last_child, child)) continue;
         children += put_child(creator, out, child);
         last_child = child;
     }
@@ -71,6 +69,17 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
     return creator_store_blob(creator, out, parent_ret, error);
 }
 
+/* Encode those records of a run that are size and name alone. */
+static gsym_status encode_all(gsym_creator *creator, const record_key *run, size_t count,
+                              gsym_error *error) {
+    for (size_t i = 0; i < count; ++i) {
+        creator_record *record = &creator->records.items[run[i].index];
+        if (record->blob == NULL)
+            GSYM_TRY(creator_store_minimum_record(creator, record, error));
+    }
+    return GSYM_OK;
+}
+
 static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t count,
                             record_list *folded, gsym_error *error) {
     for (size_t from = 0, end; from < count; from = end) {
@@ -79,9 +88,10 @@ static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t coun
         if (!sort_stable(keys + from, end - from, sizeof *keys, is_poorer, creator))
             return gsym_fail_memory(error);
         *parent = creator->records.items[keys[from].index];
-        /* What nobody asks for has no contents to fold. */
-        if (end - from > 1 && (parent->flags & RECORD_NOT_ASKED) == 0)
-            GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
+        /* Functions that are not asked for have no names. */
+        if (end - from == 1 || (parent->flags & RECORD_NOT_ASKED) != 0) continue;
+        GSYM_TRY(encode_all(creator, keys + from, end - from, error));
+        GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
     }
     return GSYM_OK;
 }

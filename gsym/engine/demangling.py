@@ -21,7 +21,8 @@ MAX_NAME_SIZE = 1 << 16
 # Limit: Demangled name
 MAX_TEXT_SIZE = 1 << 20
 MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
-MAX_CXX_WORK = 1 << 24  # estimated bytes of text of a name
+# Limit: Estimated bytes of text of a C++ name
+MAX_CXX_WORK = 1 << 24
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
 _NULL = ffi.NULL

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.callgrind import count_instructions
-from tests.inputs.elf import ALLOC, PROGBITS, Section
-from tests.inputs.go import RODATA, GoCall, GoFunction, go_elf
+from tests.conversions import convert_bytes
+from tests.inputs.elf import ALLOC, PROGBITS, Section, Symbol
+from tests.inputs.go import BUILD_INFO, RODATA, TEXT, GoCall, GoFunction, go_elf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +92,41 @@ def test_sections_that_lie_over_each_other_are_searched_up_to_a_limit(
             pack_into("<QQ", image, header + 24, 0, len(image))
     apart, over = instructions(tmp_path, plain, bytes(image))
     assert over - apart < MOST_PER_BYTE * len(image)
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_words_are_searched_up_to_a_limit(tmp_path: Path, excess: int) -> None:
+    """The table has no section of its own, and others before it share their bytes."""
+    zeros, words = bytes(1 << 16), 1 << 14
+    count = 4  # of the floor
+    image = sharing(count, zeros)
+    if excess:
+        count += 4 * len(image) // words + excess
+        image = sharing(count, zeros)
+    report, functions = convert_bytes(tmp_path, image)
+    assert [each.name for each in functions] == ["main" if excess else "f"]
+    assert (LIMIT_REACHED in report.warnings) == bool(excess)
+
+
+def sharing(count: int, data: bytes) -> bytes:
+    """A Go binary that has *data* in so many sections, but once in its file."""
+    elf = go_elf(
+        [GoFunction("f", 0, 8)],
+        section=".data.rel.ro",
+        symbols=[Symbol("main", TEXT, 8)],
+        more=[Section(".go.buildinfo", BUILD_INFO, PROGBITS, ALLOC, 0x800000)],
+    )
+    first = Section(".again", data, PROGBITS, ALLOC, 0x1000000)
+    others = [
+        Section(f".again{at}", b"", PROGBITS, ALLOC, 0x2000000 + at * 0x100000)
+        for at in range(1, count)
+    ]
+    image = bytearray(replace(elf, sections=[first, *others, *elf.sections]).to_bytes())
+    (headers,) = unpack_from("<Q", image, 0x28)
+    place = unpack_from("<QQ", image, headers + SECTION_HEADER_SIZE + 24)
+    for at in range(1, count + 1):
+        pack_into("<QQ", image, headers + at * SECTION_HEADER_SIZE + 24, *place)
+    return bytes(image)
 
 
 @pytest.mark.hostile

@@ -193,10 +193,14 @@ def test_a_symbol_inside_of_a_function_does_not_answer_after_it(
     ]
 
 
-def test_functions_that_are_not_asked_for_are_not_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("keeps_repeated", [False, True])
+def test_functions_that_are_asked_for_are_merged(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    keeps_repeated: bool,
 ) -> None:
-    # No command asks for this, the engine can be asked.
+    # No command merges parts; the engine can.
     def merge_and_finish(creator: object, path: str) -> None:
         check(lib.gsym_creator_merge_functions(creator, error := new_error()), error)
         finish_creator(creator, path)
@@ -212,7 +216,7 @@ def test_functions_that_are_not_asked_for_are_not_merged(
                 version=4,
             )
         )
-        options = WITHOUT_INDEX._replace(merged_functions=True)
+        options = WITHOUT_INDEX._replace(merged_functions=keeps_repeated)
         converted = partial_of(tmp_path / "app", image, options)
         return converted.convert([0x1000], converted.units_at([0x1000]))
 

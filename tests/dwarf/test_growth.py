@@ -231,6 +231,21 @@ def test_units_beyond_what_tables_may_overlap_are_counted(tmp_path: Path) -> Non
     assert len(functions) + left_out == count
 
 
+def test_tables_may_overlap_up_to_the_floor(tmp_path: Path) -> None:
+    """All tables together take 4 MiB if each has as many others in it as it may."""
+
+    def most(count: int) -> int:
+        size = 8 * count + 12  # of the roots, and of the function
+        return (4 << 20) // (size + 1)
+
+    too_many = next(count for count in range(10_000) if count - 1 > most(count))
+    for number, left_out in ((too_many - 1, 0), (too_many, 1)):
+        image = units_whose_tables_are_suffixes_of_one_another(number)
+        report, functions = convert_bytes(tmp_path, image)
+        assert report.warnings.get(LIMIT, 0) == left_out
+        assert len(functions) == number - left_out
+
+
 # Prints the peak memory in bytes, and the error of the conversion.
 CONVERT = f"""
 import gsym, sys

@@ -128,6 +128,23 @@ def test_a_name_that_stands_for_gigabytes_stays() -> None:
     assert gsym.demangle(bomb(26)) == bomb(26)
 
 
+@needs_runtime
+def test_the_estimated_text_of_a_name_has_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(demangling, "_from_package", lambda _plain, _kind: None)
+
+    def name(size: int) -> str:
+        return bomb(9).replace("ii", f"{size}{'n' * size}i", 1)
+
+    def work(size: int) -> int:
+        return int(lib.gsym_cxx_name_work(name(size).encode(), len(name(size))))
+
+    size = next(size for size in range(1, 900) if work(size + 1) > 1 << 24)
+    assert len(gsym.demangle(name(size))) > 10_000
+    assert gsym.demangle(name(size + 1)) == name(size + 1)
+
+
 @pytest.mark.parametrize("repeat", ["S_", "S0_", "T_", "T0_", "SS_", "S1S_", "SZZ_"])
 def test_every_kind_of_repetition_is_counted(repeat: str) -> None:
     name = "_Z1f3foo" + repeat * 64

@@ -346,6 +346,26 @@ def test_a_tar_of_zeros_or_holes_fills_no_disk(
     assert f"more than {most} bytes" in found[0].reason
 
 
+@pytest.mark.parametrize("excess", [0, 512])
+def test_the_header_of_a_tar_member_has_a_limit(
+    store: Store, tmp_path: Path, excess: int
+) -> None:
+    data = Path(write_sym(tmp_path / "a.sym", 1)).read_bytes()
+    info = tarfile.TarInfo("a.sym")
+    info.size = len(data)
+    fields = len("16775626 comment=\n")
+    blocks = 2 * 512  # of the header itself, and that of the extended one
+    size = (16 << 20) + excess - blocks - fields
+    info.pax_headers = {"comment": "x" * size}
+    header = info.tobuf(tarfile.PAX_FORMAT)
+    assert len(header) == (16 << 20) + excess
+    path = tmp_path / "a.tar"
+    path.write_bytes(header + data + bytes(-len(data) % 512 + 1024))
+    (outcome,) = add_tree(store, [path])
+    assert (outcome.outcome == "failed") == bool(excess)
+    assert ("a header of more than 16777216 bytes" in outcome.reason) == bool(excess)
+
+
 ZEROS = {"a": bytes(32 << 20)}
 BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a.deb": ("gzip file", lambda: packages.deb(ZEROS, ".gz")),

@@ -325,9 +325,18 @@ def test_ranges_that_would_be_cut_into_too_many_calls_are_refused() -> None:
         calls = [Range(2 * n, 1, "g", depth=1) for n in range(count)]
         return [Range(0, 2 * count, "f"), *deep, *calls]
 
-    assert engine_bytes(crossing(100))
+    # Each call begins the 255 below it again, as does its end.
+    def node_count(count: int) -> int:
+        return 1 + count * (1 + 255 + 255)
+
+    def limit(count: int) -> int:
+        return (1 << 16) + 16 * len(crossing(count))
+
+    assert node_count(140) <= limit(140)
+    assert node_count(141) > limit(141)
+    assert engine_bytes(crossing(140))
     with pytest.raises(LimitError, match="more than 16 inlined calls each"):
-        engine_bytes(crossing(200))
+        engine_bytes(crossing(141))
 
 
 # ---- files
