@@ -10,6 +10,17 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gsym.api.client.jobs import (
+        JobAnswer as JobAnswer,
+        StackFrame as StackFrame,
+    )
+    from gsym.api.client.remote_symbolizer import (
+        RemoteSymbolizer as RemoteSymbolizer,
+    )
+    from gsym.api.client.symbolication_client import (
+        ClientSettings as ClientSettings,
+        SymbolicationClient as SymbolicationClient,
+    )
     from gsym.conversion.export import (
         ExportReport as ExportReport,
         export_breakpad as export_breakpad,
@@ -80,17 +91,6 @@ if TYPE_CHECKING:
         lookup as lookup,
         open as open,
     )
-    from gsym.symbolication.client.jobs import (
-        JobAnswer as JobAnswer,
-        StackFrame as StackFrame,
-    )
-    from gsym.symbolication.client.remote_symbolizer import (
-        RemoteSymbolizer as RemoteSymbolizer,
-    )
-    from gsym.symbolication.client.symbolication_client import (
-        ClientSettings as ClientSettings,
-        SymbolicationClient as SymbolicationClient,
-    )
     from gsym.symbolication.memory.kernel import Kernel as Kernel
     from gsym.symbolication.memory.loaded import ModuleAddress as ModuleAddress
     from gsym.symbolication.memory.process import Process as Process
@@ -110,7 +110,7 @@ _MODULE_OF = {
     "BucketStore": "store.bucket",
     "CallSite": "model",
     "CancelledError": "errors",
-    "ClientSettings": "symbolication.client.symbolication_client",
+    "ClientSettings": "api.client.symbolication_client",
     "ClosedError": "errors",
     "Conversion": "conversion.many",
     "ConversionReport": "conversion.report",
@@ -127,7 +127,7 @@ _MODULE_OF = {
     "GsymError": "errors",
     "Header": "model",
     "InlineInfo": "model",
-    "JobAnswer": "symbolication.client.jobs",
+    "JobAnswer": "api.client.jobs",
     "Kernel": "symbolication.memory.kernel",
     "LimitError": "errors",
     "LineEntry": "model",
@@ -140,7 +140,7 @@ _MODULE_OF = {
     "Process": "symbolication.memory.process",
     "Range": "model",
     "Reader": "reading.reader",
-    "RemoteSymbolizer": "symbolication.client.remote_symbolizer",
+    "RemoteSymbolizer": "api.client.remote_symbolizer",
     "Report": "symbolication.report",
     "ReportFrame": "symbolication.report",
     "ReportModule": "symbolication.report",
@@ -148,9 +148,9 @@ _MODULE_OF = {
     "Resolver": "store.resolver",
     "ServerError": "errors",
     "SourceError": "errors",
-    "StackFrame": "symbolication.client.jobs",
+    "StackFrame": "api.client.jobs",
     "Store": "store.directory",
-    "SymbolicationClient": "symbolication.client.symbolication_client",
+    "SymbolicationClient": "api.client.symbolication_client",
     "Symbolizer": "store.symbolizer",
     "Tracer": "trace.recording.tracer",
     "UnsupportedError": "errors",

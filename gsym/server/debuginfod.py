@@ -22,6 +22,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
+from gsym.api.source import SourceRoots
 from gsym.errors import (
     AmbiguousModuleError,
     GsymError,
@@ -37,7 +38,6 @@ from gsym.server.modules import confined_binaries, store_path
 from gsym.store.binary_facts import KINDS, facts_of
 from gsym.store.directory import Store
 from gsym.symbolication.page_records import shown
-from gsym.symbolication.source import SourceRoots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Scope
 
+    from gsym.api.symbolication import Symbolication
     from gsym.server.service import Service
     from gsym.store.symbolizer import Symbolizer
-    from gsym.symbolication.symbolication import Symbolication
 
 
 _Metric = TypeVar("_Metric", Counter, Histogram)

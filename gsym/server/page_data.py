@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import gsym
+from gsym.api.module_contents import contents_of
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import key_of_debug_id
@@ -18,7 +19,6 @@ from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import ServerError, error_response
 from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
-from gsym.symbolication.module_contents import contents_of
 from gsym.symbolication.page_records import (
     attempts_shown,
     call_shown,

@@ -10,6 +10,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
+from gsym.api.answer_texts import AnswerTexts
+from gsym.api.cache_budget import CacheBudget
+from gsym.api.request import RequestLimits
 from gsym.server.access import Origins
 from gsym.server.confined_process import watch_processes
 from gsym.server.load_limits import ByteBudget
@@ -17,10 +20,7 @@ from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.otlp.forwarding import Collector
 from gsym.server.tokens import Tokens
-from gsym.symbolication.answer_texts import AnswerTexts
-from gsym.symbolication.cache_budget import CacheBudget
 from gsym.symbolication.path_map import PathMap, read_rule
-from gsym.symbolication.request import RequestLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

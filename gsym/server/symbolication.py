@@ -14,25 +14,25 @@ from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.api.assembly import answer_assembly, read_assembly_request
+from gsym.api.request import ExtensionError, RequestError, read_v4, read_v5
+from gsym.api.response import answer_v4, answer_v5, debug_statistics
+from gsym.api.source import SourceRoots, answer_source, read_source_request
+from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.load_limits import HeldAnswer
 from gsym.server.mapped_files import TruncatedFileError
-from gsym.symbolication.assembly import answer_assembly, read_assembly_request
 from gsym.symbolication.module_binaries import ModuleBinaries
-from gsym.symbolication.request import ExtensionError, RequestError, read_v4, read_v5
-from gsym.symbolication.response import answer_v4, answer_v5, debug_statistics
-from gsym.symbolication.source import SourceRoots, answer_source, read_source_request
-from gsym.symbolication.symbolication import Symbolication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request
 
+    from gsym.api.symbolication import ModuleWork
     from gsym.server.service import Service
-    from gsym.symbolication.symbolication import ModuleWork
 
     Body = bytes | memoryview
     from collections.abc import Awaitable, Callable

@@ -1,1 +1,1 @@
-"""Symbolize addresses of several modules; the Mozilla symbolication API."""
+"""Stacks of reports, processes and cores; the GSYM files of binaries."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from gsym.api.client.symbfile_client import UploadSettings
 from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import decode
-from gsym.symbolication.client.symbfile_client import UploadSettings
 from tests.inputs import elf
 from tests.symbfile.test_upload import (
     BUILD_ID,

@@ -14,16 +14,16 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.api.answer_texts import AnswerTexts, clean_text, quoted
+from gsym.api.frame_texts import FrameTexts, put_stacks
+from gsym.api.request import Job, Stack
+from gsym.api.symbolication import ModuleWork
 from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import GsymError, LimitError
 from gsym.modules.key import ModuleKey
 from gsym.store.modules import Entry
 from gsym.store.symbolizer import OpenModule
-from gsym.symbolication.answer_texts import AnswerTexts, clean_text, quoted
-from gsym.symbolication.frame_texts import FrameTexts, put_stacks
-from gsym.symbolication.request import Job, Stack
-from gsym.symbolication.symbolication import ModuleWork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

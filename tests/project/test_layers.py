@@ -33,6 +33,7 @@ FOLDERS = (
     "arrow",
     "markup",
     "symbolication",
+    "api",
     "trace",
     "server",
     "cli",

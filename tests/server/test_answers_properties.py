@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
+from gsym.api.request import RequestLimits, read_v4, read_v5
+from gsym.api.response import answer_v4, answer_v5
+from gsym.api.symbolication import Symbolication
 from gsym.engine.demangling import demangle
 from gsym.modules.key import ModuleKey
 from gsym.store.modules import Entry
 from gsym.store.symbolizer import Symbolizer
-from gsym.symbolication.request import RequestLimits, read_v4, read_v5
-from gsym.symbolication.response import answer_v4, answer_v5
-from gsym.symbolication.symbolication import Symbolication
 from tests.server.modules import KnownModules
 from tests.strategies import function_lists
 
@@ -119,7 +119,7 @@ def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
         work = Symbolication(read_v5(json.dumps({"jobs": jobs}).encode(), LIMITS))
         work.open_all(symbolizer)
         at_once = data.draw(st.sampled_from([1, 3, 1 << 16]))
-        with patch("gsym.symbolication.symbolication._MOST_AT_ONCE", at_once):
+        with patch("gsym.api.symbolication._MOST_AT_ONCE", at_once):
             results = json.loads(bytes(answer_v5(work)))["results"]
         assert len(results) == len(jobs)
         for job, result in zip(jobs, results, strict=True):
@@ -140,7 +140,7 @@ def check_version_4(
     """Version 4 says the same in fewer words."""
     work = Symbolication(read_v4(json.dumps(job).encode(), LIMITS))
     work.open_all(symbolizer)
-    with patch("gsym.symbolication.symbolication._MOST_AT_ONCE", 2):
+    with patch("gsym.api.symbolication._MOST_AT_ONCE", 2):
         answer = json.loads(answer_v4(work))
     assert answer["symbolicatedStacks"] == [
         [

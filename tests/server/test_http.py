@@ -552,7 +552,7 @@ def test_an_internal_error_is_answered_in_json(
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("gsym.symbolication.symbolication.key_of_debug_id", fail)
+    monkeypatch.setattr("gsym.api.symbolication.key_of_debug_id", fail)
     answer = server.post(job(), **ORIGIN)
     assert (answer.status, answer.title) == (500, "500 Internal Server Error")
     assert answer.headers["access-control-allow-origin"] == ORIGIN["Origin"]

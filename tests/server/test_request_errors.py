@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.symbolication.request import RequestError, RequestLimits, read_v4, read_v5
+from gsym.api.request import RequestError, RequestLimits, read_v4, read_v5
 from tests.server import error_cases
 from tests.server.modules import LIB_ID, XUL_ID
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.faulty_proxy import FAULTS, FaultyProxy
+from gsym.api.client.symbfile_client import UploadSettings
 from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import decode, open_symbfile
-from gsym.symbolication.client.symbfile_client import UploadSettings
 from tests.inputs import elf
 from tests.server.symbfile_pushes import KEY, running
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
+from gsym.api.client.remote_symbolizer import RemoteSymbolizer
+from gsym.api.client.symbolication_client import SymbolicationClient
 from gsym.conversion.identity import identify
 from gsym.modules.key import key_of_debug_id
 from gsym.server.modules import make_symbolizer
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
-from gsym.symbolication.client.remote_symbolizer import RemoteSymbolizer
-from gsym.symbolication.client.symbolication_client import SymbolicationClient
 from tests.server.running import RunningServer, made_settings
 from tests.store.test_several_builds import (
     FIXED,

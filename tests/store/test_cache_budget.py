@@ -10,15 +10,15 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from gsym.symbolication.answer_texts import AnswerTexts, ModuleTexts
-from gsym.symbolication.cache_budget import CacheBudget
-from gsym.symbolication.frame_texts import FrameTexts
-from gsym.symbolication.module_contents import contents_of
+from gsym.api.answer_texts import AnswerTexts, ModuleTexts
+from gsym.api.cache_budget import CacheBudget
+from gsym.api.frame_texts import FrameTexts
+from gsym.api.module_contents import contents_of
 from tests.formatting.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:
+    from gsym.api.symbolication import ModuleWork
     from gsym.store.symbolizer import OpenModule
-    from gsym.symbolication.symbolication import ModuleWork
 
 PIECE = 1000
 

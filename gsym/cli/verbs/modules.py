@@ -398,8 +398,8 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
     if not is_alone or any(map(values.texts, FILES)):
         names = "', '".join((*FILES, "--debuginfod"))
         raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
-    from gsym.symbolication.client.remote_symbolizer import RemoteSymbolizer
-    from gsym.symbolication.client.symbolication_client import (
+    from gsym.api.client.remote_symbolizer import RemoteSymbolizer
+    from gsym.api.client.symbolication_client import (
         ClientSettings,
         SymbolicationClient,
     )

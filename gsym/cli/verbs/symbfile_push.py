@@ -9,6 +9,11 @@ import time
 from functools import partial
 from itertools import zip_longest
 
+from gsym.api.client.symbfile_client import (
+    SymbfileClient,
+    UploadFolder,
+    UploadSettings,
+)
 from gsym.cli import conversion as conversion_report
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
@@ -27,21 +32,16 @@ from gsym.records import NamedTuple
 from gsym.sizes import exact_size
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.upload import PART_SIZE, extract_upload, ready_upload
-from gsym.symbolication.client.symbfile_client import (
-    SymbfileClient,
-    UploadFolder,
-    UploadSettings,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from gsym.api.client.symbfile_client import PartOutcome
     from gsym.cli.grammar import Values
     from gsym.conversion.report import ConversionReport
     from gsym.symbfile.upload import Upload, UploadPart
-    from gsym.symbolication.client.symbfile_client import PartOutcome
 
     Delivery = Callable[[str, Sequence[UploadPart]], dict[str, Any]]
     Preparation = Callable[[str, FileId, str], Upload]

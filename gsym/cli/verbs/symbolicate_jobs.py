@@ -8,26 +8,26 @@ import sys
 from contextlib import contextmanager
 from threading import Timer
 
+from gsym.api.client.jobs import read_answer, read_jobs
+from gsym.api.client.symbolication_client import (
+    ClientSettings,
+    SymbolicationClient,
+)
 from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
-from gsym.symbolication.client.jobs import read_answer, read_jobs
-from gsym.symbolication.client.symbolication_client import (
-    ClientSettings,
-    SymbolicationClient,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from gsym.api.client.jobs import JobAnswer, StackFrame
+    from gsym.api.request import Job
     from gsym.cli.grammar import Values
-    from gsym.symbolication.client.jobs import JobAnswer, StackFrame
-    from gsym.symbolication.request import Job
 
 _PATIENCE = 2.0  # seconds; a server that fetches symbols takes minutes
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
@@ -152,10 +152,10 @@ def answer_locally(
         UnsupportedError: A package is not installed.
     """
     try:
+        from gsym.api.response import answer_v5
+        from gsym.api.symbolication import Symbolication
         from gsym.server.modules import make_symbolizer
         from gsym.server.settings import Settings
-        from gsym.symbolication.response import answer_v5
-        from gsym.symbolication.symbolication import Symbolication
     except ImportError as missing:
         raise UnsupportedError(
             f"without --server this needs the package {missing.name}: "
@@ -186,7 +186,7 @@ def answer_locally(
 
 def _read_job(number: int, job: Any) -> Job | str:
     """The job, or the reason for its refusal."""
-    from gsym.symbolication.request import RequestError, RequestLimits, read_v4
+    from gsym.api.request import RequestError, RequestLimits, read_v4
 
     limits = RequestLimits(_ANY, _ANY, _ANY, wide_names=True)
     try:

@@ -11,13 +11,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+from gsym.api.client.server_connection import read_body
 from gsym.errors import FormatError, SourceError, UnsupportedError
 from gsym.net import open_connections
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
 from gsym.server.errors import ServerError
 from gsym.server.otlp.status import PROTOBUF, status_text
-from gsym.symbolication.client.server_connection import read_body
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.api.request import Job, Stack
     from gsym.modules.key import ModuleKey
     from gsym.reading.frames import Frames
     from gsym.store.symbolizer import OpenModule, Symbolizer
-    from gsym.symbolication.request import Job, Stack
 
 _MOST_AT_ONCE = 1 << 16  # offsets that are looked up together
 _UNKNOWN = "<unknown>"

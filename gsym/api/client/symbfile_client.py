@@ -12,13 +12,13 @@ import time
 from functools import partial
 from itertools import count
 
+from gsym.api.client.server_connection import ServerConnection, read_body
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
-from gsym.symbolication.client.server_connection import ServerConnection, read_body
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False

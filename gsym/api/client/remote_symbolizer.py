@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gsym.api.client.jobs import JobAnswer, StackFrame
+    from gsym.api.client.symbolication_client import SymbolicationClient
     from gsym.modules.key import ModuleKey
-    from gsym.symbolication.client.jobs import JobAnswer, StackFrame
-    from gsym.symbolication.client.symbolication_client import SymbolicationClient
 
 
 class RemoteSymbolizer:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from gsym.api.answer_texts import AnswerTexts, clean_text, names_of
+from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import LimitError
-from gsym.symbolication.answer_texts import AnswerTexts, clean_text, names_of
-from gsym.symbolication.frame_texts import FrameTexts, put_stacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.symbolication.symbolication import ModuleWork, Symbolication
+    from gsym.api.symbolication import ModuleWork, Symbolication
 
 
 _ANY = 1 << 62

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 pytest.importorskip("msgspec")
 
-from gsym.symbolication.request import RequestLimits, read_v5
-from gsym.symbolication.response import answer_v4, answer_v5
-from gsym.symbolication.symbolication import Symbolication
+from gsym.api.request import RequestLimits, read_v5
+from gsym.api.response import answer_v4, answer_v5
+from gsym.api.symbolication import Symbolication
 
 
 def least(store: Store, answer: Callable[..., object], *numbers: int) -> int:

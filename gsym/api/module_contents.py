@@ -7,9 +7,9 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gsym.api.cache_budget import CacheBudget
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import OpenModule
-    from gsym.symbolication.cache_budget import CacheBudget
 
 
 class Function(NamedTuple):

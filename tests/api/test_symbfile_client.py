@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.errors import ServerError
-from gsym.symbfile.file_id import FileId
-from gsym.symbfile.upload import ENDPOINTS, UploadPart
-from gsym.symbolication.client.symbfile_client import (
+from gsym.api.client.symbfile_client import (
     PartOutcome,
     SymbfileClient,
     UploadSettings,
 )
+from gsym.errors import ServerError
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.upload import ENDPOINTS, UploadPart
 from tests.http_server import Reply, Server
 from tests.symbfile_receiver import SUCCESS, Receiver, failure
 

@@ -7,13 +7,13 @@ import stat
 
 import msgspec
 
-from gsym.errors import FormatError
-from gsym.modules.key import key_of_debug_id
-from gsym.symbolication.request import (
+from gsym.api.request import (
     ExtensionError,
     decode_request,
     read_number,
 )
+from gsym.errors import FormatError
+from gsym.modules.key import key_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

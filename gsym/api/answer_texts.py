@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from gsym.api.cache_budget import CacheBudget
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
 from gsym.model import join_path
-from gsym.symbolication.cache_budget import CacheBudget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

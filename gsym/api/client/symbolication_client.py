@@ -10,11 +10,7 @@ import logging
 import time
 from collections import deque
 
-from gsym.errors import ServerError, SourceError
-from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, read_retry_after, retry
-from gsym.records import NamedTuple
-from gsym.symbolication.client.jobs import (
+from gsym.api.client.jobs import (
     Assembly,
     cut_jobs,
     from_version_4,
@@ -24,7 +20,11 @@ from gsym.symbolication.client.jobs import (
     read_answer,
     read_jobs,
 )
-from gsym.symbolication.client.server_connection import ServerConnection, read_body
+from gsym.api.client.server_connection import ServerConnection, read_body
+from gsym.errors import ServerError, SourceError
+from gsym.net.limits import TransferLimits
+from gsym.net.retry import RetryableError, read_retry_after, retry
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.api.client.jobs import JobAnswer, Piece
     from gsym.net.connections import Answer
-    from gsym.symbolication.client.jobs import JobAnswer, Piece
 
 
 class ClientSettings(NamedTuple):

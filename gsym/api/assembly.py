@@ -6,17 +6,17 @@ import re
 
 import msgspec
 
+from gsym.api.request import (
+    ExtensionError,
+    decode_request,
+    read_number,
+)
 from gsym.containers.data_symbols import is_thumb_at
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, read_debug_id
 from gsym.records import NamedTuple
-from gsym.symbolication.request import (
-    ExtensionError,
-    decode_request,
-    read_number,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 pytest.importorskip("msgspec")
 
-from gsym.symbolication.request import RequestError, RequestLimits, read_v5
-from gsym.symbolication.response import answer_v5
-from gsym.symbolication.symbolication import Symbolication
+from gsym.api.request import RequestError, RequestLimits, read_v5
+from gsym.api.response import answer_v5
+from gsym.api.symbolication import Symbolication
 
 
 def serve(symbolizer: Symbolizer) -> Server:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from array import array
 from itertools import accumulate, chain
 
+from gsym.api.answer_texts import quoted
 from gsym.engine.native import check, ffi, lib
 from gsym.errors import LimitError
 from gsym.reading.frames import distinct
-from gsym.symbolication.answer_texts import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gsym.api.answer_texts import AnswerTexts
+    from gsym.api.request import Job
+    from gsym.api.symbolication import ModuleWork
     from gsym.engine.text_buffer import TextBuffer
     from gsym.store.symbolizer import OpenModule
-    from gsym.symbolication.answer_texts import AnswerTexts
-    from gsym.symbolication.request import Job
-    from gsym.symbolication.symbolication import ModuleWork
 
     CData = Any  # a cffi object
 

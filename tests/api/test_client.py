@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym import ClientSettings, StackFrame, SymbolicationClient
+from gsym.api.client import symbolication_client
 from gsym.errors import ServerError
 from gsym.net import retry
-from gsym.symbolication.client import symbolication_client
 from tests.http_server import Reply, Request, Server
 
 if TYPE_CHECKING:

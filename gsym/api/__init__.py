@@ -1,0 +1,1 @@
+"""The symbolication API: requests, answers, clients."""
