@@ -225,7 +225,10 @@ static void count_warnings(job *of) {
     for (uint32_t i = 0; i < GSYM_WARN_COUNT; ++i)
         of->report->warnings +=
             gsym_conversion_warning_count(of->conversion, (gsym_warning_category)i);
-    of->report->warnings += of->binary.failed + of->debug.failed;
+    of->report->warnings +=
+        of->binary.failed + of->debug.failed + of->supplementary.failed;
+    for (uint32_t i = 0; i < of->split_count; ++i)
+        of->report->warnings += of->split[i].failed;
 }
 
 static gsym_status convert_object(job *of) {

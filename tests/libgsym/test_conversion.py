@@ -14,7 +14,15 @@ from tests.conftest import find_peer
 from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Tag
-from tests.inputs.elf import Symbol, with_phantom_bytes
+from tests.inputs.elf import (
+    RELOCATABLE,
+    Elf,
+    Relocation,
+    Section,
+    Symbol,
+    code_section,
+    with_phantom_bytes,
+)
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, unit
 from tests.inputs.split import split_unit
@@ -344,6 +352,28 @@ def test_split_units_of_another_build_yield_to_symbols(
     found = convert(library, tmp_path / "app", tmp_path / "theirs", **fields)
     assert found == Converted(0, "", "", 2, 1, 0)
     assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
+
+
+def test_relocations_of_all_files_are_counted(library: Library, tmp_path: Path) -> None:
+    """Those that cannot be applied, as they have a type that no linker knows."""
+    unknown = [Relocation(4, 255)]
+    unit = split_unit(Die(Tag.subprogram, {At.name: "f", **addressed(0, 0x1000, 16)}))
+    [split] = Dwarf([unit]).split_sections()
+    sections = [Section(f"{name}.dwo", data) for name, data in split.items()]
+    relocated = Elf(
+        [code_section(0), *sections],
+        symbols=[Symbol("g", 8, 4)],
+        relocations=[(".debug_info.dwo", unknown)],
+        type=RELOCATABLE,
+    )
+    binary, _ = complete(unit, Symbol("f", 0x1000, 0x10))
+    for name, data in (("app", binary), ("a.dwo", relocated.to_bytes())):
+        (tmp_path / name).write_bytes(data)
+    report = gsym.convert(tmp_path / "app", tmp_path / "ours", identity=False)
+    fields = {"split_files": [tmp_path / "a.dwo"], "split_file_count": 1}
+    found = convert(library, tmp_path / "app", tmp_path / "theirs", **fields)
+    assert found.warnings == sum(report.warnings.values())
+    assert report.warnings["Relocation of type 255 could not be applied"] == 1
 
 
 @pytest.mark.parametrize("bits", [32, 64])

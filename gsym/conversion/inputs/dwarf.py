@@ -142,6 +142,7 @@ class DwarfJob(UnitJob):
         self._binary = binary
         self._found = found
         self._source = found.dwarf
+        self._files = {found.dwarf: None}  # in the order in which they were added
         self._sections: list[Any] = []
         self._missing_functions = 0  # of linked objects
         threads = thread_count(request, self._info_size(), _BYTES_PER_THREAD)
@@ -271,8 +272,7 @@ class DwarfJob(UnitJob):
         if self._missing_functions:
             text = "Function of the debug map is not in its object file"
             counts[text] = self._missing_functions
-        files = (self._source, *self._linked_objects())
-        for file in files:
+        for file in self._files:
             for kind, count in file.unapplied_relocations.items():
                 of = "another type" if kind is None else f"type {kind}"
                 text = f"Relocation of {of} could not be applied"
@@ -280,6 +280,7 @@ class DwarfJob(UnitJob):
         return counts
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
+        self._files[file] = None
         is_split = role == lib.GSYM_DWARF_SPLIT
         sections = load_debug_sections(file, self._threads, split=is_split)
         number = ffi.new("uint32_t *")
