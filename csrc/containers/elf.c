@@ -140,7 +140,8 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     elf->entry = elf_read_word(&c, elf);
     elf->program_table = elf_read_word(&c, elf);
     elf->section_table = elf_read_word(&c, elf);
-    elf->has_phantom_bytes = cursor_u32(&c) < EF_PIC30_NO_PHANTOM_BYTE &&
+    elf->flags = cursor_u32(&c);
+    elf->has_phantom_bytes = elf->flags < EF_PIC30_NO_PHANTOM_BYTE &&
                              elf->object.header.machine == EM_DSPIC30F;
     (void)cursor_u16(&c); /* e_ehsize */
     elf->program_entry_size = cursor_u16(&c);

@@ -27,6 +27,9 @@
  * word of program memory has three bytes and is read as four. */
 #define EF_PIC30_NO_PHANTOM_BYTE 0x80000000u
 
+/* The version of the ABI of 64-bit PowerPC in the flags; 0: not said. */
+#define EF_PPC64_ABI 3u
+
 #define SHT_NULL 0
 #define SHT_SYMTAB 2
 #define SHT_RELA 4
@@ -56,6 +59,7 @@ typedef struct elf_placement {
 typedef struct elf_object {
     gsym_object object;
     uint64_t entry; /* address of the entry point; a file without one has 0, too */
+    uint32_t flags; /* e_flags, whose meaning depends on the machine */
     bool has_phantom_bytes;
     uint64_t section_table;
     uint64_t program_table;

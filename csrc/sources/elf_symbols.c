@@ -18,29 +18,80 @@ typedef struct elf_symbol {
     uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
     bool is_label; /* without a type */
-    bool is_lost;  /* its address is unknown: the file lacks its function descriptor */
+    bool is_described; /* it had the address of a function descriptor */
+    bool is_lost;      /* its address is unknown: the file lacks the descriptor */
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
     uint64_t size;
 } elf_symbol;
+
+/* Function descriptors of 64-bit PowerPC with ELFv1. Each begins with the address of its
+ * code, and the symbol of a function has the address of a descriptor. */
+typedef struct function_descriptors {
+    uint32_t section; /* .opd; 0: none, or the file has no section headers */
+    uint64_t address;
+    cursor bytes;       /* empty if there are none */
+    uint8_t *relocated; /* these bytes, of a relocatable file */
+} function_descriptors;
 
 typedef struct symbol_table {
     cursor entries;
     cursor names;
     uint64_t long_names; /* see object_long_names() */
     cursor extended; /* SHT_SYMTAB_SHNDX, empty if there is none */
-    uint32_t descriptors; /* section .opd of ELFv1, or 0 */
+    function_descriptors descriptors;
     bool is_64;
 } symbol_table;
 
-static uint32_t find_descriptors(const elf_object *elf) {
-    uint32_t count = elf->object.header.section_count;
-    if (elf->object.header.machine != EM_PPC64) return 0;
-    for (uint32_t i = 1; i < count; ++i) {
-        elf_section section = elf_section_at(elf, i);
-        if (strcmp(elf_section_name(elf, &section), ".opd") == 0) return i;
+/* Find the loaded segment with the dynamic section: descriptors are in it, since the loader
+ * relocates them, too. False without one, and for other versions of the ABI. */
+static bool find_segment_of_descriptors(const elf_object *elf, elf_section *ret) {
+    uint32_t abi = elf->flags & EF_PPC64_ABI, index = 0;
+    uint64_t at, size;
+    if (abi > 1 || (abi == 0 && !elf->object.header.big_endian) ||
+        !elf_dynamic_segment(elf, &at, &size))
+        return false;
+    while (elf_load_segment(elf, &index, &ret->address, &ret->offset, &ret->size)) {
+        if (at < ret->offset || at - ret->offset >= ret->size) continue;
+        ret->address += elf->object.header.bias;
+        return true;
     }
-    return 0;
+    return false;
+}
+
+/* Apply the relocations of the descriptors of a relocatable file. Words without a
+ * relocation have all bits set; those that are relocated lose their old value. */
+static gsym_status relocate_descriptors(const elf_object *elf,
+                                        function_descriptors *descriptors,
+                                        gsym_error *error) {
+    size_t size = cursor_left(&descriptors->bytes);
+    gsym_unapplied ignored = {0}; /* of the table of contents */
+    if (size == 0) return GSYM_OK;
+    descriptors->relocated = malloc(size);
+    if (descriptors->relocated == NULL) return gsym_fail_memory(error);
+    memset(descriptors->relocated, 0xff, size);
+    descriptors->bytes =
+        cursor_at(descriptors->relocated, size, 0, elf->object.header.big_endian);
+    return elf_relocate(&elf->object, descriptors->section, descriptors->relocated, size,
+                        &ignored, error);
+}
+
+static gsym_status open_descriptors(const elf_object *elf,
+                                    function_descriptors *descriptors, gsym_error *error) {
+    uint32_t count = elf->object.header.section_count, i = 1;
+    elf_section section = {0};
+    if (elf->object.header.machine != EM_PPC64) return GSYM_OK;
+    for (; i < count; ++i) {
+        section = elf_section_at(elf, i);
+        if (strcmp(elf_section_name(elf, &section), ".opd") == 0) break;
+    }
+    if (count == 0 ? !find_segment_of_descriptors(elf, &section) : i >= count)
+        return GSYM_OK;
+    descriptors->section = count == 0 ? 0 : i;
+    descriptors->address = section.address;
+    descriptors->bytes = elf_section_bytes(elf, &section);
+    return elf->placements == NULL ? GSYM_OK
+                                   : relocate_descriptors(elf, descriptors, error);
 }
 
 static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
@@ -59,7 +110,6 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
         table->long_names = object_long_names(table->names);
-        table->descriptors = find_descriptors(elf);
         for (uint32_t n = 1; n < count; ++n) {
             elf_section extended = elf_section_at(elf, n);
             if (extended.type == SHT_SYMTAB_SHNDX && extended.link == i)
@@ -114,6 +164,13 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
+/* Whether a symbol names no code of its section: a label at the end of a section is not in
+ * the next one, even if they are adjacent. */
+static bool names_other_section(const elf_object *elf, const elf_symbol *symbol) {
+    return (symbol->is_label || elf->placements != NULL) && !symbol->is_described &&
+           !stands_in_code(elf, symbol);
+}
+
 /* Whether the range of a symbol does not wrap around. A symbol of 4 GiB or more, whose size
  * a record cannot store, must end in code. */
 static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) {
@@ -150,20 +207,21 @@ static size_t unversioned_size(const char *name, size_t size) {
     return at == 0 ? size : at;
 }
 
-/* Set the address of a symbol of 64-bit PowerPC with ELFv1 to its code. The symbol has the
- * address of a descriptor, which begins with that of the code. False if the file does not
- * have the descriptor. */
-static bool follow_descriptor(const elf_object *elf, const symbol_table *table,
+/* Set the address of a symbol that has that of a descriptor to its code. False if the file
+ * does not have the descriptor. */
+static bool follow_descriptor(const elf_object *elf,
+                              const function_descriptors *descriptors,
                               elf_symbol *symbol) {
-    elf_section section;
-    cursor c;
-    if (GSYM_LIKELY(table->descriptors == 0 || symbol->section != table->descriptors))
-        return true;
-    section = elf_section_at(elf, table->descriptors);
-    c = elf_section_bytes(elf, &section);
-    cursor_skip(&c, symbol->address - section.address);
+    cursor c = descriptors->bytes;
+    uint64_t offset = symbol->address - descriptors->address;
+    uint64_t none = elf->placements == NULL ? 0 : UINT64_MAX;
+    symbol->is_described = descriptors->section == 0
+                               ? offset < cursor_left(&c)
+                               : symbol->section == descriptors->section;
+    if (GSYM_LIKELY(!symbol->is_described)) return true;
+    cursor_skip(&c, offset);
     symbol->address = cursor_u64(&c);
-    if (c.failed || symbol->address == 0) return false;
+    if (c.failed || symbol->address == none) return false;
     symbol->address += elf->object.header.bias;
     return true;
 }
@@ -185,7 +243,9 @@ static bool next_elf_function(const elf_object *elf, symbol_table *table,
             symbol->address += elf->placements[symbol->section].address;
         symbol->address += elf->object.header.bias;
         symbol->address &= ~object_isa_bit(&elf->object.header);
-        symbol->is_lost = !symbol->is_label && !follow_descriptor(elf, table, symbol);
+        symbol->is_described = false;
+        symbol->is_lost =
+            !symbol->is_label && !follow_descriptor(elf, &table->descriptors, symbol);
         return true;
     }
     return false;
@@ -202,7 +262,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     const char *name;
     size_t size;
     if (symbol->is_lost) {
-        if (elf->placements == NULL) /* in a relocatable file this is no damage */
+        if (elf->placements == NULL) /* a relocatable file may have lost its relocations */
             dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                        0);
         return GSYM_OK;
@@ -210,9 +270,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
         return GSYM_OK;
-    /* A label at the end of a section is not in the next one, even if they are adjacent. */
-    if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
-        return GSYM_OK;
+    if (names_other_section(elf, symbol)) return GSYM_OK;
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, &table->long_names, symbol->name, &size);
     if (name == NULL || !has_valid_range(conversion_input(conversion), symbol)) {
@@ -235,12 +293,15 @@ gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *obje
     const elf_object *elf = elf_of(object);
     symbol_table table;
     elf_symbol symbol;
+    gsym_status status;
     if (!find_table(elf, SHT_SYMTAB, &table) &&
         !find_table(elf, SHT_DYNSYM, &table))
         return GSYM_OK;
-    while (next_elf_function(elf, &table, &symbol))
-        GSYM_TRY(add_elf_symbol(conversion, elf, &table, &symbol, error));
-    return GSYM_OK;
+    status = open_descriptors(elf, &table.descriptors, error);
+    while (status == GSYM_OK && next_elf_function(elf, &table, &symbol))
+        status = add_elf_symbol(conversion, elf, &table, &symbol, error);
+    free(table.descriptors.relocated);
+    return status;
 }
 
 gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error) {
@@ -248,18 +309,20 @@ gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *err
     uint64_t entry = (elf->entry + header->bias) & ~object_isa_bit(header);
     symbol_table table;
     elf_symbol symbol;
+    gsym_status status;
     GSYM_TRY(live_list_add(list, (live_code){.address = entry}, error));
     list->has_table = find_table(elf, SHT_SYMTAB, &table);
-    while (list->has_table && next_elf_function(elf, &table, &symbol)) {
+    if (!list->has_table) return GSYM_OK;
+    status = open_descriptors(elf, &table.descriptors, error);
+    while (status == GSYM_OK && next_elf_function(elf, &table, &symbol)) {
         const char *name;
         size_t size;
-        if (symbol.is_lost || ((symbol.is_label || elf->placements != NULL) &&
-                               !stands_in_code(elf, &symbol)))
-            continue;
+        if (symbol.is_lost || names_other_section(elf, &symbol)) continue;
         name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
         if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
-            GSYM_TRY(live_list_add_named(list, symbol.address, symbol.size, name, size,
-                                         error));
+            status = live_list_add_named(list, symbol.address, symbol.size, name, size,
+                                         error);
     }
-    return GSYM_OK;
+    free(table.descriptors.relocated);
+    return status;
 }

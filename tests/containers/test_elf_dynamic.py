@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 import gsym
 from tests.conftest import find_peer
-from tests.inputs.elf import DYNAMIC, S390, SHARED, X86_64, Elf, Section, Segment
+from tests.inputs.elf import DYNAMIC, PPC64, S390, SHARED, X86_64, Elf, Section, Segment
 from tests.inputs.encoding import Encoding
 
 if TYPE_CHECKING:
@@ -99,8 +99,17 @@ def test_damaged_tables_cost_symbols_only(style: str, tmp_path: Path) -> None:
 ALPHA = 0x9026
 
 
-def made_by_hand(machine: int, bits: int, byteorder: ByteOrder, word: int) -> bytearray:
-    """A library whose table DT_HASH has words of so many bytes."""
+def made_by_hand(
+    machine: int,
+    bits: int,
+    byteorder: ByteOrder,
+    word: int = 4,
+    places: tuple[int, int] = (0x800, 0x810),
+) -> bytearray:
+    """A library whose table DT_HASH has words of so many bytes.
+
+    Its functions `one` and `two` are at these *places*.
+    """
     encoding = Encoding(byteorder, bits // 8)
     uint, address = encoding.uint, encoding.address
 
@@ -110,22 +119,22 @@ def made_by_hand(machine: int, bits: int, byteorder: ByteOrder, word: int) -> by
         return uint(name, 4) + (kind + place if bits == 64 else place + kind)
 
     names = b"\0one\0two\0".ljust(16, b"\0")
-    symbols = symbol(0, 0) + symbol(1, 0x800) + symbol(5, 0x810)
+    symbols = symbol(0, 0) + symbol(1, places[0]) + symbol(5, places[1])
     # One bucket, in which all of the symbols are.
     table = b"".join(uint(each, word) for each in (1, 3, 2, 0, 0, 1))
 
     def image(start: int) -> bytes:
         parts = [names, symbols, table.ljust(48, b"\0")]
-        places = [start, start + len(names), start + len(names + symbols)]
+        hash_at = start + len(names + symbols)
         tags = [
-            (5, places[0]),
+            (5, start),
             (10, len(names)),
-            (6, places[1]),
-            (4, places[2]),
+            (6, start + len(names)),
+            (4, hash_at),
             (0, 0),
         ]
         dynamic = b"".join(address(each) for tag in tags for each in tag)
-        end = places[2] + 48
+        end = hash_at + 48
         file = Elf(
             [Section(".data", b"".join(parts) + dynamic, address=start)],
             [Segment(0, 0x1000), Segment(end, len(dynamic), DYNAMIC, offset=end)],
@@ -161,3 +170,31 @@ def test_some_processors_have_words_of_8_bytes_in_the_hash_table(
             ("one", 0x800),
             ("two", 0x810),
         ]
+
+
+@pytest.mark.parametrize(
+    ("byteorder", "flags", "has_descriptors"),
+    [("big", 0, True), ("big", 1, True), ("little", 1, True), ("little", 2, False)],
+)
+def test_functions_of_64_bit_powerpc_may_have_descriptors(
+    byteorder: ByteOrder,
+    flags: int,
+    has_descriptors: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+) -> None:
+    """Files of the first version of the ABI need no flag that says so."""
+    image = made_by_hand(PPC64, 64, byteorder, places=(0x818, 0x800))
+    image[0x30:0x34] = flags.to_bytes(4, byteorder)
+    for place, code in ((0x818, 0x900), (0x800, 0x920)):
+        image[place : place + 8] = code.to_bytes(8, byteorder)
+    path = tmp_path / "a.so"
+    path.write_bytes(image)
+    path.write_bytes(without_headers(path))
+    gsym.convert(path)
+    expected = (
+        {"one": 0x900, "two": 0x920}
+        if has_descriptors
+        else {"one": 0x818, "two": 0x800}
+    )
+    with gsym.open(f"{path}.gsym") as reader:
+        assert {each.name: each.address for each in reader} == expected

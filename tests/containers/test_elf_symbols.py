@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,14 @@ from tests.inputs.elf import (
     LOCAL,
     NOTYPE,
     OBJECT,
+    PPC64,
+    RELOCATABLE,
     SECTION,
     SHARED,
     UNDEFINED,
     WEAK,
     Elf,
+    Relocation,
     Section,
     Symbol,
     code_section,
@@ -339,13 +343,14 @@ def test_a_symbol_with_a_size_needs_no_type(end: int, tmp_path: Path) -> None:
     assert text == expected[end]
 
 
-@pytest.mark.parametrize("kind", [FUNC, IFUNC])
+@pytest.mark.parametrize(("kind", "byteorder"), [(FUNC, "big"), (IFUNC, "little")])
 def test_a_function_of_elfv1_is_where_its_descriptor_says(
-    kind: int, tmp_path: Path
+    kind: int, byteorder: ByteOrder, tmp_path: Path
 ) -> None:
     """64-bit PowerPC ELF ABI, version 1, "Function Descriptors"."""
     descriptors = [(0x1020, 0x9000, 0), (0x1000, 0x9000, 0), (0, 0, 0)]
-    content = b"".join(pack(">QQQ", *each) for each in descriptors)
+    order = ">QQQ" if byteorder == "big" else "<QQQ"
+    content = b"".join(pack(order, *each) for each in descriptors)
     symbols = [
         Symbol("second", 0x4000, 0x10, kind, section=".opd"),
         Symbol("first", 0x4018, 0x20, section=".opd"),
@@ -355,9 +360,53 @@ def test_a_function_of_elfv1_is_where_its_descriptor_says(
         Symbol("label", 0x1040, 0, NOTYPE),
     ]
     opd = Section(".opd", content, flags=ALLOC, address=0x4000)
-    image = Elf([code_section(), opd], symbols=symbols, byteorder="big").to_bytes()
+    elf = Elf([code_section(), opd], symbols=symbols, byteorder=byteorder)
+    image = replace(elf, machine=PPC64).to_bytes()
     assert describe(convert_bytes(tmp_path, image).functions) == words("""
         1000-1020 first
         1020-1030 second
         1040-2000 label
     """)
+
+
+R_PPC64_ADDR64, R_PPC64_TOC = 38, 51
+
+
+@pytest.mark.parametrize("size", [24, 16])
+def test_relocations_have_the_descriptors_of_an_object_file(
+    size: int, tmp_path: Path
+) -> None:
+    """Without a pointer to the environment, a descriptor has 16 bytes."""
+    opd = Section(".opd", bytes(3 * size), flags=ALLOC, alignment=8)
+    places = [
+        ("second", ".text.b", 0),
+        ("first", ".text.a", 0),
+        ("third", ".text.b", 8),
+    ]
+    symbols = [
+        Symbol(name, 0, 0, SECTION, LOCAL, name) for name in (".text.a", ".text.b")
+    ]
+    relocations = []
+    for number, (name, section, offset) in enumerate(places):
+        at = number * size
+        symbols.append(Symbol(name, at, 8, section=".opd"))
+        relocations += [
+            Relocation(at, R_PPC64_ADDR64, section, offset),
+            Relocation(at + 8, R_PPC64_TOC),
+        ]
+    symbols.append(Symbol("outside", 3 * size, 8, section=".opd"))
+    elf = Elf(
+        [code_section(0, 16, ".text.a"), code_section(0, 32, ".text.b"), opd],
+        symbols=symbols,
+        relocations=[(".opd", relocations)],
+        byteorder="big",
+        type=RELOCATABLE,
+    )
+    assert describe(convert_bytes(tmp_path, elf.to_bytes()).functions) == words("""
+        0-8 first
+        10-18 second
+        18-20 third
+    """)
+    without = replace(elf, relocations=())
+    with pytest.raises(gsym.EmptyError):
+        convert_bytes(tmp_path, without.to_bytes())

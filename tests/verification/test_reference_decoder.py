@@ -12,7 +12,7 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
-from tests.containers.test_elf_dynamic import without_headers
+from tests.containers.test_elf_dynamic import made_by_hand, without_headers
 from tests.dwarf import test_inlines
 from tests.dwarf.test_differential import MODULES
 from tests.inputs.dies import Die, Ref
@@ -23,8 +23,10 @@ from tests.inputs.elf import (
     ALLOC,
     IFUNC,
     NOTYPE,
+    PPC64,
     RELOCATABLE,
     Elf,
+    Relocation,
     Section,
     Symbol,
     code_section,
@@ -176,6 +178,20 @@ SYMBOLS = {
         ],
         byteorder="big",
     ),
+    "function descriptors of an object file": Elf(
+        [
+            code_section(0, 0x20),
+            Section(".opd", bytes(48), flags=ALLOC, alignment=8),
+        ],
+        symbols=[
+            Symbol("label", 0x10, kind=NOTYPE),
+            Symbol("f", 24, 0x10, section=".opd"),
+            Symbol("no_code", 0, 0x10, section=".opd"),
+        ],
+        relocations=[(".opd", [Relocation(24, 38, "label", -0x10)])],
+        byteorder="big",
+        type=RELOCATABLE,
+    ),
     "sections with addresses in an object file": Elf(
         [
             code_section(0, 8),
@@ -250,6 +266,17 @@ def test_the_second_opinion_needs_no_section_headers(
     image = bytes(without_headers(tmp_path / "a.so"))
     found = compare_converted(tmp_path, image)
     assert (found.differences, found.symbols) == ([], 1)
+
+
+def test_the_second_opinion_needs_no_section_headers_of_descriptors(
+    tmp_path: Path,
+) -> None:
+    image = made_by_hand(PPC64, 64, "big", places=(0x818, 0x800))
+    for place, code in ((0x818, 0x900), (0x800, 0x920)):
+        image[place : place + 8] = code.to_bytes(8, "big")
+    (tmp_path / "a.so").write_bytes(image)
+    found = compare_converted(tmp_path, bytes(without_headers(tmp_path / "a.so")))
+    assert (found.differences, found.symbols) == ([], 2)
 
 
 def test_the_second_opinion_evaluates_addresses(clang: str, tmp_path: Path) -> None:

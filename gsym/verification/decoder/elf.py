@@ -43,6 +43,8 @@ _SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
 _VERSION = re.compile(rb"(?<=[^.@])@@?[A-Za-z0-9_.]+$")
 _DESCRIPTORS = ".opd"
+_EF_PPC64_ABI = 3
+_R_PPC64_ADDR64 = 38
 _STUBS = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"}
 
 
@@ -228,10 +230,13 @@ class ReferenceElf(ReferenceFile):
             section, address = sections[index], symbol["st_value"] & ~self.isa_bit
             limit = section["sh_addr"] + section["sh_size"]
             if section.name == _DESCRIPTORS and kind in FUNCTION_TYPES:
-                address = self._described(section, address)
-                code = range_at(self.text_ranges, address)
-                if code is None or not address:
+                described = self._described(section, address)
+                if described is None:
                     continue
+                code = range_at(self.text_ranges, described)
+                if code is None:
+                    continue
+                address = described
                 limit = code.end
             elif not section["sh_flags"] & _SHF_EXECINSTR:
                 continue
@@ -250,24 +255,49 @@ class ReferenceElf(ReferenceFile):
                     limit,
                 )
 
-    def _described(self, section: Section, address: int) -> int:
+    def _described(self, section: Section, address: int) -> int | None:
         """The code of a function of 64-bit PowerPC (ELFv1), by its descriptor.
 
         That of an object file is 0: a relocation has it.
         """
+        if self._is_relocatable:
+            return self._relocated_words.get(address)
         at = address - section["sh_addr"]
         self._descriptors = self._descriptors or self._bytes(section)
-        return int.from_bytes(self._descriptors[at : at + 8], self.byteorder)
+        return int.from_bytes(self._descriptors[at : at + 8], self.byteorder) or None
+
+    @cached_property
+    def _relocated_words(self) -> dict[int, int]:
+        """What relocations put into the descriptors of an object file, by address."""
+        words = {}
+        for section in self._sections:
+            if section.name != _DESCRIPTORS:
+                continue
+            for relocations in self._relocations(section):
+                table = self._elf.get_section(relocations["sh_link"])
+                for each in relocations.iter_relocations():
+                    if not isinstance(table, SymbolTableSection):
+                        break
+                    if each["r_info_type"] == _R_PPC64_ADDR64:
+                        symbol = table.get_symbol(each["r_info_sym"])
+                        value = symbol["st_value"] + each["r_addend"]
+                        words[section["sh_addr"] + each["r_offset"]] = value
+        return words
 
     def _loaded_symbols(self) -> Iterator[Symbol]:
         """The dynamic symbols of a file without section headers."""
         segment = next(self._elf.iter_segments("PT_DYNAMIC"), None)
         if not isinstance(segment, DynamicSegment):
             return
+        abi = self._elf["e_flags"] & _EF_PPC64_ABI or int(not self.little_endian)
         for symbol in segment.iter_symbols():
             address = symbol["st_value"] & ~self.isa_bit
+            kind = str(symbol["st_info"]["type"])
+            if self._elf["e_machine"] == "EM_PPC64" and abi == 1:
+                place = next(self._elf.address_offsets(address, 8), len(self._data))
+                word = self._data[place : place + 8]
+                address = int.from_bytes(word, self.byteorder)
             if symbol["st_shndx"] != "SHN_UNDEF" and self.is_text(address):
-                kind = str(symbol["st_info"]["type"])
                 yield Symbol(address, symbol["st_size"], symbol.name, kind)
 
     @cached_property
