@@ -10,13 +10,14 @@ that start with `-`.
 
 from __future__ import annotations
 
+from gsym.model import UINT64_END
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     Scanned = Iterator[tuple["Option | None", str]]
 
-_UINT64_END = 1 << 64
 _MAX_DIGITS = 1024  # Python prints no number of many more digits
 _HELP_COLUMN = 26
 _HELP_WIDTH = 80
@@ -154,7 +155,7 @@ class Values:
         return Values([*self._declared.values()], options, self._operands)
 
     def number(
-        self, name: str, *, minimum: int = 0, end: int = _UINT64_END
+        self, name: str, *, minimum: int = 0, end: int = UINT64_END
     ) -> int | None:
         """The value as a whole number of at least *minimum* and below *end*.
 
@@ -183,7 +184,7 @@ class Values:
             value = read_size(given)
         except ValueError as error:
             raise UsageError(f"option '{name}': {error}") from None
-        return _in_range(value, name, given, minimum, _UINT64_END)
+        return _in_range(value, name, given, minimum, UINT64_END)
 
     def seconds(self, name: str) -> float | None:
         """The value as a time in seconds, which may have a unit: `30`, `12h`.

@@ -5,8 +5,6 @@ Many addresses are requested at a time, before the lines that need them are filt
 
 from __future__ import annotations
 
-import time
-
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
 from gsym.markup.address_space import AddressSpace, ContextError
@@ -26,6 +24,7 @@ from gsym.markup.log_stream import OpenDictionary
 from gsym.markup.parser import decode, find_elements
 from gsym.markup.symbols import ModuleSymbols, Symbols
 from gsym.modules.key import key_of_build_id
+from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
@@ -56,6 +55,7 @@ _MAX_ANSWERS = 1 << 16  # in memory
 _MAX_BASES = 1 << 16
 _MAX_NAME = 255  # of a file
 _RETRY_AFTER = 30.0  # seconds, after a server failed
+_SERVER = "server"
 
 
 class RemoteSymbols(Symbols):
@@ -79,7 +79,7 @@ class RemoteSymbols(Symbols):
         self._places: dict[bytes, tuple[int, str]] = {}  # base and name of a module
         self._answers: dict[tuple[bytes, int], Symbolization] = {}
         self._failure = ""
-        self._silent_until = 0.0
+        self._breaker = CircuitBreaker()
         self._doubts: dict[str, None] = {}
 
     def _open(self, module: LoadedModule) -> ModuleSymbols:
@@ -100,7 +100,7 @@ class RemoteSymbols(Symbols):
 
     def ask(self, wanted: Iterable[tuple[bytes, int]]) -> None:
         """Request all unknown addresses, each given as build id and address."""
-        if time.monotonic() < self._silent_until:
+        if self._breaker.seconds_left(_SERVER) > 0:
             return
         missing = [each for each in dict.fromkeys(wanted) if each not in self._answers]
         if not missing:
@@ -114,7 +114,7 @@ class RemoteSymbols(Symbols):
             found = self._asking.symbolize_many(asked)
         except ServerError as error:
             self._failure = str(error)
-            self._silent_until = time.monotonic() + _RETRY_AFTER
+            self._breaker.back_off(_SERVER, _RETRY_AFTER)
             return
         self._failure = ""
         if len(self._answers) + len(missing) > _MAX_ANSWERS:

@@ -1,9 +1,8 @@
-"""Retries: when to repeat a request, and which servers to back off from."""
+"""Retries: when to repeat a request, and how long to wait before."""
 
 from __future__ import annotations
 
 import random
-import threading
 import time
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -15,13 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    Origin = tuple[str, str, int]
     Result = TypeVar("Result")
 
 _MAX_DIGITS = 9
 _MAX_DOUBLINGS = 64  # so that 2 to the number of attempts remains small
 _MAX_BACKOFF = 30.0
-_PROBE_SECONDS = 1.5
 
 
 class RetryableError(SourceError):
@@ -110,51 +107,3 @@ def read_retry_after(text: str) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-class BackoffTable:
-    """Servers that sent Retry-After, by origin; safe for threads.
-
-    Args:
-        probe_seconds: From one probe of a server to the next.
-        clock: Gives the time in seconds.
-    """
-
-    def __init__(
-        self,
-        *,
-        probe_seconds: float = _PROBE_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._probe_seconds = probe_seconds
-        self._clock = clock
-        self._lock = threading.Lock()
-        # (end of the back-off, time of the last request)
-        self._until: dict[Origin, tuple[float, float]] = {}
-
-    def back_off(self, origin: Origin, seconds: float) -> None:
-        """Record that a server asked for no requests for *seconds*."""
-        now = self._clock()
-        with self._lock:
-            self._until[origin] = now + seconds, now
-
-    def clear(self, origin: Origin) -> None:
-        """Record that a server answered."""
-        with self._lock:
-            self._until.pop(origin, None)
-
-    def seconds_left(self, origin: Origin) -> float:
-        """Seconds until a server may be asked; 0 or less: now."""
-        with self._lock:
-            until, _ = self._until.get(origin, (0.0, 0.0))
-        return until - self._clock() if until else 0.0
-
-    def claims_probe(self, origin: Origin) -> bool:
-        """Whether the caller shall probe a server during its back-off."""
-        now = self._clock()
-        with self._lock:
-            until, asked = self._until.get(origin, (now, 0.0))
-            if now - asked < self._probe_seconds:
-                return False
-            self._until[origin] = until, now
-            return True

@@ -9,14 +9,9 @@ from contextlib import suppress
 from gsym.containers.inflation import inflate_gzip, inflate_zstd
 from gsym.errors import NotFoundError, SourceError
 from gsym.net import open_connections
+from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import (
-    BackoffTable,
-    RetryableError,
-    backoff,
-    read_retry_after,
-    retry,
-)
+from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -40,6 +35,7 @@ _NOT_FOUND = {404, 410}
 _NOT_ALLOWED = {401, 403, 407}
 _LATER = {408, 425, 429, 500, 502, 503, 504}
 _DRAINED = 64 << 10  # bytes read of an error, so that its connection can be kept
+_PROBE_SECONDS = 1.5
 _ENCODINGS = ("Accept-Encoding", "gzip, zstd")
 _INFLATERS = {"gzip": inflate_gzip, "x-gzip": inflate_gzip, "zstd": inflate_zstd}
 
@@ -52,7 +48,7 @@ class Transfer:
         user: The feature that needs it, for the message about a missing package.
         sleep: Waits for a number of seconds.
         connections: In place of new ones.
-        table: Remembers which servers sent Retry-After.
+        breaker: Remembers which servers sent Retry-After, by origin.
         options: Keywords of `Connections`.
 
     Raises:
@@ -66,12 +62,14 @@ class Transfer:
         user: str = "a web server",
         sleep: Callable[[float], object] = time.sleep,
         connections: Connections | None = None,
-        table: BackoffTable | None = None,
+        breaker: CircuitBreaker | None = None,
         **options: Any,
     ) -> None:
         self.limits = TransferLimits() if limits is None else limits
         self._sleep = sleep
-        self._table = table or BackoffTable()
+        self._breaker = breaker or CircuitBreaker(
+            probe_seconds=_PROBE_SECONDS, clock=time.monotonic
+        )
         self._connections = connections or open_connections(
             user, self.limits, **options
         )
@@ -166,12 +164,12 @@ class Transfer:
         except RetryableError as error:
             if is_trusted and error.wait:
                 longest = min(error.wait, limits.total_seconds)
-                self._table.back_off(origin, longest)
+                self._breaker.back_off(origin, longest)
             raise
         except NotFoundError:
-            self._table.clear(origin)
+            self._breaker.forget(origin)
             raise
-        self._table.clear(origin)
+        self._breaker.forget(origin)
         return result
 
     def _wait_for(self, address: WebAddress) -> None:
@@ -180,13 +178,13 @@ class Transfer:
         Raises:
             SourceError: That is too long.
         """
-        left = self._table.seconds_left(address.origin)
+        left = self._breaker.seconds_left(address.origin)
         if left <= 0:
             return
         # The rest has to be enough for the file.
         if left <= min(self.limits.wait_seconds, self.limits.total_seconds / 2):
             self._sleep(left)
-        elif not self._table.claims_probe(address.origin):
+        elif not self._breaker.claims_probe(address.origin):
             reason = f"the server sent Retry-After; {left:.0f} s of that are left"
             raise SourceError(reason, path=str(address), may_retry=True)
 

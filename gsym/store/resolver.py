@@ -20,11 +20,11 @@ from gsym.errors import (
     SourceError,
 )
 from gsym.modules.key import has_id
+from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.adding import add_file
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Resolution, resolved
-from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
@@ -109,7 +109,7 @@ class Resolver:
         store: Where modules that are found are added.
         sources: Sources, in order.
         misses: The negative cache; by default that of the store.
-        health: Availability of the sources.
+        breaker: Availability of the sources.
         add: Adds a file to the store.
         conversions: Number of conversions at a time; by default one per core.
         longest_wait: Seconds to wait for another process that fetches the same module,
@@ -122,7 +122,7 @@ class Resolver:
         sources: Sequence[Source] = (),
         *,
         misses: NegativeCache | None = None,
-        health: SourceHealth | None = None,
+        breaker: CircuitBreaker | None = None,
         add: Adder = add_file,
         conversions: int | None = None,
         longest_wait: float = 600,
@@ -130,7 +130,7 @@ class Resolver:
         self.store = store
         self.sources = items_of("sources", sources, "sources")
         self.misses = misses or negative_cache_of(store)
-        self.health = health or SourceHealth()
+        self.breaker = breaker or CircuitBreaker()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
         self._longest_wait = longest_wait
@@ -291,7 +291,7 @@ class Resolver:
             found[name] = attempt, self.misses.now()
             if entry is not None:
                 if miss is not None and _refused(miss, name):
-                    self.health.repaired(name)
+                    self.breaker.repaired(name)
                 self.misses.forget(key)
                 return resolved(key, entry, self._in_order(found))
         attempts, times = zip(*found.values(), strict=True)
@@ -339,14 +339,14 @@ class Resolver:
         # When a source answers again, modules that it failed to deliver are requested
         # again; when it replaces a bad file, all modules with bad files.
         if attempt.outcome == "refused":
-            return not self.health.was_repaired_since(attempt.source, when)
-        has_recovered = self.health.has_answered_since(attempt.source, when)
+            return not self.breaker.was_repaired_since(attempt.source, when)
+        has_recovered = self.breaker.has_answered_since(attempt.source, when)
         return attempt.outcome != "failed" or not has_recovered
 
     def _is_probe(self, attempt: Attempt, when: float) -> bool:
         del when
         is_failure = attempt.outcome == "failed"
-        return is_failure and self.health.claims_probe(attempt.source)
+        return is_failure and self.breaker.claims_probe(attempt.source)
 
     def _in_order(self, found: dict[str, tuple[Attempt, float]]) -> tuple[Attempt, ...]:
         names = [source.name for source in self.sources]
@@ -361,7 +361,7 @@ class Resolver:
             OSError: The store cannot be written.
         """
         name, started = source.name, time.monotonic()
-        if not is_probe and not self.health.is_asked(name):
+        if not is_probe and not self.breaker.is_asked(name):
             return Attempt(name, "failed", "skipped: the source is not answering"), None
 
         def attempt(outcome: str, detail: str, size: int = 0) -> Attempt:
@@ -371,21 +371,21 @@ class Resolver:
             try:
                 found = source.find(key, folder)
             except NotFoundError as error:
-                self.health.answered(name)
+                self.breaker.answered(name)
                 return attempt("missing", str(error)), None
             except AmbiguousModuleError as error:
-                self.health.answered(name)
+                self.breaker.answered(name)
                 return attempt("refused", error.reason), None
             except SourceError as error:
                 if source not in self._folders:  # which may still be being read
-                    self.health.failed(name)
+                    self.breaker.failed(name)
                 return attempt("failed", str(error)), None
             except Exception as error:  # one source must not stop the others
                 if _is_full(error):
                     raise
-                self.health.failed(name)
+                self.breaker.failed(name)
                 return attempt("failed", f"{type(error).__name__}: {error}"), None
-            self.health.answered(name)
+            self.breaker.answered(name)
             size = _fetched_size(found, folder)
             outcome, detail, entry = self._keep(key, found)
             return attempt(outcome, detail, size), entry

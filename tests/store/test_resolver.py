@@ -17,13 +17,13 @@ import pytest
 import gsym
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
+from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.resolver import Resolver
-from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.sources.source import FoundFile
@@ -379,12 +379,12 @@ def test_a_source_stays_in_use_if_its_files_cannot_be_kept(
         write_pieces([symbols()], target)
         raise AssertionError
 
-    health = SourceHealth()
-    resolver = Resolver(store, [Given("good", find)], health=health)
+    breaker = CircuitBreaker()
+    resolver = Resolver(store, [Given("good", find)], breaker=breaker)
     for _ in range(10):
         (attempt,) = resolver.resolve(key()).attempts
         assert (attempt.source, attempt.outcome) == ("store", "failed")
-    assert health.is_asked("good")
+    assert breaker.is_asked("good")
 
 
 def test_keys_without_an_id_are_not_requested(store: Store) -> None:
@@ -415,8 +415,8 @@ def test_failing_upstream_stores_nothing_and_is_asked_again(
 ) -> None:
     clock = Clock()
     misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
-    health = SourceHealth(clock=clock)
-    resolver = Resolver(store, web(server), misses=misses, health=health)
+    breaker = CircuitBreaker(clock=clock)
+    resolver = Resolver(store, web(server), misses=misses, breaker=breaker)
     server.replies[path(99)] = Reply(symbols(99))
     assert resolver.resolve(key(99)).entry
     bad = dict(enumerate(FAULTS.values()))
@@ -473,9 +473,9 @@ def test_each_source_is_asked_again_in_its_own_time(store: Store) -> None:
     lifetimes = MissLifetimes(first_refused=86400)
     folder = str(Path(store.path) / ".misses")
     misses = NegativeCache(folder, lifetimes=lifetimes, clock=clock)
-    health = SourceHealth(clock=clock, probe_seconds=1e9)
-    health.claims_probe("failing")
-    resolver = Resolver(store, sources, misses=misses, health=health)
+    breaker = CircuitBreaker(clock=clock, probe_seconds=1e9)
+    breaker.claims_probe("failing")
+    resolver = Resolver(store, sources, misses=misses, breaker=breaker)
     asked = []
     for passed in (0, 59, 2, 3600, 86400):
         clock.now += passed
@@ -490,8 +490,8 @@ def test_recovered_source_is_asked_again_for_everything(
     clock = Clock()
     misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
     source = Given("a", having(symbols(9)))
-    health = SourceHealth(clock=clock)
-    resolver = Resolver(store, [source], misses=misses, health=health)
+    breaker = CircuitBreaker(clock=clock)
+    resolver = Resolver(store, [source], misses=misses, breaker=breaker)
     for _ in range(100):  # so that the module 1 is refused for long
         assert outcomes(resolver.resolve(key(1))) == ["refused"]
         clock.now += 1
@@ -643,9 +643,9 @@ def test_repeatedly_failing_source_is_probed_occasionally(
 ) -> None:
     clock = Clock()
     source = Given("a", failing)
-    health = SourceHealth(most_failures=5, probe_seconds=2, clock=clock)
+    breaker = CircuitBreaker(most_failures=5, probe_seconds=2, clock=clock)
     misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
-    resolver = Resolver(store, [source], misses=misses, health=health)
+    resolver = Resolver(store, [source], misses=misses, breaker=breaker)
     found = [resolver.resolve(key(number)) for number in range(20)]
     assert len(source.asked) == 6  # five failures and a probe
     assert "is not answering" in found[-1].attempts[0].detail

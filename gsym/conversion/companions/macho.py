@@ -25,6 +25,7 @@ from gsym.conversion.debug_info import DebugInfo
 from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, GsymError
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -217,7 +218,7 @@ _MAX_LISTED = 3  # of the files that are missing
 # Limit: Archive members of one name in a debug map
 _COMPARED, _COMPARED_TIMES = 64 << 20, 8
 _LOOK, _LEAST = 8, 1024
-_UNREADABLE = 1 << 64  # more functions than any file lacks
+_UNREADABLE = UINT64_END  # more functions than any file lacks
 
 
 class DebugMap:

@@ -15,6 +15,7 @@ from gsym.api.client.server_connection import read_body
 from gsym.errors import FormatError, SourceError, UnsupportedError
 from gsym.net import open_connections
 from gsym.net.limits import TransferLimits
+from gsym.net.retry import RetryableError, read_retry_after
 from gsym.net.web_address import read_web_address
 from gsym.server.errors import ServerError
 from gsym.server.otlp.status import PROTOBUF, status_text
@@ -107,14 +108,6 @@ class Collector:
         self._sender.close()
 
 
-class _BusyError(SourceError):
-    """The collector is to be asked later."""
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait = wait
-
-
 class _HttpSender:
     """Sends by HTTP."""
 
@@ -135,9 +128,9 @@ class _HttpSender:
             return body
         if answer.status in _REFUSED:
             raise ServerError(answer.status, _refusal(body))
-        wait = answer.headers.get("retry-after", "")[:9]
+        wait = read_retry_after(answer.headers.get("retry-after", ""))
         reason = f"{self._address}: HTTP status {answer.status}"
-        raise _BusyError(reason, int(wait) if wait.isdecimal() else None)
+        raise RetryableError(reason, wait=wait)
 
     def close(self) -> None:
         self._connections.close()
@@ -203,7 +196,7 @@ class _GrpcSender:
         # Without a time to retry after, it would not take the request later either.
         if code == codes.RESOURCE_EXHAUSTED and _DETAILS not in keys:
             raise ServerError(413, title)
-        raise _BusyError(f"grpc://{self._target}: {code.name}: {text[:1000]}")
+        raise RetryableError(f"grpc://{self._target}: {code.name}: {text[:1000]}")
 
     def close(self) -> None:
         self._channel.close()

@@ -18,8 +18,8 @@ import pytest
 from gsym import __version__
 from gsym.errors import NotFoundError, SourceError
 from gsym.net import retry as retry_module, transfer as transfer_module
+from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import BackoffTable
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from tests.clock import Clock
@@ -340,7 +340,7 @@ def resting(
         LIMITS._replace(attempts=9, wait_seconds=10, total_seconds=1000),
         sleep=waits.append,
         connections=cast("Any", busy),
-        table=BackoffTable(probe_seconds=4, clock=clock),
+        breaker=CircuitBreaker(probe_seconds=4, clock=clock),
     )
 
 

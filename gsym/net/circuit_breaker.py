@@ -1,0 +1,130 @@
+"""Circuit breakers: whoever does not answer, or asks to wait, is only probed."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_MAX_FAILURES = 60
+_WINDOW_SECONDS = 60.0
+_PROBE_SECONDS = 2.0
+
+
+class CircuitBreaker:
+    """A circuit breaker for each source or server, by its key; safe for threads.
+
+    One that failed *most_failures* times in a row within *window_seconds* is only
+    probed every *probe_seconds*, until it answers.
+
+    Args:
+        most_failures: Consecutive failures.
+        window_seconds: Time in which they occur.
+        probe_seconds: Time between probes.
+        clock: Returns seconds, by default since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        most_failures: int = _MAX_FAILURES,
+        window_seconds: float = _WINDOW_SECONDS,
+        probe_seconds: float = _PROBE_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._most_failures = most_failures
+        self._window_seconds = window_seconds
+        self._probe_seconds = probe_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._states: dict[Hashable, _State] = {}
+
+    def answered(self, key: Hashable) -> None:
+        """Record an answer, even if the source does not have the module."""
+        with self._lock:
+            state = self._state(key)
+            state.answered = self._clock()
+            state.failures.clear()
+            state.is_out = False
+
+    def failed(self, key: Hashable) -> None:
+        """Record a failure to answer."""
+        now = self._clock()
+        with self._lock:
+            state = self._state(key)
+            state.failures = [
+                each for each in state.failures if now - each <= self._window_seconds
+            ]
+            state.failures.append(now)
+            if len(state.failures) >= self._most_failures:
+                state.is_out = True
+                state.failures.clear()
+
+    def back_off(self, key: Hashable, seconds: float) -> None:
+        """Record a request for a pause of *seconds*; the next probe has to wait."""
+        with self._lock:
+            state = self._state(key)
+            state.probed = self._clock()
+            state.until = state.probed + seconds
+
+    def seconds_left(self, key: Hashable) -> float:
+        """Seconds until the end of the pause; 0 or less: there is none."""
+        with self._lock:
+            state = self._states.get(key)
+        return state.until - self._clock() if state and state.until else 0.0
+
+    def forget(self, key: Hashable) -> None:
+        """Forget all about a server, which answered."""
+        with self._lock:
+            self._states.pop(key, None)
+
+    def repaired(self, key: Hashable) -> None:
+        """Record a valid file for a module whose file had been refused."""
+        with self._lock:
+            self._state(key).repaired = self._clock()
+
+    def was_repaired_since(self, key: Hashable, time: float) -> bool:
+        """Whether that happened after *time*, as the clock returns it."""
+        with self._lock:
+            return self._state(key).repaired > time
+
+    def has_answered_since(self, key: Hashable, time: float) -> bool:
+        """Whether it answered after *time*, as the clock returns it."""
+        with self._lock:
+            return self._state(key).answered > time
+
+    def is_asked(self, key: Hashable) -> bool:
+        """Whether to ask it now, perhaps as a probe."""
+        with self._lock:
+            return not self._state(key).is_out or self._claim(key)
+
+    def claims_probe(self, key: Hashable) -> bool:
+        """Whether the caller should probe it now."""
+        with self._lock:
+            return self._claim(key)
+
+    def _claim(self, key: Hashable) -> bool:
+        state, now = self._state(key), self._clock()
+        # A clock that was set back must not delay the next probe.
+        if 0 <= now - state.probed < self._probe_seconds:
+            return False
+        state.probed = now
+        return True
+
+    def _state(self, key: Hashable) -> _State:
+        return self._states.setdefault(key, _State())
+
+
+class _State:
+    __slots__ = ("answered", "failures", "is_out", "probed", "repaired", "until")
+
+    def __init__(self) -> None:
+        self.answered = 0.0
+        self.failures: list[float] = []
+        self.is_out = False
+        self.probed = 0.0
+        self.repaired = 0.0
+        self.until = 0.0  # the end of a pause

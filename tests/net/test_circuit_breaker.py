@@ -1,0 +1,82 @@
+"""A source in trouble is asked now and then, until it answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsym.net.circuit_breaker import CircuitBreaker
+from tests.clock import Clock
+
+pytestmark = pytest.mark.no_engine
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(
+        most_failures=3, window_seconds=60, probe_seconds=2, clock=clock
+    )
+
+
+def test_failures_in_a_row_take_a_source_out(breaker: CircuitBreaker) -> None:
+    for _ in range(2):
+        breaker.failed("a")
+        assert breaker.is_asked("a")
+        assert breaker.is_asked("a")
+    breaker.failed("a")
+    assert breaker.is_asked("a")  # the probe
+    assert not breaker.is_asked("a")
+    assert breaker.is_asked("b")
+
+
+def test_an_answer_between_failures_keeps_a_source_in(breaker: CircuitBreaker) -> None:
+    for _ in range(9):
+        breaker.failed("a")
+        breaker.failed("a")
+        breaker.answered("a")
+    assert [breaker.is_asked("a") for _ in range(3)] == [True] * 3
+
+
+def test_distant_failures_are_not_consecutive(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    for _ in range(9):
+        breaker.failed("a")
+        clock.now += 31
+    assert [breaker.is_asked("a") for _ in range(3)] == [True] * 3
+
+
+def test_probes_are_allowed_periodically(breaker: CircuitBreaker, clock: Clock) -> None:
+    for _ in range(3):
+        breaker.failed("a")
+    asked = []
+    for _ in range(60):
+        asked.append(breaker.is_asked("a"))
+        clock.now += 0.1
+    assert asked.count(True) == 3
+
+
+def test_first_answer_ends_the_pause_of_a_source(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    for _ in range(3):
+        breaker.failed("a")
+    assert not breaker.has_answered_since("a", clock.now - 1)
+    clock.now += 1
+    breaker.answered("a")
+    assert breaker.has_answered_since("a", clock.now - 1)
+    assert not breaker.has_answered_since("a", clock.now)
+    assert [breaker.is_asked("a") for _ in range(3)] == [True] * 3
+
+
+def test_clock_set_back_does_not_delay_the_probe(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    assert breaker.claims_probe("a")
+    assert not breaker.claims_probe("a")
+    clock.now -= 1000
+    assert breaker.claims_probe("a")
