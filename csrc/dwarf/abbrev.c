@@ -699,11 +699,32 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     return run_op(table, &op, c, fields);
 }
 
-/* Read an expression that is an address, or an address index plus an offset. Others keep
- * their form, which is not a form of addresses. */
+/* Read the rest of an expression, which adds a number; 0 at its end. Mark the expression as
+ * failed if it does anything else. */
+static uint64_t read_addend(cursor *expression) {
+    uint64_t addend = 0;
+    unsigned operation;
+    if (cursor_left(expression) == 0) return 0;
+    operation = cursor_u8(expression);
+    switch (operation) {
+        case DW_OP_const1u: addend = cursor_u8(expression); break;
+        case DW_OP_const2u: addend = cursor_u16(expression); break;
+        case DW_OP_const4u: addend = cursor_u32(expression); break;
+        case DW_OP_constu:
+        case DW_OP_plus_uconst: addend = cursor_uleb(expression); break;
+        default: expression->failed = true; break;
+    }
+    if (operation != DW_OP_plus_uconst && cursor_u8(expression) != DW_OP_plus)
+        expression->failed = true;
+    if (cursor_left(expression) > 0) expression->failed = true;
+    return addend;
+}
+
+/* Read an expression that is an address or an address index, and may add a number. Others
+ * keep their form, which is not a form of addresses. */
 static void read_expression(const abbrev_table *table, const abbrev_op *op, cursor *c,
                             dwarf_fields *fields) {
-    uint64_t size = cursor_uleb(c), raw = 0;
+    uint64_t size = cursor_uleb(c), raw = 0, addend;
     cursor expression = *c;
     abbrev_op as = *op;
     cursor_skip(c, size);
@@ -713,18 +734,18 @@ static void read_expression(const abbrev_table *table, const abbrev_op *op, curs
         case DW_OP_addr:
             raw = cursor_uint(&expression, table->address_size);
             as.form = DW_FORM_addr;
+            raw += read_addend(&expression);
             break;
         case DW_OP_addrx:
             raw = cursor_uleb(&expression) << 32;
             as.form = DW_FORM_LLVM_addrx_offset;
-            if (cursor_left(&expression) == 0) break;
-            if (cursor_u8(&expression) != DW_OP_const4u) as.form = DW_FORM_exprloc;
-            raw |= cursor_u32(&expression);
-            if (cursor_u8(&expression) != DW_OP_plus) as.form = DW_FORM_exprloc;
+            addend = read_addend(&expression);
+            if (addend > UINT32_MAX) expression.failed = true;
+            raw |= addend;
             break;
-        default: as.form = DW_FORM_exprloc; break;
+        default: expression.failed = true; break;
     }
-    if (expression.failed || cursor_left(&expression) > 0) as.form = DW_FORM_exprloc;
+    if (expression.failed) as.form = DW_FORM_exprloc;
     keep(fields, &as, raw);
 }
 

@@ -121,7 +121,16 @@ enum {
 enum { DW_LNAME_Ada = 0x01, DW_LNAME_C = 0x03, DW_LNAME_Go = 0x0a,
        DW_LNAME_Assembly = 0x1d };
 
-enum { DW_OP_addr = 0x03, DW_OP_const4u = 0x0c, DW_OP_plus = 0x22, DW_OP_addrx = 0xa1 };
+enum {
+    DW_OP_addr = 0x03,
+    DW_OP_const1u = 0x08,
+    DW_OP_const2u = 0x0a,
+    DW_OP_const4u = 0x0c,
+    DW_OP_constu = 0x10,
+    DW_OP_plus = 0x22,
+    DW_OP_plus_uconst = 0x23,
+    DW_OP_addrx = 0xa1
+};
 
 enum {
     DW_LANG_C89 = 0x01,

@@ -9,7 +9,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.creations import create
+from tests.inputs import macho, pe
 from tests.inputs.elf import CODE, Elf, Section, Symbol, code_section
+from tests.inputs.macho import Macho
 from tests.inputs.pe import Pe
 
 if TYPE_CHECKING:
@@ -90,6 +92,58 @@ def test_a_binary_in_the_place_of_the_file_names_itself(tmp_path: Path) -> None:
     assert export(path) == 0
     text = (tmp_path / "lib app.so.sym").read_text()
     assert text.startswith(f"MODULE Linux x86_64 {DEBUG_ID} lib app.so\n{CODE_ID}")
+
+
+@pytest.mark.parametrize(
+    ("image", "head"),
+    [
+        (
+            Elf(
+                [code_section()],
+                symbols=[Symbol("f", 0x1000, 8)],
+                build_id=BUILD_ID,
+                bits=32,
+                byteorder="big",
+            ).to_bytes(),
+            # Breakpad takes the bytes in the order of the machine.
+            f"MODULE Linux ppc 80AE0509E7CE335AE3CAB61C274274DE0 app\n{CODE_ID}",
+        ),
+        (
+            Pe(
+                [pe.code_section()],
+                symbols=[pe.Symbol("f", 0)],
+                debug=[(pe.CODEVIEW, pe.codeview(bytes(range(16)), 2, "app.pdb"))],
+            ).to_bytes(),
+            "MODULE windows x86_64 030201000504070608090A0B0C0D0E0F2 app.pdb\n",
+        ),
+        (
+            Macho(
+                [macho.code()], symbols=[macho.Symbol("_f", 0x1000)], uuid=BUILD_ID[:16]
+            ).to_bytes(),
+            f"MODULE mac arm64 {BUILD_ID[:16].hex().upper()}0 app\n",
+        ),
+    ],
+    ids=["ELF of 32 bits", "PE", "Mach-O"],
+)
+def test_any_kind_of_binary_names_itself(
+    image: bytes, head: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(image)
+    assert export(path) == 0
+    text = (tmp_path / "app.sym").read_text()
+    assert text.startswith(head)
+
+
+def test_a_binary_without_an_id_is_named_with_what_it_lacks(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app.exe"
+    path.write_bytes(Pe([pe.code_section()], symbols=[pe.Symbol("f", 0)]).to_bytes())
+    assert export(path) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"gsym: error: {path}: the debug id of the module")
+    assert error.endswith("the file does not name it; use --debug-id")
 
 
 def test_an_option_goes_before_the_binary(source: Path, binary: Path) -> None:

@@ -48,8 +48,14 @@ EXPECTED = "".join(
 class Made(Packaged):
     """Packaged units that can be converted."""
 
-    def __init__(self, index_version: int, byteorder: ByteOrder = "little") -> None:
-        super().__init__(index_version, byteorder)
+    def __init__(
+        self,
+        index_version: int,
+        byteorder: ByteOrder = "little",
+        *,
+        other_tables: bool = False,
+    ) -> None:
+        super().__init__(index_version, byteorder, other_tables=other_tables)
         self.main = DwarfFile(self.main_sections)
 
     def convert(self, folder: Path, changed: Package | None = None) -> Outcome:
@@ -81,6 +87,18 @@ def test_a_package_gives_the_functions_of_its_files(
     splits = [DwarfFile(each, SPLIT) for each in made.splits]
     apart = convert_files(tmp_path, made.main, *splits)
     assert made.convert(tmp_path).image == apart.image
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_tables_of_a_package_may_be_wider_than_its_units(
+    byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    """As llvm-dwp writes them for little-endian processors."""
+    made = Made(5, byteorder, other_tables=True)
+    assert made.package.sections[".debug_str_offsets"].startswith(b"\xff" * 4)
+    outcome = made.convert(tmp_path)
+    assert outcome.matched == [COUNT]
+    assert describe(outcome.functions) == EXPECTED
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -131,33 +149,38 @@ def far_away(path: Path, section: bytes, before: bytes) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def of_others(section: bytes) -> bytes:
+def of_others(section: bytes, byteorder: ByteOrder) -> bytes:
     """The same units with other ids."""
     for known in [dwo_id_of(n) for n in range(COUNT)] + [
         CLASS + n for n in range(COUNT)
     ]:
         section = section.replace(
-            known.to_bytes(8, "little"), (known + (1 << 63)).to_bytes(8, "little")
+            known.to_bytes(8, byteorder), (known + (1 << 63)).to_bytes(8, byteorder)
         )
     return section
 
 
+@pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("is_empty", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_units_after_4_gib_are_found_by_the_rest_of_their_offset(
     version: int,
+    byteorder: ByteOrder,
     is_empty: bool,  # noqa: FBT001 - a parameter of the test
     tmp_path: Path,
 ) -> None:
     """A row has 32 bits of an offset, and there may be a unit at these as well."""
-    made = Made(version)
-    sections: dict[str, bytes | memoryview] = dict(made.package.encode())
+    made = Made(version, byteorder)
+    package = made.package.encode(byteorder)
+    sections: dict[str, bytes | memoryview] = dict(package)
     for name in (".debug_info", ".debug_types"):
         if name in sections:
             section = bytes(sections[name])
-            before = b"" if is_empty else of_others(section)
+            before = b"" if is_empty else of_others(section, byteorder)
             sections[name] = far_away(tmp_path / name, section, before)
-    outcome = convert_files(tmp_path, made.main, DwarfFile(sections, SPLIT))
+    split = DwarfFile(sections, SPLIT)
+    big_endian = byteorder == "big"
+    outcome = convert_files(tmp_path, made.main, split, big_endian=big_endian)
     assert outcome.matched == [COUNT]
     assert describe(outcome.functions) == EXPECTED
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.conversions import Case, convert_bytes, describe
-from tests.inputs.dwarf_constants import At, Form
+from tests.inputs.dwarf_constants import At, Content, Form
+from tests.inputs.elf import Symbol
 from tests.inputs.line_program import (
     File,
     LineProgram,
     sequence,
 )
-from tests.inputs.program import function, program, unit
+from tests.inputs.program import LAYOUTS, Layout, function, program, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +153,37 @@ def test_relative_directories_of_version_5_are_in_directory_0(
         main.root.attributes[At.comp_dir] = comp_dir
     functions = convert_bytes(tmp_path, program(main)).functions
     assert describe(functions) == f"1000-1040 f\n  1000 {path}:5\n"
+
+
+@pytest.mark.parametrize(
+    "layout", [each for each in LAYOUTS if each.version == 5], ids=str
+)
+@pytest.mark.parametrize("form", [Form.string, Form.line_strp, Form.strp], ids=str)
+def test_files_of_an_assembler_without_a_folder_are_in_directory_0(
+    form: int, layout: Layout, tmp_path: Path
+) -> None:
+    """Rows of a symbol: of files in directory 0, below it and elsewhere."""
+    table = LineProgram(
+        sequence((0x1000, 5, 1), (0x1004, 6, 2), (0x1008, 7, 3), end=0x1010),
+        files=(File("unit.s"), File("unit.s"), File("macros.inc", 1), File("e.inc", 2)),
+        directories=("D:\\work", "..\\inc", "/usr/inc"),
+        directory_format=((Content.path, form),),
+        file_format=((Content.path, form), (Content.directory_index, Form.udata)),
+    )
+    main = unit(lines=table, dwarf64=layout.dwarf64)
+    del main.root.attributes[At.comp_dir]
+    image = program(
+        main,
+        symbols=[Symbol("start", 0x1000, 0x10)],
+        byteorder=layout.byteorder,
+        address_size=layout.address_size,
+    )
+    assert describe(convert_bytes(tmp_path, image).functions) == (
+        "1000-1010 start\n"
+        "  1000 D:\\work/unit.s:5\n"
+        "  1004 D:\\work/..\\inc/macros.inc:6\n"
+        "  1008 /usr/inc/e.inc:7\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
-from tests.inputs.dies import Die, Raw
+from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import NOBITS, WRITE, Section, code_section, elf_of
+from tests.inputs.encoding import Encoding
+from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, program, unit
 from tests.inputs.range_lists import RangeEntry, RangeList, ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 STOPS = "llvm-gsymutil drops the good ranges behind the first bad one"
@@ -509,3 +512,76 @@ def test_an_end_of_0_is_no_end_elsewhere(tmp_path: Path) -> None:
     )
     image = program(unit(die, function("g", 0x1800, 0x1810)), address_size=4)
     assert describe(convert_bytes(tmp_path, image).functions) == "1800-1810 g\n"
+
+
+ADDR, CONST1U, CONST4U, PLUS, PLUS_UCONST, ADDRX = 0x03, 0x08, 0x0C, 0x22, 0x23, 0xA1
+# Of an address with this index in .debug_addr; 0x1000 has index 0.
+EXPRESSIONS: dict[str, Callable[[Encoding, int, int], bytes]] = {
+    "the address": lambda as_, _, address: bytes([ADDR]) + as_.address(address),
+    "an address and a number": lambda as_, _, address: (
+        bytes([ADDR]) + as_.address(0x1000) + bytes([PLUS_UCONST, address - 0x1000])
+    ),
+    "the index": lambda _, index, __: bytes([ADDRX, index]),
+    "an index and four bytes": lambda as_, _, address: (
+        bytes([ADDRX, 0, CONST4U]) + as_.uint(address - 0x1000, 4) + bytes([PLUS])
+    ),
+    "an index and one byte": lambda _, __, address: bytes(
+        [ADDRX, 0, CONST1U, address - 0x1000, PLUS]
+    ),
+    "an index and a number": lambda _, __, address: bytes(
+        [ADDRX, 0, PLUS_UCONST, address - 0x1000]
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        (name, layout)
+        for name in EXPRESSIONS
+        for layout in LAYOUTS
+        if layout.version >= (5 if "index" in name else 4)
+    ],
+    ids=str,
+)
+def test_an_address_may_be_an_expression(
+    name: str, layout: Layout, tmp_path: Path
+) -> None:
+    """Expressions that need no registers are the same number everywhere."""
+    encoding = Encoding(layout.byteorder, layout.address_size, layout.dwarf64)
+    form = Form.addrx if layout.version >= 5 else Form.addr
+
+    def code(index: int, address: int) -> dict[int, object]:
+        return {
+            At.entry_pc: form(address),
+            At.low_pc: Form.exprloc(EXPRESSIONS[name](encoding, index, address)),
+            At.high_pc: Form.data1(8),
+        }
+
+    origin = {At.abstract_origin: Ref("g"), At.call_file: 1, At.call_line: 7}
+    whole = {At.low_pc: form(0x1000), At.high_pc: Form.data1(0x20)}
+    image = layout.program(
+        Die(
+            Tag.subprogram,
+            {At.name: "f", **whole},
+            Die(Tag.inlined_subroutine, {**origin, **code(1, 0x1008)}),
+        ),
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        Die(Tag.subprogram, {At.name: "e", **code(2, 0x1020)}),
+        lines=LineProgram(
+            sequence((0x1000, 3), (0x1008, 4), end=0x1028),
+            files=(File("a.c"), File("a.c")),
+            directories=("/src",),
+        ),
+    )
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    file = "/src/a.c"
+    assert describe(converted.functions) == words(f"""
+        1000-1020 f
+          1000 {file}:3
+          1008 {file}:4
+          inlined g 1008-1010 from {file}:7
+        1020-1028 e
+          1020 {file}:4
+    """)

@@ -157,26 +157,30 @@ def test_rows_after_a_split_function_are_those_of_the_skeleton(
     assert describe(outcome.functions[:1]) == "1000-1010 f\n  1000 /src/b.h:5\n"
 
 
+@pytest.mark.parametrize("layout", SPLIT_LAYOUTS, ids=str)
 @pytest.mark.parametrize(("first", "line"), [(True, 5), (False, 7)])
 def test_the_sequence_of_a_split_function_counts_from_the_table_of_its_unit(
     first: bool,  # noqa: FBT001 - a parameter of the test
     line: int,
+    layout: Layout,
     tmp_path: Path,
 ) -> None:
     """The linker does not relocate it: what is before the table is not known there."""
+    version, dwarf64 = layout.version, layout.dwarf64
     one, two = (sequence((0x1000, each), end=0x1010) for each in (5, 7))
-    lines = replace(lines_of(5), ops=[*one, *two])
-    ops_before = [] if first else one
-    head = replace(lines, ops=ops_before)
-    place = len(head.encode(Encoding(), 5, lambda _, text: len(text)))
-    f = Die(
-        Tag.subprogram,
-        {At.name: "f", **addressed(5, 0x1000, 16), At.LLVM_stmt_sequence: place},
-    )
-    other = replace(lines_of(5), ops=sequence((0x1100, 1), end=0x1110))
-    before = unit(function("g", 0x1100, 0x1110), lines=other)
-    outcome = convert(tmp_path, before, split_unit(f, lines=lines))
-    assert describe(outcome.functions[:1]) == f"1000-1010 f\n  1000 /src/b.h:{line}\n"
+    lines = replace(lines_of(version), ops=[*one, *two])
+    head = replace(lines, ops=[] if first else one)
+    encoding = Encoding(layout.byteorder, layout.address_size, dwarf64)
+    place = len(head.encode(encoding, version, lambda _, text: len(text)))
+    code = addressed(version, 0x1000, 16)
+    f = Die(Tag.subprogram, {At.name: "f", **code, At.LLVM_stmt_sequence: place})
+    other = replace(lines_of(version), ops=sequence((0x1100, 1), end=0x1110))
+    before = replace(unit(function("g", 0x1100, 0x1110), lines=other), version=version)
+    split = split_unit(f, lines=lines, version=version, dwarf64=dwarf64)
+    outcome = convert(tmp_path, before, split, layout=layout)
+    file = "b.h" if version >= 5 else "a.c"
+    expected = f"1000-1010 f\n  1000 /src/{file}:{line}\n"
+    assert describe(outcome.functions[:1]) == expected
 
 
 STRING_FORMS = [

@@ -183,7 +183,7 @@ def package(
             content = file.sections.get(name, b"")
             if kind == STR_OFFSETS:
                 by = len(whole[".debug_str"])
-                content = _moved(content, by, 0 if version == 2 else 8, byteorder)
+                content = _moved(content, by, version, byteorder)
             parts[kind] = Part(len(whole[name]), len(content))
             whole[name] += content
         whole[".debug_str"] += file.sections.get(".debug_str", b"")
@@ -199,10 +199,12 @@ def package(
     )
 
 
-def _moved(content: bytes, by: int, first: int, byteorder: ByteOrder) -> bytes:
-    """A table of 4-byte offsets from *first* on, each moved."""
+def _moved(content: bytes, by: int, version: int, byteorder: ByteOrder) -> bytes:
+    """A table of offsets, each moved; its length says how many bytes they have."""
+    size = 8 if content[:4] == b"\xff\xff\xff\xff" else 4
+    first = 0 if version == 2 else 2 * size
     numbers = (
-        int.from_bytes(content[at : at + 4], byteorder) + by
-        for at in range(first, len(content), 4)
+        int.from_bytes(content[at : at + size], byteorder) + by
+        for at in range(first, len(content), size)
     )
-    return content[:first] + b"".join(n.to_bytes(4, byteorder) for n in numbers)
+    return content[:first] + b"".join(n.to_bytes(size, byteorder) for n in numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.inputs.dies import Die, Ref
@@ -154,8 +155,17 @@ def split_units(index_version: int) -> list[Unit]:
 class Packaged:
     """The main file and the package of `split_units`."""
 
-    def __init__(self, index_version: int, byteorder: ByteOrder = "little") -> None:
-        self.units = split_units(index_version)
+    def __init__(
+        self,
+        index_version: int,
+        byteorder: ByteOrder = "little",
+        *,
+        other_tables: bool = False,
+    ) -> None:
+        self.units = [
+            replace(each, other_tables=other_tables)
+            for each in split_units(index_version)
+        ]
         dwarf = Dwarf(self.units, byteorder)
         self.byteorder: ByteOrder = byteorder
         self.main_sections = dwarf.sections()

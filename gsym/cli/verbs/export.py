@@ -88,7 +88,7 @@ def export(values: Values) -> int:
                 reader, output, identity=identity, progress=progress.callback
             )
         except IdentityError as error:
-            raise _name_options(error, values) from None
+            raise _name_options(error, path, binary) from None
     if not values.flag("--quiet"):
         _tell(path, report)
     return 0
@@ -103,11 +103,11 @@ def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleK
     return identify_fitting(binary, said)._replace(**given)
 
 
-def _name_options(error: IdentityError, values: Values) -> GsymError:
+def _name_options(error: IdentityError, path: str, binary: str | None) -> GsymError:
     options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
-    if values.text("--binary") is None:
+    if binary is None:
         options = f"--binary or {options}"
-    return GsymError(f"{error.reason}; use {options}", path=error.path)
+    return GsymError(f"{error.reason}; use {options}", path=path)
 
 
 def _tell(path: str, report: ExportReport) -> None:
