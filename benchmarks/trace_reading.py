@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gsym.trace.fxt.reader import open_trace
+from gsym.fxt.reader import open_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

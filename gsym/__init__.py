@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         UuidMismatchError as UuidMismatchError,
     )
+    from gsym.fxt.tracer import Tracer as Tracer
     from gsym.markup.filter import MarkupFilter as MarkupFilter
     from gsym.model import (
         CallSite as CallSite,
@@ -101,7 +102,6 @@ if TYPE_CHECKING:
         ReportThread as ReportThread,
     )
     from gsym.symbolication.symbolicate import symbolicate as symbolicate
-    from gsym.trace.recording.tracer import Tracer as Tracer
     from gsym.writing.creator import Creator as Creator
 
 _MODULE_OF = {
@@ -152,7 +152,7 @@ _MODULE_OF = {
     "Store": "store.directory",
     "SymbolicationClient": "api.client.symbolication_client",
     "Symbolizer": "store.symbolizer",
-    "Tracer": "trace.recording.tracer",
+    "Tracer": "fxt.tracer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "add_file": "store.adding",

@@ -51,7 +51,7 @@ _MAJOR = r"\1"
 # trace.
 WORK = """
 import array, gsym, sys
-from gsym.trace.fxt.decoder import Decoder
+from gsym.fxt.decoder import Decoder
 trace, asked, giant, rows, *others = sys.argv[1:]
 for path in giant, rows, *others:
     gsym.convert(path, threads=1)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from gsym.trace.profiles.flame_graph import flame_graph
-from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread, ValueType
+from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread, ValueType
 from tools.screenshots import save
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from gsym.trace.profiles.model import Profile
+    from gsym.profiles.model import Profile
 
 PERIOD = 1_000_000  # nanoseconds
 SECONDS = 4

@@ -1,6 +1,6 @@
 /* fuzz_fxt.c - libFuzzer target: bytes that claim to be a Fuchsia trace.
  *
- * Reads them as gsym/trace/fxt/decoder.py does, once as a whole and once in pieces of a few
+ * Reads them as gsym/fxt/decoder.py does, once as a whole and once in pieces of a few
  * bytes, and demands that both see the same records, words, arguments and faults.
  * tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stdbool.h>

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.symbfile.format import LineTableRow, Range, ReturnPad, ReturnPadEntry, encode
+from tests.fxt.fxt_cases import OTHERS, UNKNOWN
 from tests.hostile import small_file
 from tests.inputs import breakpad, pe
 from tests.inputs.debug_map import TEXT, stabs
@@ -34,7 +35,6 @@ from tests.inputs.scaled import (
 from tests.inputs.scaled_symbols import go_functions, symbols_in_each_other
 from tests.inputs.split_examples import VERSIONS, Packaged, whole_program
 from tests.inputs.symbfile import message
-from tests.trace.fxt_cases import OTHERS, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

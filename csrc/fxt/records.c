@@ -1,6 +1,6 @@
 /* records.c - read events as columns, other records as words, and arguments.
  *
- * The words of a record are its fields in the order of `gsym.trace.fxt.records`, except
+ * The words of a record are its fields in the order of `gsym.fxt.records`, except
  * that data comes last. */
 #include "fxt/reader.h"
 

@@ -23,18 +23,18 @@ from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
 from gsym.cli.terminal_guard import GuardedStream
 from gsym.modules.key import ModuleKey
+from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread
+from gsym.profiles.outputs import write_form
 from gsym.store.directory import Store
 from gsym.store.modules import Attempt
 from gsym.store.sources.negative_cache import NegativeCache
 from gsym.symbfile.format import LineTableRow, Range, encode
-from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
-from gsym.trace.profiles.outputs import write_form
 from tests.companions import debug_link
+from tests.fxt.traces import APP, kernel_object
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.fxt import Words, inline, stream
 from tests.markup_modules import BUILD_ID, CONTEXT
-from tests.trace.profiles.profiles import TYPES
-from tests.trace.traces import APP, kernel_object
+from tests.profiles.profiles import TYPES
 
 if TYPE_CHECKING:
     from pathlib import Path

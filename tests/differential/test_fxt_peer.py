@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from gsym.trace.fxt.decoder import Decoder
-from gsym.trace.fxt.records import (
+from gsym.fxt.decoder import Decoder
+from gsym.fxt.records import (
     EVENT_KINDS,
     Argument,
     Blob,
@@ -32,7 +32,7 @@ from gsym.trace.fxt.records import (
     TraceInfo,
     UserspaceObject,
 )
-from gsym.trace.fxt.writer import argument_of, encode
+from gsym.fxt.writer import argument_of, encode
 
 peer = pytest.importorskip("fxt.reader", reason="no package fxt, another reader")
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym import Tracer
-from gsym.trace.opening import profile_kind, read_profile
-from gsym.trace.profiles.perf_script_input import profile_of_lines
-from gsym.trace.profiles.top import top_rows
+from gsym.profiles.opening import profile_kind, read_profile
+from gsym.profiles.perf_script_input import profile_of_lines
+from gsym.profiles.top import top_rows
 from tests.conftest import find_peer
 from tests.differential.peers import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.trace.profiles.model import Profile
+    from gsym.profiles.model import Profile
 
 PYTHON = """\
 def leaf(count):

@@ -173,10 +173,10 @@ import gc, json, sys
 from tempfile import TemporaryDirectory
 
 def profile(path):
-    from gsym.trace.opening import read_profile
-    from gsym.trace.profiles.firefox import firefox_profile
-    from gsym.trace.profiles.outputs import collapsed_lines, speedscope_file
-    from gsym.trace.profiles.pprof_output import pprof_file
+    from gsym.profiles.opening import read_profile
+    from gsym.profiles.firefox import firefox_profile
+    from gsym.profiles.outputs import collapsed_lines, speedscope_file
+    from gsym.profiles.pprof_output import pprof_file
     found = read_profile(path)
     list(collapsed_lines(found))
     speedscope_file(found)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.fxt.decoder import Filter
+from gsym.fxt.reader import open_trace
 from gsym.symbfile.extraction import extract
 from gsym.symbfile.to_gsym import convert_symbfiles
-from gsym.trace.fxt.decoder import Filter
-from gsym.trace.fxt.reader import open_trace
 from tests.conftest import REPOSITORY
 from tests.engine.test_hostile_images import REFUSED, patch
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with

@@ -27,15 +27,15 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
+from gsym.fxt.decoder import Decoder
 from gsym.symbfile.extraction import extract
 from gsym.symbfile.format import decode
 from gsym.symbfile.to_gsym import convert_symbfiles
-from gsym.trace.fxt.decoder import Decoder
 from gsym.verification.check import check_structure
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
+from tests.fxt.traces import small_trace
 from tests.hostile import ADDRESSES
 from tests.strategies import BYTE_ORDERS
-from tests.trace.traces import small_trace
 from tools.fuzz_seeds import images, pdb_files, symbol_files, traces
 from tools.mutate.seeds import Seed, objects, single, symbfiles, with_companions
 

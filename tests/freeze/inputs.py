@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import gsym
+from gsym.profiles.outputs import write_form
 from gsym.symbfile.format import LineTableRow, Range, encode
-from gsym.trace.profiles.outputs import write_form
+from tests.fxt.traces import profile_trace, small_trace
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.random_program import random_program
-from tests.trace.profiles.profiles import small_profile
-from tests.trace.traces import profile_trace, small_trace
+from tests.profiles.profiles import small_profile
 
 if TYPE_CHECKING:
     from pathlib import Path

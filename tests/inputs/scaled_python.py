@@ -9,15 +9,15 @@ import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
-from gsym.trace.profiles.pprof import new_profile
+from gsym.profiles.pprof import new_profile
 from tests.inputs import packages
 from tests.inputs.cabinet import STORED, cabinet
 from tests.inputs.core import file_note, note, prstatus, small_core
 from tests.inputs.fxt import Words, events_of_a_trace
 from tests.inputs.minidump import Minidump, Module, Thread, elf_codeview, write_minidump
 from tests.inputs.perf_data import USER_MARKER, PerfFile
-from tests.trace.profiles.json_profiles import call, chrome, firefox
-from tests.trace.profiles.otlp_messages import first_profile, message
+from tests.profiles.json_profiles import call, chrome, firefox
+from tests.profiles.otlp_messages import first_profile, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
+from gsym.fxt.conditions import Patterns
 from gsym.modules.key import key_of_build_id
+from gsym.profiles.binaries import Binaries
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles
 from gsym.symbfile.upload import extract_upload, ready_upload
-from gsym.trace.profiles.binaries import Binaries
-from gsym.trace.selection import Patterns
 from gsym.verification.check import compare
 
 if TYPE_CHECKING:

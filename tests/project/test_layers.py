@@ -34,7 +34,8 @@ FOLDERS = (
     "markup",
     "symbolication",
     "api",
-    "trace",
+    "fxt",
+    "profiles",
     "server",
     "cli",
 )

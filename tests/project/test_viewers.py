@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.main import main
-from gsym.trace.fxt.reader import open_trace
-from gsym.trace.fxt.records import (
+from gsym.fxt.matching import match_events
+from gsym.fxt.reader import open_trace
+from gsym.fxt.records import (
     Argument,
     ContextSwitch,
     Event,
@@ -17,10 +18,11 @@ from gsym.trace.fxt.records import (
     Log,
     ThreadWakeup,
 )
-from gsym.trace.fxt.writer import encode
-from gsym.trace.matching import match_events
-from gsym.trace.recording.tracer import Tracer
+from gsym.fxt.tracer import Tracer
+from gsym.fxt.writer import encode
+from tests.fxt.traces import APP, LOADED, profile_trace
 from tests.http_server import Server, files_of
+from tests.profiles.symbols import BUILD_ID
 from tests.project.viewers import (
     Perfetto,
     firefox_samples,
@@ -28,14 +30,12 @@ from tests.project.viewers import (
     speedscope_table,
 )
 from tests.server.page_browser import open_browser
-from tests.trace.profiles.symbols import BUILD_ID
-from tests.trace.traces import APP, LOADED, profile_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.trace.fxt.records import Record
+    from gsym.fxt.records import Record
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 

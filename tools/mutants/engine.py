@@ -43,7 +43,7 @@ _OF_FILES = (
 TESTS = {
     "containers/*.c": "tests/containers tests/conversion/test_debug_map.py",
     "dwarf/*.c": "tests/dwarf/test_[!d]*.py tests/conversion/test_partial.py",
-    "fxt/*.c": "tests/trace/test_fxt*.py",
+    "fxt/*.c": "tests/fxt/test_fxt*.py",
     "gsym/[fi]*.c": _OF_FILES,
     "gsym/l[io]*.c": _OF_FILES,
     "pdb/*.c": "tests/conversion/test_pdb*.py",

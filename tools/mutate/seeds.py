@@ -15,10 +15,11 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gsym.profiles.outputs import write_form
 from gsym.symbfile.format import LineTableRow, Range, encode
-from gsym.trace.profiles.outputs import write_form
 from tests import report_examples
 from tests.freeze.inputs import gsym_bytes, kind_of
+from tests.fxt.traces import profile_trace, small_trace
 from tests.inputs import macho, pe, perf_data
 from tests.inputs.archive import member
 from tests.inputs.core import small_core
@@ -50,9 +51,8 @@ from tests.inputs.program import LAYOUTS, function, inlined, unit
 from tests.inputs.random_program import random_program
 from tests.inputs.scaled import SERIES
 from tests.inputs.split_examples import build
-from tests.trace.profiles import json_profiles, otlp_messages, pprof_messages
-from tests.trace.profiles.profiles import small_profile
-from tests.trace.traces import profile_trace, small_trace
+from tests.profiles import json_profiles, otlp_messages, pprof_messages
+from tests.profiles.profiles import small_profile
 from tools.fuzz_seeds import images, pdb_files, symbol_files, traces, whole_programs
 from tools.mutate.damage import INFLATED, bombs
 

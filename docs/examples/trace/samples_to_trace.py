@@ -13,19 +13,19 @@ import gsym
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.errors import GsymError
-from gsym.trace.fxt.records import (
+from gsym.fxt.records import (
     Backtrace,
     Initialization,
     KernelObject,
     Mmap,
     Module,
 )
-from gsym.trace.fxt.writer import encode
+from gsym.fxt.writer import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.trace.fxt.records import Record
+    from gsym.fxt.records import Record
 
 PROCESS = 1  # a type of kernel objects
 PATH_AT = 5  # in a line of maps

@@ -14,12 +14,12 @@ from gsym.errors import AmbiguousModuleError, GsymError, SourceError
 from gsym.markup.symbols import BINARIES
 from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import build_id_digits, has_id
+from gsym.profiles.binaries import Binaries, is_usable
+from gsym.profiles.symbolizing import symbolize
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.log_stacks import LogStacks
-from gsym.trace.profiles.binaries import Binaries, is_usable
-from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, SymbolOptions
     from gsym.modules.key import ModuleKey
+    from gsym.profiles.model import Profile
     from gsym.store.loose_files import LooseFiles
     from gsym.symbolication.report_modules import ReportModules
-    from gsym.trace.profiles.model import Profile
 
 _GSYM = ".gsym"
 _INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`

@@ -18,9 +18,9 @@ from gsym.cli.verbs.trace_tables import (
     share,
     time_text,
 )
-from gsym.trace.profiles.symbolizing import resolution
-from gsym.trace.profiles.top import time_range, top_rows
-from gsym.trace.record_formats import seconds
+from gsym.fxt.record_formats import seconds
+from gsym.profiles.symbolizing import resolution
+from gsym.profiles.top import time_range, top_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.trace.opening import InputFile
-    from gsym.trace.profiles.model import Location, Profile, Sample
+    from gsym.profiles.model import Location, Profile, Sample
+    from gsym.profiles.opening import InputFile
 
 
 def _read(source: InputFile, values: Values) -> tuple[ProfileInput, Profile]:

@@ -26,19 +26,19 @@ from gsym.cli.verbs.trace_profile import (
     report_losses,
     unsure_rows,
 )
-from gsym.trace.chrome_json import ChromeJson
-from gsym.trace.fxt.reader import open_trace
-from gsym.trace.profiles.fxt_output import fxt_file
-from gsym.trace.profiles.input_bytes import read_inflated
-from gsym.trace.profiles.outputs import FORMS, form_of
-from gsym.trace.profiles.symbolizing import resolution, set_debug_ids
+from gsym.fxt.chrome_json import ChromeJson
+from gsym.fxt.reader import open_trace
+from gsym.profiles.fxt_output import fxt_file
+from gsym.profiles.input_bytes import read_inflated
+from gsym.profiles.outputs import FORMS, form_of
+from gsym.profiles.symbolizing import resolution, set_debug_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gsym.cli.grammar import Values
-    from gsym.trace.profiles.model import Profile
+    from gsym.profiles.model import Profile
 
 CHROME = "chrome"
 _TEXT_FORMS = frozenset({CHROME, "collapsed", "speedscope", "firefox", "html"})
@@ -249,7 +249,7 @@ def symbolize(values: Values) -> int:
 
 
 def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
-    from gsym.trace.profiles.pprof_output import symbolize_pprof
+    from gsym.profiles.pprof_output import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
     return symbolize_pprof(

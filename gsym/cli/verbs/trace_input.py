@@ -8,17 +8,12 @@ from gsym.cli.grammar import Operand, Option, UsageError
 from gsym.cli.options import STRICT, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, warn
-from gsym.trace.fxt.decoder import KINDS
-from gsym.trace.fxt.reader import open_trace
-from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
-from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
-from gsym.trace.selection import (
-    Moment,
-    RecordSelection,
-    Selection,
-    coarse_filter,
-    parse_moment,
-)
+from gsym.fxt.conditions import Moment, Selection, parse_moment
+from gsym.fxt.decoder import KINDS
+from gsym.fxt.reader import open_trace
+from gsym.fxt.records import ProviderEvent, ProviderInfo
+from gsym.fxt.selection import RecordSelection, coarse_filter
+from gsym.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -30,10 +25,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.cli.grammar import Values
-    from gsym.trace.fxt.decoder import Columns, Counts, Filter, Problem
-    from gsym.trace.fxt.reader import Trace
-    from gsym.trace.fxt.records import Record
-    from gsym.trace.opening import InputFile
+    from gsym.fxt.decoder import Columns, Counts, Filter, Problem
+    from gsym.fxt.reader import Trace
+    from gsym.fxt.records import Record
+    from gsym.profiles.opening import InputFile
 
 TRACE = Operand("FILE", "Fuchsia trace; - is standard input")
 FILTERS = (
@@ -200,7 +195,7 @@ class TraceInput:
         """The selected records.
 
         Args:
-            kinds: Of `gsym.trace.fxt.decoder.KINDS`; None: all.
+            kinds: Of `gsym.fxt.decoder.KINDS`; None: all.
             keep_context: Include records that define the meaning of others.
         """
         takes, chosen = None, None

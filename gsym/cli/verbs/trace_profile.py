@@ -12,29 +12,30 @@ from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
 from gsym.cli.verbs.trace_input import TraceInput, read_selection
 from gsym.errors import GsymError, LimitError
-from gsym.trace.fxt.writer import FLUSH_SIZE, Encoder
-from gsym.trace.opening import (
+from gsym.fxt.conditions import Selection
+from gsym.fxt.writer import FLUSH_SIZE, Encoder
+from gsym.profiles.fxt_durations import DURATION_KINDS
+from gsym.profiles.fxt_output import with_samples
+from gsym.profiles.fxt_profile import fxt_profile
+from gsym.profiles.fxt_samples import PROFILER_KINDS
+from gsym.profiles.model import TIME
+from gsym.profiles.opening import (
     InputFile,
     ProfileOptions,
     errors_named,
     read_profile,
     unknown_format,
 )
-from gsym.trace.profiles.fxt_durations import DURATION_KINDS
-from gsym.trace.profiles.fxt_output import with_samples
-from gsym.trace.profiles.fxt_profile import fxt_profile
-from gsym.trace.profiles.fxt_samples import PROFILER_KINDS
-from gsym.trace.profiles.model import TIME
-from gsym.trace.profiles.outputs import write_form
-from gsym.trace.profiles.symbolizing import note_assumed
-from gsym.trace.selection import Selection, select_samples
+from gsym.profiles.outputs import write_form
+from gsym.profiles.selection import select_samples
+from gsym.profiles.symbolizing import note_assumed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.cli.grammar import Values
-    from gsym.trace.profiles.model import Profile
+    from gsym.profiles.model import Profile
 
 
 PROFILE = Operand(
@@ -71,7 +72,7 @@ class ProfileInput:
 
     Attributes:
         path: Of a regular file with the contents.
-        kind: One of `gsym.trace.opening.KINDS`.
+        kind: One of `gsym.profiles.opening.KINDS`.
         trace: The file as a trace; None if it is not a trace.
         has_samples: Whether the profile that was read is of samples, not of durations.
     """
@@ -149,7 +150,7 @@ class ProfileInput:
             return ProfileOptions()
         path = values.text("--build-ids")
         if path is not None:
-            from gsym.trace.profiles.perf_script_input import read_build_ids
+            from gsym.profiles.perf_script_input import read_build_ids
 
             build_ids = read_build_ids(path)
         return ProfileOptions(
@@ -233,7 +234,7 @@ class ProfileForm:
 
     Args:
         source: The input.
-        form: One of `gsym.trace.profiles.outputs.FORMS`.
+        form: One of `gsym.profiles.outputs.FORMS`.
 
     Attributes:
         left_out: Records of a trace that the format cannot represent, by kind.
@@ -281,7 +282,7 @@ class ProfileForm:
         """The index of the value type that is written."""
         if self._form != "firefox":
             return chosen_value(profile, values)
-        from gsym.trace.profiles.firefox import default_value, weight_of
+        from gsym.profiles.firefox import default_value, weight_of
 
         value = chosen_value(profile, values, default_value(profile))
         chosen = profile.value_types[value]

@@ -29,16 +29,16 @@ from gsym.cli.verbs.trace_tables import (
     row_limit,
     share,
 )
-from gsym.trace.profiles.flame_graph import flame_graph
-from gsym.trace.profiles.symbolizing import resolution
-from gsym.trace.profiles.top import sparkline, top_rows, without_line
+from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.symbolizing import resolution
+from gsym.profiles.top import sparkline, top_rows, without_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.trace.profiles.model import Profile
+    from gsym.profiles.model import Profile
 
 
 @Command(

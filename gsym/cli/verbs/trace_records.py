@@ -20,11 +20,11 @@ from gsym.cli.verbs.trace_input import (
 )
 from gsym.cli.verbs.trace_profile import PROFILE
 from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
-from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
-from gsym.trace.fxt.records import EVENT_KINDS, kind_of
-from gsym.trace.fxt.summary import Survey, describe_trace
-from gsym.trace.opening import InputFile
-from gsym.trace.record_formats import RecordText, put_text, record_object
+from gsym.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
+from gsym.fxt.record_formats import RecordText, put_text, record_object
+from gsym.fxt.records import EVENT_KINDS, kind_of
+from gsym.fxt.summary import Survey, describe_trace
+from gsym.profiles.opening import InputFile
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.trace.fxt.blobs import Stream
+    from gsym.fxt.blobs import Stream
 
 
 @Command(

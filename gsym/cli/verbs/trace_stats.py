@@ -16,11 +16,11 @@ from gsym.cli.verbs.trace_input import (
 )
 from gsym.cli.verbs.trace_profile import PROFILE
 from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
-from gsym.trace.fxt.records import Event, kind_of
-from gsym.trace.fxt.summary import EventKey, EventSums, Tally
-from gsym.trace.matching import MATCHED_KINDS, unmatched_halves
-from gsym.trace.opening import InputFile
-from gsym.trace.record_formats import put_text
+from gsym.fxt.matching import MATCHED_KINDS, unmatched_halves
+from gsym.fxt.record_formats import put_text
+from gsym.fxt.records import Event, kind_of
+from gsym.fxt.summary import EventKey, EventSums, Tally
+from gsym.profiles.opening import InputFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

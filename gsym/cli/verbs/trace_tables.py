@@ -6,9 +6,9 @@ import shutil
 
 from gsym.cli.grammar import Option
 from gsym.cli.terminal import printable
+from gsym.fxt.record_formats import seconds
+from gsym.profiles.top import GROUPS
 from gsym.sizes import BINARY_UNITS
-from gsym.trace.profiles.top import GROUPS
-from gsym.trace.record_formats import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,6 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.errors import FormatError, LimitError
+from gsym.profiles.binaries import Binaries
+from gsym.profiles.otlp_completion import OtlpCompletion
+from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.logs import LOGGED
@@ -21,9 +24,6 @@ from gsym.server.otlp.status import PROTOBUF, status_response
 from gsym.server.service import Wanted
 from gsym.server.tokens import PROFILES
 from gsym.store.symbolizer import OpenModule
-from gsym.trace.profiles.binaries import Binaries
-from gsym.trace.profiles.otlp_completion import OtlpCompletion
-from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

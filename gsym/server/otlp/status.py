@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from starlette.responses import Response
 
+from gsym.profiles.protobuf import decode_message, message_types
 from gsym.records import NamedTuple
-from gsym.trace.profiles.protobuf import decode_message, message_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

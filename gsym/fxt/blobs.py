@@ -1,0 +1,101 @@
+"""Data in a trace: large blobs, joined blobs of one name, names of files for them."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.fxt.records import Blob, LargeBlob, begins_trace
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gsym.fxt.records import Record
+
+    _Head = tuple[int | None, str, str, int | None]
+
+
+class Stream(NamedTuple):
+    """A large blob, or the blobs of one name of a provider, in their order.
+
+    Attributes:
+        provider: Id; None before any provider.
+        category: Of large blobs; "" for others.
+        name: Of the blobs.
+        type: As in `Blob`, the first one's; None for large blobs.
+        pieces: Their data.
+    """
+
+    provider: int | None
+    category: str
+    name: str
+    type: int | None
+    pieces: tuple[bytes | memoryview, ...]
+
+
+BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
+
+
+class Blobs:
+    """Gathers the blobs of a trace while it is read.
+
+    Blobs of one name are pieces of one stream of data, as the document defines it. It
+    has no such rule for large blobs, so each is a stream by itself.
+    """
+
+    def __init__(self) -> None:
+        # Each with all of its fields except the pieces.
+        self._streams: list[tuple[_Head, list[bytes | memoryview]]] = []
+        self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
+
+    def add(self, record: Record) -> None:
+        """Take the data of a record, if it has some."""
+        head: _Head
+        if isinstance(record, Blob):
+            key = record.provider, record.name
+            if key not in self._by_name:
+                head = record.provider, "", record.name, record.type
+                self._streams.append((head, self._by_name.setdefault(key, [])))
+            self._by_name[key].append(record.data)
+        elif isinstance(record, LargeBlob):
+            head = record.provider, record.category, record.name, None
+            self._streams.append((head, [record.data]))
+        elif begins_trace(record):
+            self._by_name.clear()
+
+    def streams(self) -> Iterator[Stream]:
+        """The streams, in the order of their first pieces."""
+        return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)
+
+
+# Characters that not all systems allow in file names; a leading dot hides a file.
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
+_LONGEST = 128  # characters, without the number of equal names
+_PERFETTO = 3  # type of blobs
+
+
+def blob_file_names(streams: Iterable[Stream]) -> list[str]:
+    """A name for each, all different, of letters, digits, dots, lines and underscores.
+
+    Names stay in the folder: they contain no slash, do not begin with a dot, and are
+    not too long for a file system.
+    """
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}  # the last one of each name
+    names = []
+    for stream in streams:
+        text = f"{stream.category}.{stream.name}" if stream.category else stream.name
+        name = _OTHERS.sub("_", text)[:_LONGEST] or "blob"
+        if stream.provider is not None:
+            name = f"{stream.provider}.{name}"
+        ending = ".perfetto-trace" if stream.type == _PERFETTO else ""
+        chosen = name + ending
+        key = chosen.lower()
+        # File systems may ignore case.
+        while chosen.lower() in taken:
+            numbers[key] = numbers.get(key, 1) + 1
+            chosen = f"{name}.{numbers[key]}{ending}"
+        taken.add(chosen.lower())
+        names.append(chosen)
+    return names

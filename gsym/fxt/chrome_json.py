@@ -1,0 +1,456 @@
+"""A trace as Chrome JSON, which Perfetto opens.
+
+Events are as Fuchsia's trace2json writes them, but sorted by time, and processes and
+threads are named by metadata events. `systemTraceEvents` is Linux ftrace text, as the
+format requires; trace2json writes an object there, and Perfetto refuses such files.
+
+Source: Google's document "Trace Event Format"; what Perfetto's importer reads.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+import math
+from array import array
+from base64 import b64encode
+from contextlib import closing, suppress
+from itertools import chain, count, groupby
+from tempfile import TemporaryFile, gettempdir
+
+from gsym.fxt.matching import OpenById
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.records import (
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    kind_of,
+)
+from gsym.fxt.scheduling import SchedulingText
+from gsym.model import UINT64_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from gsym.fxt.records import Argument, Record
+
+
+class SortedSpool:
+    """Takes values in any order and returns them in the order of their times.
+
+    They are of the types that `marshal` supports. Each takes 16 bytes of memory, and
+    about 100 during the sort.
+
+    Raises:
+        OSError: The disk is full.
+    """
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
+        self._times = array("Q")
+        self._ends = array("Q", [0])
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def close(self) -> None:
+        """Delete the file."""
+        with suppress(OSError):  # a failed write was already reported
+            self._file.close()
+
+    def add(self, time: int, value: Any) -> None:
+        """Take a value; all times from 2 ** 64 - 1 count as equal."""
+        data = marshal.dumps(value)
+        self._on_disk(self._file.write, data)
+        self._times.append(min(time, UINT64_MAX))
+        self._ends.append(self._ends[-1] + len(data))
+
+    def first_time(self) -> int:
+        """The lowest of the times; 0 without any value."""
+        return min(self._times, default=0)
+
+    def values(
+        self, arrange: Callable[[list[Any]], list[Any]] | None = None
+    ) -> Iterator[Any]:
+        """The values; those of one time in the order in which they were added.
+
+        Args:
+            arrange: Puts several values of one time into another order.
+        """
+        self._on_disk(self._file.flush)
+        time_of = self._times.__getitem__
+        for _, group in groupby(sorted(range(len(self)), key=time_of), time_of):
+            values = [self._value(index) for index in group]
+            yield from values if arrange is None else arrange(values)
+
+    @staticmethod
+    def _on_disk(write: Callable[..., object], *data: bytes) -> None:
+        try:
+            write(*data)
+        except OSError as error:
+            error.filename = gettempdir()  # the file has no name
+            raise
+
+    def _value(self, index: int) -> Any:
+        start, end = self._ends[index : index + 2]
+        self._file.seek(start)
+        return marshal.loads(self._file.read(end - start))  # noqa: S302 - our own bytes
+
+
+_PHASES = {
+    "instant": "i",
+    "counter": "C",
+    "duration_begin": "B",
+    "duration_end": "E",
+    "duration_complete": "X",
+    "async_begin": "b",
+    "async_instant": "n",
+    "async_end": "e",
+    "flow_begin": "s",
+    "flow_step": "t",
+    "flow_end": "f",
+}
+_END_OF = {"B": "E", "b": "e"}
+_FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
+_MOST_INTEGER = 2**53  # a double holds all integers up to it
+# A double holds microseconds with all three decimals up to this many nanoseconds.
+_MOST_NANOSECONDS = 2**51
+_SECOND = 10**9
+_KOIDS = 2**32  # Perfetto distinguishes this many
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class ChromeJson:
+    """Converts one trace.
+
+    Attributes:
+        left_out: How many records of each kind Chrome JSON cannot hold.
+        closed: How many durations and operations have no end and get that of the trace.
+        changed: Differences from the recorded data, and their number.
+    """
+
+    def __init__(self) -> None:
+        self.left_out: dict[str, int] = {}
+        self.closed = 0
+        self.changed: dict[str, int] = {}
+        self._events = SortedSpool()
+        self._scheduling = SchedulingText(SortedSpool())
+        self._objects = Objects()
+        self._processes: dict[int, str] = {}
+        self._threads: dict[tuple[int | None, int], str] = {}
+        self._koids: set[int] = set()
+        self._numbers: dict[int, int] = {}  # of koids that Perfetto would truncate
+        self._origin = 0
+        self._last = 0
+        # Events that have begun and have no end yet.
+        self._durations: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        operations, flows = OpenById(), OpenById()
+        self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
+
+    def pieces(self, records: Iterable[Record]) -> Iterator[str]:
+        """The JSON text of a trace, piece by piece, the first after the last record.
+
+        Args:
+            records: Of the trace, as they were read.
+        """
+        with closing(self._events), closing(self._scheduling.events):
+            for record in records:
+                self._take(record)
+            yield from self._text()
+
+    def _text(self) -> Iterator[str]:
+        names = list(self._names())
+        self._renumber()
+        self._move_origin()
+        yield '{"displayTimeUnit":"ns","traceEvents":['
+        comma = ""
+        for event in chain(names, self._sorted_events()):
+            yield comma + _encode(self._finished(event))
+            comma = ","
+        yield "]"
+        if self._scheduling.events:
+            yield ',"systemTraceEvents":"'
+            for line in self._scheduling.lines(self._task, self._origin):
+                yield _encode(line)[1:-1]
+            yield '"'
+        other = {f"koid_of_{new}": str(old) for old, new in self._numbers.items()}
+        if self._origin:
+            other["origin_ns"] = str(self._origin)
+        yield f',"otherData":{_encode(other)}}}' if other else "}"
+
+    def _take(self, record: Record) -> None:
+        self._objects.add(record)
+        if isinstance(record, Event):
+            self._add(_of_event(record))
+        elif isinstance(record, Log):
+            log = {"name": "log", "ph": "i", **_place(record), "s": "t"}
+            self._add({**log, "args": {"message": _text(record.message)}})
+        elif isinstance(record, _SCHEDULING):
+            self._koids.update(self._scheduling.add(record))
+        elif isinstance(record, LargeBlob) and _is_shown(record):
+            self._add(_of_blob(record))
+        elif isinstance(record, KernelObject) and record.type == PROCESS:
+            self._koids.add(record.koid)
+            _keep_longest(self._processes, record.koid, record.name)
+        elif isinstance(record, KernelObject) and record.type == THREAD:
+            self._koids.add(record.koid)
+            _keep_longest(self._threads, (_process(record), record.koid), record.name)
+        elif not isinstance(record, _CONTEXT):
+            _count(self.left_out, kind_of(record))
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if event.get("dur", 0) < 0:
+            event["dur"] = 0
+            _count(self.changed, "durations that end before they begin: set to 0")
+        self._koids.update((event["pid"], event["tid"]))
+        self._last = max(self._last, event["ts"] + event.get("dur", 0))
+        self._events.add(event["ts"], event)
+
+    def _names(self) -> Iterator[dict[str, Any]]:
+        """The events that name processes and threads."""
+        for koid, name in sorted(self._processes.items()):
+            yield _name_event("process_name", koid, 0, name)
+        for (stated, thread), name in self._threads.items():
+            known = self._objects.process_of(thread)
+            process = known if stated is None else stated
+            if process is not None:
+                self._koids.add(process)
+                yield _name_event("thread_name", process, thread, name)
+            elif thread not in self._scheduling.threads:  # those are named there
+                _count(self.left_out, "kernel_object")
+
+    def _renumber(self) -> None:
+        free = (number for number in count(_KOIDS // 2) if number not in self._koids)
+        for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
+            self._numbers[koid] = next(free)
+            _count(self.changed, "koids of more than 32 bits: renumbered")
+
+    def _move_origin(self) -> None:
+        """Count times from the first second if a double cannot hold them."""
+        spools = (self._events, self._scheduling.events)
+        first = min((spool.first_time() for spool in spools if spool), default=0)
+        if first > _MOST_NANOSECONDS:
+            self._origin = first - first % _SECOND
+            times = sum(map(len, spools))
+            self.changed[f"times count from {self._origin} ns"] = times
+
+    def _task(self, koid: int) -> tuple[str, int]:
+        """The name and the number of a thread."""
+        name = self._objects.name_of(koid, kind=THREAD)
+        return _text(name or ""), self._numbers.get(koid, koid)
+
+    def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event with times in microseconds and the numbers of its koids."""
+        if "ts" in event:
+            event["ts"] = (event["ts"] - self._origin) / 1000
+        if "dur" in event:
+            event["dur"] /= 1000
+        for key in ("pid", "tid"):
+            event[key] = self._numbers.get(event[key], event[key])
+        return event
+
+    def _sorted_events(self) -> Iterator[dict[str, Any]]:
+        for event in self._events.values(_arranged):
+            self._link(event)
+            yield event.copy()
+        operations = (begun.item for begun in self._open["b"].open)
+        durations = chain.from_iterable(map(reversed, self._durations.values()))
+        for begin in chain(durations, operations):
+            self.closed += 1
+            end = {**begin, "ts": self._last, "ph": _END_OF[begin["ph"]]}
+            end.pop("args", None)
+            yield end
+
+    def _link(self, event: dict[str, Any]) -> None:
+        """Copy the category, name and id of the matching event to an event.
+
+        Viewers match by all of these; a trace matches durations by their threads, other
+        events as `OpenById` does.
+        """
+        phase = event["ph"]
+        if phase == "B":
+            self._durations.setdefault(_thread_of(event), []).append(event)
+        elif phase == "E":
+            if begins := self._durations.get(_thread_of(event)):
+                _take_links(event, begins.pop())
+        elif phase in self._open:
+            open_by_id = self._open[phase]
+            where = event["id"], event["cat"], event["name"], event["pid"]
+            if phase in "bs":
+                if open_by_id.is_taken(*where):
+                    _keep_apart(event)
+                open_by_id.begin(*where, event)
+            elif begun := open_by_id.find(*where):
+                _take_links(event, begun.item)
+                if phase in "ef":
+                    open_by_id.end(begun)
+
+
+_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+# Already applied to all other records.
+_CONTEXT = (Initialization, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
+_LINKS = ("cat", "name", "id", "id2")
+
+
+def _of_event(event: Event) -> dict[str, Any]:
+    kind = event.kind
+    made: dict[str, Any] = {
+        "cat": _text(event.category),
+        "name": _text(event.name),
+        **_place(event),
+        "ph": _PHASES[kind],
+    }
+    if kind == "instant":
+        made["s"] = "t"
+    elif kind == "counter":
+        if event.id:
+            made["id"] = f"{event.id:#x}"
+    elif kind == "duration_complete":
+        made["dur"] = (event.end_ns or 0) - made["ts"]
+    elif kind.startswith("async"):
+        number = event.id or 0
+        made["id"] = number if number <= _MOST_INTEGER else f"{number:#x}"
+    elif kind.startswith("flow"):
+        if kind == "flow_end":
+            made["bp"] = "e"
+        made["id"] = str(event.id)
+    if event.args:
+        made["args"] = _arguments(event.args, _series if kind == "counter" else _value)
+    return made
+
+
+def _of_blob(blob: LargeBlob) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "ph": "O",
+        "id": "",
+        "cat": _text(blob.category),
+        "name": _text(blob.name),
+        **_place(blob),
+        "blob": b64encode(blob.data).decode(),
+    }
+    if blob.args:
+        made["args"] = _arguments(blob.args, _value)
+    return made
+
+
+def _is_shown(blob: LargeBlob) -> bool:
+    """Whether a blob has a category that is shown, and a time to be shown at."""
+    return blob.category == _FIDL_BLOB and blob.ticks is not None
+
+
+def _place(record: Any) -> dict[str, Any]:
+    """The time of a record in nanoseconds, its process and its thread."""
+    return {"ts": record.ns or 0, "pid": record.process, "tid": record.thread}
+
+
+def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    made = {"ph": "M", "name": kind, "pid": process, "tid": thread}
+    return {**made, "args": {"name": _text(name)}}
+
+
+def _arranged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort events of one time so that those within a duration follow its begin.
+
+    Complete durations, which traces record at their end, come before other events of
+    the time, unless these are recorded before an end; the longest first.
+    """
+    if len(events) == 1:
+        return events
+    ends = {_thread_of(each): i for i, each in enumerate(events) if each["ph"] == "E"}
+
+    def rank(item: tuple[int, dict[str, Any]]) -> tuple[int, int]:
+        index, event = item
+        if event["ph"] == "X":
+            return 1, -event["dur"]
+        is_early = event["ph"] in "BE" or index < ends.get(_thread_of(event), -1)
+        return 0 if is_early else 2, 0
+
+    return [event for _, event in sorted(enumerate(events), key=rank)]
+
+
+def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
+    return event["pid"], event["tid"]
+
+
+def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:
+    """Copy the category, name and id of its begin to an event."""
+    event.pop("id", None)
+    event.update({key: begin[key] for key in _LINKS if key in begin})
+    if "id2" in begin:  # it is local to the process
+        event["pid"] = begin["pid"]
+
+
+def _keep_apart(begin: dict[str, Any]) -> None:
+    """Set a unique id for a begin, made from its name or, for a flow, its process."""
+    if begin["ph"] == "b":
+        begin["id2"] = {"local": f"{begin.pop('id')} {begin['name']}"}
+    else:  # viewers accept only plain numbers for flows
+        begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & UINT64_MAX)
+
+
+def _process(thread: KernelObject) -> int | None:
+    """The process that the description of a thread names."""
+    for argument in thread.args:
+        if argument.name == "process" and argument.type == "koid":
+            return int(argument.value or 0)
+    return None
+
+
+def _keep_longest(names: dict[Any, str], key: Any, name: str) -> None:
+    """Keep a name, for some writers cut names off."""
+    if len(name) > len(names.get(key, "")) or key not in names:
+        names[key] = name
+
+
+def _count(counts: dict[str, int], what: str) -> None:
+    counts[what] = counts.get(what, 0) + 1
+
+
+def _arguments(arguments: tuple[Argument, ...], shown: Any) -> dict[str, Any]:
+    """Values by their names; null has none."""
+    return {
+        _text(argument.name): shown(argument)
+        for argument in arguments
+        if argument.type != "null"
+    }
+
+
+def _series(argument: Argument) -> Any:
+    """A value of a counter: a number, if it is one."""
+    is_integer = argument.type in {"int64", "uint64"}
+    return float(argument.value or 0) if is_integer else _value(argument)
+
+
+def _value(argument: Argument) -> Any:
+    value: Any = argument.value
+    kind = argument.type
+    if kind in {"pointer", "koid"}:
+        return f"{value:#x}" if kind == "pointer" else f"#{value}"
+    if kind == "blob":
+        return b64encode(value).decode()
+    if kind == "string":
+        return _text(value)
+    exceeds_double = kind in {"int64", "uint64"} and abs(value) > _MOST_INTEGER
+    if exceeds_double or (kind == "double" and not math.isfinite(value)):
+        return str(value)  # JSON has no such numbers, or readers round them
+    return value
+
+
+def _text(text: str) -> str:
+    """Text with invalid UTF-8 replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

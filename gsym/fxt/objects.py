@@ -1,0 +1,109 @@
+"""The objects that koids and pointers of a trace refer to, such as threads."""
+
+from __future__ import annotations
+
+from gsym.fxt.records import (
+    UNKNOWN_KOID,
+    Event,
+    KernelObject,
+    Thread,
+    UserspaceObject,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.fxt.records import Argument, Record
+
+PROCESS, THREAD = 1, 2
+"""Types of kernel objects."""
+
+
+class Objects:
+    """The objects that records have described up to now.
+
+    An object is looked for among those of a provider, then among those of all; the last
+    description counts, for koids the one with the longest name.
+    """
+
+    def __init__(self) -> None:
+        # By type (None for any), provider and koid.
+        self._kernel: dict[tuple[int | None, int | None, int], KernelObject] = {}
+        self._any_kernel: dict[tuple[int | None, int], KernelObject] = {}
+        self._userspace: dict[tuple[int | None, int, int], UserspaceObject] = {}
+        self._any_userspace: dict[tuple[int, int], UserspaceObject] = {}
+        self._processes: dict[int, int] = {}
+
+    def add(self, record: Record) -> None:
+        """Take the description of an object, if a record has one."""
+        if isinstance(record, KernelObject):
+            self._add_kernel_object(record)
+        elif isinstance(record, UserspaceObject):
+            process, pointer = record.process, record.pointer
+            self._userspace[record.provider, process, pointer] = record
+            self._any_userspace[process, pointer] = record
+        elif isinstance(record, (Thread, Event)) and record.process != UNKNOWN_KOID:
+            self._processes.setdefault(record.thread, record.process)
+
+    def kernel_object(
+        self, koid: int, provider: int | None = None, kind: int | None = None
+    ) -> KernelObject | None:
+        """The description of a koid.
+
+        Args:
+            koid: Of the object.
+            provider: Whose description is preferred.
+            kind: The type that is preferred: on Linux a process and its first thread
+                have one number.
+        """
+        for each in dict.fromkeys((kind, None)):
+            found = self._kernel.get((each, provider, koid))
+            found = found or self._any_kernel.get((each, koid))
+            if found is not None:
+                return found
+        return None
+
+    def userspace_object(
+        self, pointer: int, process: int, provider: int | None = None
+    ) -> UserspaceObject | None:
+        """The description of the object at a pointer of a process."""
+        found = self._userspace.get((provider, process, pointer))
+        return self._any_userspace.get((process, pointer)) if found is None else found
+
+    def process_of(self, thread: int) -> int | None:
+        """The koid of the process of a thread; None if unknown."""
+        return self._processes.get(thread)
+
+    def name_of(
+        self, koid: int, provider: int | None = None, kind: int | None = None
+    ) -> str | None:
+        """The name of a process, a thread or another kernel object."""
+        found = self.kernel_object(koid, provider, kind)
+        return found.name if found is not None else None
+
+    def referent(
+        self, argument: Argument, process: int, provider: int | None = None
+    ) -> KernelObject | UserspaceObject | None:
+        """The object that an argument of an event of a process refers to."""
+        if not isinstance(argument.value, int):
+            return None
+        if argument.type == "koid":
+            return self.kernel_object(argument.value, provider)
+        if argument.type == "pointer":
+            return self.userspace_object(argument.value, process, provider)
+        return None
+
+    def _add_kernel_object(self, record: KernelObject) -> None:
+        for kind in (record.type, None):
+            key = (kind, record.provider, record.koid)
+            if _is_better(record, self._kernel.get(key)):
+                self._kernel[key] = record
+            if _is_better(record, self._any_kernel.get((kind, record.koid))):
+                self._any_kernel[kind, record.koid] = record
+        if record.type == THREAD:
+            for argument in record.args:
+                if argument.name == "process" and isinstance(argument.value, int):
+                    self._processes[record.koid] = argument.value
+
+
+def _is_better(record: KernelObject, known: KernelObject | None) -> bool:
+    return known is None or len(record.name) >= len(known.name)

@@ -1,0 +1,291 @@
+"""Records of Fuchsia traces as lines of text and as objects of JSON.
+
+An object has the fields of its record by their names (`gsym.fxt.records`), and
+`record` before them, its kind. Nothing is lost:
+
+- whole numbers have all their digits, up to 20;
+- numbers that are not finite are the texts `NaN`, `Infinity` and `-Infinity`;
+- bytes are base64, build ids hexadecimal digits;
+- invalid UTF-8 is replaced by U+FFFD, and another field, as `name_base64` for `name`,
+  has all bytes of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+
+from gsym.fxt.blobs import BLOB_TYPES
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.records import (
+    THREAD_STATES,
+    Argument,
+    Backtrace,
+    Blob,
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    Unknown,
+    UserspaceObject,
+    begins_trace,
+    kind_of,
+    snake_case,
+)
+from gsym.fxt.summary import BUFFER_FULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.fxt.records import Argument, Record
+
+
+_OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
+_KIND_WIDTH = 18
+_TIME_WIDTH = 16
+_SECOND = 10**9
+
+
+def seconds(ns: int) -> str:
+    """A time in seconds, to the nanosecond."""
+    whole, part = divmod(abs(ns), _SECOND)
+    return f"{'-' * (ns < 0)}{whole}.{part:09}"
+
+
+class RecordText:
+    """Makes lines of the records of one trace, in their order.
+
+    Koids are printed with the names that earlier records of their trace gave them.
+
+    Args:
+        objects: Names of the complete trace; by default those before each record.
+    """
+
+    def __init__(self, objects: Objects | None = None) -> None:
+        self._is_complete = objects is not None
+        self._objects = objects or Objects()
+        # The text after the kind.
+        self._makers: dict[type, Callable[[Any], str]] = {
+            Backtrace: lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
+            Blob: lambda r: f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
+            ContextSwitch: self._context_switch,
+            Event: self._event,
+            Initialization: lambda r: f"{r.ticks_per_second} ticks per second",
+            KernelObject: lambda r: (
+                f"{_OBJECT_TYPES.get(r.type, f'type {r.type}')} {r.koid}"
+                f" {_text(r.name)}{self._arguments(r)}"
+            ),
+            LargeBlob: self._large_blob,
+            LegacyContextSwitch: self._legacy_context_switch,
+            Log: lambda r: f"{self._thread(r)}  {r.message}",
+            Mmap: lambda r: (
+                f"{self._name(r.process, r, PROCESS)}  {r.start_address:#x}.."
+                f"{r.start_address + r.address_range:#x} module {r.module_id}"
+                f" at {r.vaddr:#x} flags {r.flags}"
+            ),
+            Module: lambda r: (
+                f"{self._name(r.process, r, PROCESS)}  {r.module_id} {_text(r.name)}"
+                f" build id {r.build_id.hex()}"
+            ),
+            ProviderEvent: lambda r: f"{r.provider} {_provider_event(r.event)}",
+            ProviderInfo: lambda r: f"{r.provider} {_text(r.name)}",
+            ProviderSection: lambda r: f"{r.provider}",
+            String: lambda r: f"{r.string_index} {_text(r.value)}",
+            Thread: lambda r: f"{r.thread_index} process {r.process} thread {r.thread}",
+            ThreadWakeup: lambda r: (
+                f"cpu {r.cpu}  {self._name(r.thread, r, THREAD)}{self._arguments(r)}"
+            ),
+            TraceInfo: lambda r: f"type {r.type} value {r.value:#x}",
+            Unknown: lambda r: f"type {r.type}{_subtype(r.subtype)} {_size(r.data)}",
+            UserspaceObject: lambda r: (
+                f"{r.pointer:#x} of {self._name(r.process, r, PROCESS)}"
+                f" {_text(r.name)}{self._arguments(r)}"
+            ),
+        }
+
+    def line(self, record: Record) -> str:
+        """The line of a record, without its end."""
+        if begins_trace(record) and not self._is_complete:
+            self._objects = Objects()
+        elif not isinstance(record, Event):
+            self._objects.add(record)
+        kind = kind_of(record).removesuffix("_with_metadata")
+        rest = self._makers[type(record)](record)
+        ns = getattr(record, "ns", None)
+        time = "" if ns is None else seconds(ns)
+        return (
+            f"{record.offset:#010x} {time:>{_TIME_WIDTH}}  {kind:<{_KIND_WIDTH}} {rest}"
+        )
+
+    def _event(self, event: Event) -> str:
+        parts = [self._thread(event), f"{event.category}:{event.name}"]
+        if event.id is not None:
+            parts.append(f"id {event.id}")
+        if event.end_ns is not None:
+            parts.append(f"for {seconds(event.end_ns - (event.ns or 0))}")
+        return "  ".join(parts) + self._arguments(event)
+
+    def _context_switch(self, record: ContextSwitch) -> str:
+        outgoing = self._name(record.outgoing_thread, record, THREAD)
+        incoming = self._name(record.incoming_thread, record, THREAD)
+        text = f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
+        return text + self._arguments(record)
+
+    def _legacy_context_switch(self, record: LegacyContextSwitch) -> str:
+        outgoing = self._pair(record.outgoing_process, record.outgoing_thread, record)
+        incoming = self._pair(record.incoming_process, record.incoming_thread, record)
+        return (
+            f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
+            f"  priorities {record.outgoing_priority} -> {record.incoming_priority}"
+        )
+
+    def _large_blob(self, record: LargeBlob) -> str:
+        text = f"{record.category}:{record.name} {_size(record.data)}"
+        if record.ticks is not None:
+            text = f"{self._thread(record)}  {text}"
+        return text + self._arguments(record)
+
+    def _thread(self, record: Any) -> str:
+        return self._pair(record.process, record.thread, record)
+
+    def _pair(self, process: int, thread: int, record: Record) -> str:
+        return (
+            f"{self._name(process, record, PROCESS)} "
+            f"{self._name(thread, record, THREAD)}"
+        )
+
+    def _name(self, koid: int, record: Record, kind: int | None = None) -> str:
+        name = self._objects.name_of(koid, record.provider, kind)
+        return f"{name}({koid})" if name else str(koid)
+
+    def _arguments(self, record: Any) -> str:
+        texts = (f"{each.name}={self._value(each, record)}" for each in record.args)
+        return "  " + " ".join(texts) if record.args else ""
+
+    def _value(self, argument: Argument, record: Any) -> str:
+        value: Any = argument.value
+        if argument.type == "pointer":
+            process = getattr(record, "process", None) or 0
+            found = self._objects.referent(argument, process, record.provider)
+            return f"{value:#x}({found.name})" if found else f"{value:#x}"
+        if argument.type == "koid":
+            return f"#{self._name(value, record)}"
+        if argument.type == "string":
+            return _text(value)
+        if argument.type == "blob":
+            return f"<{_size(value)}>"
+        return json.dumps(value) if argument.type in {"bool", "null"} else str(value)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _size(data: bytes | memoryview) -> str:
+    return f"{len(data)} bytes"
+
+
+def _addresses(frames: tuple[int, ...]) -> str:
+    return " ".join(f"{address:#x}" for address in frames)
+
+
+def _subtype(number: int | None) -> str:
+    return "" if number is None else f" subtype {number}"
+
+
+def _provider_event(event: int) -> str:
+    is_full = event == BUFFER_FULL
+    return "its buffer was full, records were dropped" if is_full else f"event {event}"
+
+
+def _blob_type(record: Blob) -> str:
+    return BLOB_TYPES.get(record.type, f"type {record.type}")
+
+
+def _state(record: Any) -> str:
+    state = record.outgoing_thread_state
+    return THREAD_STATES[state] if state < len(THREAD_STATES) else f"state {state}"
+
+
+# Objects lack the fields that their kind of record lacks.
+_OPTIONAL = frozenset({"id", "end_ticks", "end_ns"})
+_OF_METADATA = frozenset({"ticks", "ns", "process", "thread", "args"})
+# Times in nanoseconds follow those that they are made from.
+_TIMES = {"ticks": "ns", "end_ticks": "end_ns"}
+
+
+def record_object(record: Record) -> dict[str, Any]:
+    """The object of a record."""
+    made: dict[str, Any] = {
+        "record": snake_case(type(record).__name__),
+        "provider": record.provider,
+    }
+    has_metadata = not isinstance(record, LargeBlob) or record.ticks is not None
+    left_out = _OPTIONAL if has_metadata else _OPTIONAL | _OF_METADATA
+    value: Any
+    for field, value in zip(record._fields, record, strict=True):
+        if field in _TIMES.values() or (field in left_out and value in {None, ()}):
+            continue
+        if field == "args":
+            made["args"] = [_argument(each) for each in value]
+        elif isinstance(value, (bytes, memoryview)):
+            is_id = isinstance(record, Module)
+            made[field] = value.hex() if is_id else _base64(value)
+        elif isinstance(value, str):
+            put_text(made, field, value)
+        else:
+            made[field] = value
+            if field in _TIMES:
+                made[_TIMES[field]] = getattr(record, _TIMES[field])
+    return made
+
+
+def _argument(argument: Argument) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    value = argument.value
+    put_text(made, "name", argument.name)
+    made["type"] = argument.type
+    if isinstance(value, str):
+        put_text(made, "value", value)
+    elif isinstance(value, bytes):
+        made["value"] = _base64(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        made["value"] = "NaN" if math.isnan(value) else _infinity(value)
+    else:
+        made["value"] = value
+    return made
+
+
+def _infinity(value: float) -> str:
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def put_text(made: dict[str, Any], field: str, text: str) -> None:
+    """Put a text into an object; its bytes as well if it is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "surrogateescape")
+        made[field] = raw.decode("utf-8", "replace")
+        made[f"{field}_base64"] = _base64(raw)
+    else:
+        made[field] = text
+
+
+def _base64(data: bytes | memoryview) -> str:
+    return b64encode(data).decode()

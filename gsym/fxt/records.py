@@ -1,0 +1,369 @@
+"""Records of a Fuchsia trace.
+
+Of all records, *ns* is the time in nanoseconds, *provider* the id of the provider that
+wrote it (None before any), and *offset* its first byte in the trace.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.engine.native import lib
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+
+
+class ProviderInfo(NamedTuple):
+    """The name of a provider, which wrote the records that follow."""
+
+    name: str
+    provider: int
+    offset: int = 0
+
+
+class ProviderSection(NamedTuple):
+    """The records that follow are of this provider."""
+
+    provider: int
+    offset: int = 0
+
+
+class ProviderEvent(NamedTuple):
+    """An event of a provider; *event* 0: its buffer filled up."""
+
+    event: int
+    provider: int
+    offset: int = 0
+
+
+class TraceInfo(NamedTuple):
+    """About the trace; *type* 0: the magic number, *value*."""
+
+    type: int
+    value: int
+    provider: int | None = None
+    offset: int = 0
+
+
+class Initialization(NamedTuple):
+    """The unit of the times that follow."""
+
+    ticks_per_second: int
+    provider: int | None = None
+    offset: int = 0
+
+
+class String(NamedTuple):
+    """An entry of the string table; it replaces one of the same index."""
+
+    string_index: int
+    value: str
+    provider: int | None = None
+    offset: int = 0
+
+
+class Thread(NamedTuple):
+    """An entry of the thread table; it replaces one of the same index."""
+
+    thread_index: int
+    process: int
+    thread: int
+    provider: int | None = None
+    offset: int = 0
+
+
+def begins_trace(record: object) -> bool:
+    """Whether a record is the magic number, which ends the state of earlier records."""
+    return isinstance(record, TraceInfo) and record[:2] == (0, lib.GSYM_FXT_MAGIC)
+
+
+# By number. A counter has series of values as its arguments.
+EVENT_KINDS = (
+    "instant",
+    "counter",
+    "duration_begin",
+    "duration_end",
+    "duration_complete",
+    "async_begin",
+    "async_instant",
+    "async_end",
+    "flow_begin",
+    "flow_step",
+    "flow_end",
+)
+ARGUMENT_TYPES = (
+    "null",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "double",
+    "string",
+    "pointer",
+    "koid",
+    "bool",
+    "blob",
+)
+THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
+# In place of a thread that no earlier record has defined.
+UNKNOWN_KOID = UINT64_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Value: TypeAlias = int | float | str | bytes | None
+    Arguments: TypeAlias = tuple["Argument", ...]
+
+
+class Argument(NamedTuple):
+    """A typed value with a name; *type* is one of ARGUMENT_TYPES."""
+
+    name: str
+    type: str
+    value: Value
+
+
+class Event(NamedTuple):
+    """Something that happened on a thread.
+
+    Attributes:
+        kind: One of EVENT_KINDS.
+        ticks: When, or when it began.
+        process: Koid.
+        thread: Koid.
+        category: The kind of code that reports it.
+        name: What happened.
+        args: At most 15.
+        id: Of a counter, or what correlates asynchronous events or those of a flow;
+            None for other kinds.
+        end_ticks: When a complete duration ended; None for other kinds.
+        end_ns: The same for the end.
+    """
+
+    kind: str
+    ticks: int
+    process: int
+    thread: int
+    category: str
+    name: str
+    args: Arguments = ()
+    id: int | None = None
+    end_ticks: int | None = None
+    ns: int | None = None
+    end_ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Blob(NamedTuple):
+    """A piece of a stream *name*; *type* 1: data, 2: last branch, 3: Perfetto."""
+
+    name: str
+    type: int
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
+
+
+class UserspaceObject(NamedTuple):
+    """The object at *pointer* in a process."""
+
+    pointer: int
+    process: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
+
+
+class KernelObject(NamedTuple):
+    """A kernel object; *type* 1: a process, 2: a thread, others as in Zircon."""
+
+    koid: int
+    type: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
+
+
+class ContextSwitch(NamedTuple):
+    """A processor leaves a thread, now in a state of THREAD_STATES, for another."""
+
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_thread: int
+    incoming_thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class ThreadWakeup(NamedTuple):
+    """A thread may run again."""
+
+    ticks: int
+    cpu: int
+    thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class LegacyContextSwitch(NamedTuple):
+    """A context switch as older systems record it."""
+
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_process: int
+    outgoing_thread: int
+    incoming_process: int
+    incoming_thread: int
+    outgoing_priority: int
+    incoming_priority: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Log(NamedTuple):
+    """A line of a log."""
+
+    ticks: int
+    process: int
+    thread: int
+    message: str
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Module(NamedTuple):
+    """A module that a process has loaded, for the profiler; *thread* is 0."""
+
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    name: str
+    build_id: bytes
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Mmap(NamedTuple):
+    """A mapping of a part of a module; *thread* is 0.
+
+    Attributes:
+        ticks: When it was seen.
+        process: Koid.
+        thread: Koid, 0.
+        module_id: Of a `Module` record of the process, which may come later.
+        flags: Of its pages; writers do not agree what the bits mean.
+        start_address: First address in the process.
+        address_range: Bytes covered.
+        vaddr: Address within the module, as it was linked, of the first byte.
+    """
+
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    flags: int
+    start_address: int
+    address_range: int
+    vaddr: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Backtrace(NamedTuple):
+    """A sample of the profiler: addresses, innermost frame first."""
+
+    ticks: int
+    process: int
+    thread: int
+    frames: tuple[int, ...]
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class LargeBlob(NamedTuple):
+    """Data of any size; without metadata *ticks*, *process*, *thread* are None.
+
+    If *data* of a file has more than 256 MiB, it is a view of the file.
+    """
+
+    category: str
+    name: str
+    data: bytes | memoryview
+    ticks: int | None = None
+    process: int | None = None
+    thread: int | None = None
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Unknown(NamedTuple):
+    """A record of an unknown type.
+
+    Attributes:
+        type: Type of the record.
+        subtype: Of records whose type has some; None for others.
+        data: The complete record, header included.
+    """
+
+    type: int
+    subtype: int | None
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
+
+
+Record: TypeAlias = (
+    ProviderInfo
+    | ProviderSection
+    | ProviderEvent
+    | TraceInfo
+    | Initialization
+    | String
+    | Thread
+    | Event
+    | Blob
+    | UserspaceObject
+    | KernelObject
+    | ContextSwitch
+    | ThreadWakeup
+    | LegacyContextSwitch
+    | Log
+    | Module
+    | Mmap
+    | Backtrace
+    | LargeBlob
+    | Unknown
+)
+
+
+def snake_case(name: str) -> str:
+    """The name of a type as the specification would spell it in a program."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def kind_of(record: Record) -> str:
+    """The kind of a record, of `gsym.fxt.decoder.KINDS`."""
+    if isinstance(record, Event):
+        return record.kind
+    kind = snake_case(type(record).__name__)
+    if isinstance(record, LargeBlob) and record.ticks is not None:
+        return f"{kind}_with_metadata"
+    return kind

@@ -1,0 +1,183 @@
+"""The records of a trace that meet conditions."""
+
+from __future__ import annotations
+
+from gsym.cache import BoundedCache
+from gsym.fxt.conditions import Patterns, absolute_ns
+from gsym.fxt.decoder import Filter
+from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.records import (
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LegacyContextSwitch,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    UserspaceObject,
+)
+from gsym.model import UINT64_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gsym.fxt.conditions import Selection
+    from gsym.fxt.objects import Objects
+    from gsym.fxt.records import Record
+
+    _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
+
+
+# Records that define the meaning of others.
+CONTEXT = (
+    Initialization,
+    KernelObject,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+    UserspaceObject,
+)
+_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_ODD = frozenset("?[\0")
+_MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
+
+
+def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
+    """The filter for the engine: it passes at least the selected records.
+
+    Args:
+        selection: The conditions.
+        origin_ns: The start of the trace, from which moments count.
+    """
+    begin = absolute_ns(selection.begin, origin_ns) or 0
+    end = absolute_ns(selection.end, origin_ns)
+    last = UINT64_MAX if end is None else max(end - 1, 0)
+    return Filter(
+        min(begin, UINT64_MAX),
+        min(last, UINT64_MAX),
+        categories=_plain(selection.categories),
+        names=_plain(selection.names),
+    )
+
+
+def _plain(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns, if the engine reads all of them in the same way, else none."""
+    is_plain = _ODD.isdisjoint("".join(patterns))
+    return patterns if is_plain else ()
+
+
+class RecordSelection:
+    """Chooses records.
+
+    A record is chosen if it meets all conditions. One without a time is in no span of
+    time, one without a category matches none, and so on. A context switch belongs to
+    both its threads. A complete duration is in each span that it touches.
+
+    Args:
+        selection: The conditions.
+        origin_ns: The start of the trace, from which moments count.
+        objects: Names of processes and threads, and whose threads are.
+        keep_context: Also choose records that define the meaning of others.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        origin_ns: int,
+        objects: Objects,
+        *,
+        keep_context: bool = False,
+    ) -> None:
+        self._begin = absolute_ns(selection.begin, origin_ns)
+        self._end = absolute_ns(selection.end, origin_ns)
+        self._processes = Patterns(selection.processes)
+        self._threads = Patterns(selection.threads)
+        self._categories = Patterns(selection.categories)
+        self._names = Patterns(selection.names)
+        self._objects = objects
+        self._keep_context = keep_context
+        self._known: BoundedCache[tuple[Any, ...], bool] = BoundedCache(_MOST_KEPT)
+
+    def takes(self, record: Record) -> bool:
+        """Whether a record is selected."""
+        if isinstance(record, Event):
+            key = record[2:6], record.provider
+            known = self._known.get(key)
+            if known is None:
+                known = self._known.keep(key, self._fits(record))
+            return known and self._is_in_time(record)
+        if self._keep_context and isinstance(record, CONTEXT):
+            return True
+        return self._fits(record) and self._is_in_time(record)
+
+    def _is_in_time(self, record: Any) -> bool:
+        if self._begin is None and self._end is None:
+            return True
+        ns = getattr(record, "ns", None)
+        if ns is None or (self._end is not None and ns >= self._end):
+            return False
+        if self._begin is None or ns >= self._begin:
+            return True
+        end_ns = getattr(record, "end_ns", None)
+        return end_ns is not None and end_ns > self._begin
+
+    def _fits(self, record: Any) -> bool:
+        category, name = (getattr(record, each, None) for each in ("category", "name"))
+        if not self._categories.match(category) or not self._names.match(name):
+            return False
+        if not self._processes and not self._threads:
+            return True
+        provider = record.provider
+        return any(self._has(thread, provider) for thread in self._threads_of(record))
+
+    def _has(self, thread: _Thread, provider: int | None) -> bool:
+        name = self._objects.name_of
+        wanted = (self._processes, self._threads)
+        return all(
+            not patterns
+            or (koid is not None and patterns.match(name(koid, provider, kind), koid))
+            for patterns, koid, kind in zip(
+                wanted, thread, (PROCESS, THREAD), strict=True
+            )
+        )
+
+    def _threads_of(self, record: Any) -> Iterable[_Thread]:
+        """Whose a record is."""
+        if hasattr(record, "process") and hasattr(record, "thread"):
+            return ((record.process, record.thread),)
+        if isinstance(record, _SCHEDULING):
+            return self._scheduled(record)
+        if isinstance(record, UserspaceObject):
+            return ((record.process, None),)
+        if isinstance(record, KernelObject) and record.type in {PROCESS, THREAD}:
+            is_process = record.type == PROCESS
+            return ((record.koid, None),) if is_process else (self._of(record.koid),)
+        return ()
+
+    def _scheduled(self, record: Any) -> Iterable[_Thread]:
+        """The threads that a record of the scheduler is about."""
+        if isinstance(record, LegacyContextSwitch):
+            return (
+                (record.outgoing_process, record.outgoing_thread),
+                (record.incoming_process, record.incoming_thread),
+            )
+        if isinstance(record, ContextSwitch):
+            return self._of(record.outgoing_thread), self._of(record.incoming_thread)
+        return (self._of(record.thread),)
+
+    def _of(self, thread: int) -> _Thread:
+        return self._objects.process_of(thread), thread

@@ -1,0 +1,313 @@
+"""A summary of a trace: its times, providers, objects, and counts of events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import compress
+
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.fxt.layouts import LAYOUTS
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.records import (
+    EVENT_KINDS,
+    Event,
+    Initialization,
+    KernelObject,
+    ProviderEvent,
+    ProviderInfo,
+    Thread,
+)
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from gsym.fxt.decoder import Columns
+    from gsym.fxt.records import Record
+
+    CData = Any  # a cffi object
+
+
+# Of `gsym.fxt.decoder.KINDS`.
+DESCRIBING_KINDS = (
+    "provider_info",
+    "provider_event",
+    "initialization",
+    "thread",
+    "kernel_object",
+)
+BUFFER_FULL = 0
+"""The event of a provider whose buffer filled up, so that records were lost."""
+
+_EVENT_NUMBERS = bytes(range(len(EVENT_KINDS)))
+# The kinds other than events that have a time.
+_TIMED = frozenset(
+    number for number, layout in enumerate(LAYOUTS, len(EVENT_KINDS)) if layout.is_timed
+)
+
+
+class Provider:
+    """The writer of a part of a trace.
+
+    Attributes:
+        id: Its number; None for records before any provider.
+        name: The last one it was given; "" without one.
+        ticks_per_second: The unit of its times; None if it has none.
+        dropped: How many times it reported that records were dropped.
+        events: How many it wrote.
+    """
+
+    __slots__ = ("dropped", "events", "id", "name", "ticks_per_second")
+
+    def __init__(self, number: int | None) -> None:
+        self.id = number
+        self.name = ""
+        self.ticks_per_second: int | None = None
+        self.dropped = 0
+        self.events = 0
+
+
+class Survey:
+    """Summarizes a trace in two passes: its times, and the records that describe it.
+
+    Attributes:
+        begin_ns: The earliest time in it, in nanoseconds; None without any.
+        end_ns: The latest one, ends of complete durations among them.
+        objects: Names of processes and threads, and whose threads are.
+        providers: By id.
+        threads: How many events each thread has, by the koids of its process and its
+            own; those without events that are described, too.
+        processes: Koids of the processes that are described or have threads.
+    """
+
+    def __init__(self) -> None:
+        self.begin_ns: int | None = None
+        self.end_ns: int | None = None
+        self.objects = Objects()
+        self.providers: dict[int | None, Provider] = {}
+        self.threads: Counter[tuple[int, int]] = Counter()
+        self.processes: set[int] = set()
+
+    def add_times(self, parts: Iterable[Columns]) -> None:
+        """Take the times of records of all kinds in."""
+        for columns in parts:
+            times = [*_bounds(columns.event_column("ns"))]
+            times += _bounds(_other_times(columns))
+            ends = columns.event_column("end_ns")
+            if UINT64_MAX in times or (len(ends) and max(ends) == UINT64_MAX):
+                for record in columns.records():
+                    self._add_time(record)
+            elif times:
+                self._extend(min(times), max(*times, *_bounds(ends)))
+            pairs = zip(
+                columns.event_column("process"),
+                columns.event_column("thread"),
+                strict=True,
+            )
+            for (process, thread), count in Counter(pairs).items():
+                self._add_thread(process, thread, count)
+            numbers = Counter(columns.event_column("provider"))
+            for number, count in numbers.items():
+                self._provider(columns.providers[number]).events += count
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Take records of `DESCRIBING_KINDS` in."""
+        for record in records:
+            if isinstance(record, ProviderInfo):
+                self._provider(record.provider).name = record.name
+            elif isinstance(record, ProviderEvent):
+                is_full = record.event == BUFFER_FULL
+                self._provider(record.provider).dropped += is_full
+            elif isinstance(record, Initialization):
+                provider = self._provider(record.provider)
+                if record.ticks_per_second:
+                    provider.ticks_per_second = record.ticks_per_second
+            else:
+                self._add_object(record)
+
+    def add_any(self, record: Record) -> None:
+        """Take one record of any kind in, with its time."""
+        self.add((record,))
+        self._add_time(record)
+        if isinstance(record, Event):
+            self._add_thread(record.process, record.thread, 1)
+            self._provider(record.provider).events += 1
+
+    def _add_object(self, record: Record) -> None:
+        self.objects.add(record)
+        if isinstance(record, Thread):
+            self._add_thread(record.process, record.thread)
+        elif isinstance(record, KernelObject) and record.type == PROCESS:
+            self.processes.add(record.koid)
+        elif isinstance(record, KernelObject) and record.type == THREAD:
+            process = self.objects.process_of(record.koid)
+            if process is not None:
+                self._add_thread(process, record.koid)
+
+    def _add_thread(self, process: int, thread: int, events: int = 0) -> None:
+        self.processes.add(process)
+        if thread or events:  # modules have thread 0
+            self.threads[process, thread] += events
+
+    def _add_time(self, record: Record) -> None:
+        ns = getattr(record, "ns", None)
+        if ns is not None:
+            self._extend(ns, max(ns, getattr(record, "end_ns", None) or 0))
+
+    def _extend(self, first: int, last: int) -> None:
+        self.begin_ns = first if self.begin_ns is None else min(self.begin_ns, first)
+        self.end_ns = last if self.end_ns is None else max(self.end_ns, last)
+
+    def _provider(self, number: int | None) -> Provider:
+        found = self.providers.get(number)
+        if found is None:
+            found = self.providers[number] = Provider(number)
+        return found
+
+
+def _other_times(columns: Columns) -> Sequence[int]:
+    """The times of records other than events that have one."""
+    kinds = columns.kinds.tobytes().translate(None, _EVENT_NUMBERS)
+    times = columns.other_column("ns")
+    if _TIMED.issuperset(kinds):
+        return times
+    return [*compress(times, map(_TIMED.__contains__, kinds))]
+
+
+def _bounds(times: Sequence[int]) -> tuple[int, ...]:
+    return (min(times), max(times)) if len(times) else ()
+
+
+def describe_trace(
+    survey: Survey, kinds: Mapping[str, int], objects: Objects
+) -> dict[str, Any]:
+    """The description.
+
+    Args:
+        survey: Of the trace, or of the selected records.
+        kinds: How many records of each kind there are.
+        objects: The names of processes and threads.
+    """
+    return {
+        "begin_ns": survey.begin_ns,
+        "end_ns": survey.end_ns,
+        "records": sum(kinds.values()),
+        "events": sum(kinds.get(kind, 0) for kind in EVENT_KINDS),
+        "kinds": {kind: count for kind, count in kinds.items() if count},
+        "providers": [
+            {
+                "id": provider.id,
+                "name": provider.name,
+                "ticks_per_second": provider.ticks_per_second,
+                "events": provider.events,
+                "dropped": provider.dropped,
+            }
+            for _, provider in sorted(survey.providers.items(), key=_by_id)
+        ],
+        "processes": _processes(survey, objects),
+    }
+
+
+def _by_id(item: tuple[int | None, Provider]) -> int:
+    number = item[0]
+    return -1 if number is None else number
+
+
+def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:
+    """Processes and their threads by koid."""
+    threads: dict[int, list[dict[str, Any]]] = {
+        process: [] for process in sorted(survey.processes)
+    }
+    for (process, thread), events in sorted(survey.threads.items()):
+        name = objects.name_of(thread, kind=THREAD) or ""
+        described = {"koid": thread, "name": name, "events": events}
+        threads[process].append(described)
+    return [
+        {
+            "koid": process,
+            "name": objects.name_of(process, kind=PROCESS) or "",
+            "threads": found,
+        }
+        for process, found in threads.items()
+    ]
+
+
+class EventKey(NamedTuple):
+    """A group of events: *provider* is an id, or None, *kind* a word."""
+
+    provider: int | None
+    category: str
+    name: str
+    kind: str
+
+
+# A trace may give each event a name of its own; after so many groups, new ones are
+# counted as others, for each provider and kind.
+MOST_GROUPS = 1 << 16
+OTHERS = "(others)"
+
+
+class EventSums:
+    """Counts and bytes of events by group.
+
+    Attributes:
+        sums: Both by group.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[EventKey, tuple[int, int]] = {}
+
+    def add(self, key: EventKey, events: int, size: int) -> None:
+        """Count events of a group."""
+        if key not in self.sums and len(self.sums) >= MOST_GROUPS:
+            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
+        known = self.sums.get(key, (0, 0))
+        self.sums[key] = (known[0] + events, known[1] + size)
+
+
+class Tally:
+    """Counts the events of one trace, in the order of its columns.
+
+    Raises:
+        MemoryError: There is not enough memory.
+    """
+
+    def __init__(self) -> None:
+        error: CData = new_error()
+        place = ffi.new("gsym_fxt_tally **")
+        check(lib.gsym_fxt_tally_create(place, error), error)
+        self._tally = ffi.gc(place[0], lib.gsym_fxt_tally_destroy)
+        self._texts: list[str] = []
+        self._providers: Sequence[int | None] = ()
+        self._sums = EventSums()
+
+    def add(self, columns: Columns) -> None:
+        """Count the events of columns."""
+        if columns.first_new_string == 1:
+            self._name_groups()
+            self._texts.clear()
+        self._texts += columns.strings[len(self._texts) :]
+        self._providers = columns.providers
+        columns.count_into(self._tally)
+
+    def sums(self) -> dict[EventKey, tuple[int, int]]:
+        """Counts and bytes of events by group."""
+        self._name_groups()
+        return dict(self._sums.sums)
+
+    def _name_groups(self) -> None:
+        """Name the groups counted by number, before numbers get other meanings."""
+        place, count = ffi.new("const gsym_fxt_group **"), ffi.new("size_t *")
+        lib.gsym_fxt_tally_view(self._tally, place, count)
+        for group in ffi.unpack(place[0], count[0]) if count[0] else ():
+            key = EventKey(
+                self._providers[group.provider],
+                self._texts[group.category],
+                self._texts[group.name],
+                EVENT_KINDS[group.kind],
+            )
+            self._sums.add(key, group.events, group.bytes)
+        lib.gsym_fxt_tally_clear(self._tally)

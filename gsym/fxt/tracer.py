@@ -1,0 +1,342 @@
+"""Traces of Python programs: durations, moments, counters, written as they happen.
+
+    with Tracer("out.fxt") as tracer:
+        with tracer.duration("disk", "read", bytes=4096):
+            ...
+
+Times are those of the monotonic clock, in nanoseconds. A tracer raises no error in the
+program: losses are counted, and reported when the trace is closed. A forked process
+writes to the same file, as a provider of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections import Counter
+from functools import wraps
+from itertools import count
+from threading import Lock
+from time import monotonic_ns
+
+from gsym.fxt.process_trace import COMPLETE, ProcessTrace
+from gsym.fxt.records import Log
+from gsym.fxt.tracer_output import TraceOutput
+from gsym.fxt.values import cut_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, ParamSpec, TypeVar
+
+    from typing_extensions import Self
+
+    _Parameters = ParamSpec("_Parameters")
+    _Result = TypeVar("_Result")
+
+
+# Indexes into EVENT_KINDS.
+_ASYNC_BEGIN, _ASYNC_INSTANT, _ASYNC_END = 5, 6, 7
+_FLOW_BEGIN, _FLOW_STEP, _FLOW_END = 8, 9, 10
+
+
+class Duration:
+    """A `with` block; as a decorator, each call of the function.
+
+    It is written when it ends. An exception that leaves it is its argument `error`.
+    """
+
+    __slots__ = ("_args", "_begin", "_category", "_name", "_tracer")
+
+    def __init__(
+        self, tracer: Tracer, category: str, name: str, args: dict[str, Any]
+    ) -> None:
+        self._tracer = tracer
+        self._category = category
+        self._name = name
+        self._args = args
+
+    def __enter__(self) -> Self:
+        self._begin = monotonic_ns()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        end = monotonic_ns()
+        args = self._args
+        if kind is not None:
+            args = {**args, "error": kind.__name__}
+        self._tracer.process.event(
+            COMPLETE, self._category, self._name, self._begin, args, end
+        )
+
+    def __call__(
+        self, function: Callable[_Parameters, _Result]
+    ) -> Callable[_Parameters, _Result]:
+        """The function, each of whose calls is a duration."""
+        tracer, category = self._tracer, self._category
+        name, args = self._name, self._args
+
+        @wraps(function)
+        def traced(*given: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+            with Duration(tracer, category, name, args):
+                return function(*given, **named)
+
+        return traced
+
+
+class _Chain:
+    """Events of one id, the first of which is written at once."""
+
+    __slots__ = ("_category", "_id", "_name", "_tracer")
+
+    _begin_kind: int
+    _end_kind: int
+
+    def __init__(
+        self, tracer: Tracer, category: str, name: str, args: dict[str, Any]
+    ) -> None:
+        self._tracer = tracer
+        self._category = category
+        self._name = name
+        self._id = tracer.new_id()
+        self._write(self._begin_kind, args)
+
+    def end(self, **args: Any) -> None:
+        """Write its end."""
+        self._write(self._end_kind, args)
+
+    def _write(self, kind: int, args: dict[str, Any]) -> None:
+        self._tracer.process.event(
+            kind, self._category, self._name, monotonic_ns(), args, self._id
+        )
+
+
+class Operation(_Chain):
+    """An asynchronous operation, on any thread.
+
+    It begins when it is made. As a `with` block it ends with that.
+    """
+
+    __slots__ = ()
+
+    _begin_kind = _ASYNC_BEGIN
+    _end_kind = _ASYNC_END
+
+    def instant(self, **args: Any) -> None:
+        """Write an instant of it."""
+        self._write(_ASYNC_INSTANT, args)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._write(_ASYNC_END, {} if kind is None else {"error": kind.__name__})
+
+
+class Flow(_Chain):
+    """A connection of durations, also of other threads: arrows in a viewer.
+
+    Each of its events belongs to the duration around it.
+    """
+
+    __slots__ = ()
+
+    _begin_kind = _FLOW_BEGIN
+    _end_kind = _FLOW_END
+
+    def step(self, **args: Any) -> None:
+        """Write a step of it, in the current duration."""
+        self._write(_FLOW_STEP, args)
+
+
+_INSTANT, _COUNTER = 0, 1  # indexes into EVENT_KINDS
+_MOST_NAME_SIZE = 255
+_MOST_MESSAGE_SIZE = 32000
+_ID_BITS = 32
+
+
+class Tracer:
+    """Writes a trace of this program.
+
+    Its methods are thread-safe. Categories and names of events go into a table of
+    32767, and take more time and space if that is full. Arguments are values of any
+    type: numbers, texts, bytes, truth values and None unchanged, others as `str`.
+
+    Args:
+        path: Of the file, which is emptied.
+        name: Of the program; by default that of its script.
+
+    Attributes:
+        losses: How often each kind of data was lost.
+        process: The trace of this process.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, name: str | None = None
+    ) -> None:
+        self.losses: Counter[str] = Counter()
+        self._losing = Lock()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o666)
+        if not name:
+            name = os.path.basename(getattr(sys, "argv", [""])[0]) or "python"
+        self._name = cut_text(name, _MOST_NAME_SIZE, self._lose, "names of programs")
+        self._ids = count(1)
+        self._is_open = True
+        self.process = self._new_process(is_first=True)
+        _OPEN.add(self)
+        atexit.register(self.close)
+
+    def duration(self, category: str, name: str, /, **args: Any) -> Duration:
+        """A `with` block or a decorator; it begins and ends in one thread."""
+        return Duration(self, category, name, args)
+
+    def instant(self, category: str, name: str, /, **args: Any) -> None:
+        """Write an instant."""
+        self.process.event(_INSTANT, category, name, monotonic_ns(), args)
+
+    def counter(
+        self,
+        category: str,
+        name: str,
+        id: int = 0,  # noqa: A002 - the word of the specification
+        /,
+        **values: Any,
+    ) -> None:
+        """Write numbers that a viewer draws as curves.
+
+        Args:
+            category: Of the counter.
+            name: Of the counter.
+            id: Of counters of one name.
+            values: A curve for each.
+        """
+        self.process.event(_COUNTER, category, name, monotonic_ns(), values, id)
+
+    def async_(self, category: str, name: str, /, **args: Any) -> Operation:
+        """Begin an asynchronous operation; `end()` ends it."""
+        return Operation(self, category, name, args)
+
+    def flow(self, category: str, name: str, /, **args: Any) -> Flow:
+        """Begin a flow from this duration to others: `step()`, `end()`."""
+        return Flow(self, category, name, args)
+
+    def log(self, message: str) -> None:
+        """Write a line of a log."""
+        process = self.process
+        try:
+            text = cut_text(str(message), _MOST_MESSAGE_SIZE, self._lose, "messages")
+            thread = process.current.thread
+            process.put(Log(monotonic_ns(), process.process, thread, text))
+        except Exception as error:  # noqa: BLE001 - whatever the program gave
+            self._lose(f"messages that could not be written: {type(error).__name__}")
+
+    def name_thread(self, name: str) -> None:
+        """Set the name of this thread; the default is Python's name of it."""
+        self.process.name_thread(str(name))
+
+    def name_process(self, name: str) -> None:
+        """Set the name of this process; the default is that of its script."""
+        self.process.name_process(str(name))
+
+    def new_id(self) -> int:
+        """An id of an operation or a flow that no other one of the trace has."""
+        return self.process.process << _ID_BITS | next(self._ids)
+
+    def flush(self) -> None:
+        """Write all events so far to the file."""
+        self.process.output.flush()
+
+    def close(self) -> None:
+        """End the trace; losses are reported by `logging` and in the trace itself."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        atexit.unregister(self.close)
+        _OPEN.discard(self)
+        for line in self.lines_of_losses():
+            self.log(line)
+        self.flush()
+        self.process.output.close()
+        lines = self.lines_of_losses()
+        if lines:
+            import logging
+
+            for line in lines:
+                logging.getLogger("gsym.trace").warning("%s: %s", self._name, line)
+
+    def lines_of_losses(self) -> list[str]:
+        """The losses as text."""
+        return [f"{kind} ({times})" for kind, times in self.losses.items()]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _new_process(self, *, is_first: bool) -> ProcessTrace:
+        output = TraceOutput(self._descriptor, self._lose_records)
+        return ProcessTrace(output, self._name, self._lose, is_first=is_first)
+
+    def _lose(self, kind: str, times: int = 1) -> None:
+        with self._losing:
+            self.losses[kind] += times
+
+    def _lose_records(self, size: int, reason: str) -> None:
+        self._lose(f"bytes that could not be written: {reason}", size)
+
+    def _prepare_fork(self) -> None:
+        """What is held would be there twice, and a thread may be writing."""
+        self.process.be_one_of_several()
+        self.flush()
+
+    def _begin_child(self) -> None:
+        """Be a provider of its own from now on, with tables of its own."""
+        self._losing = Lock()
+        self.losses = Counter()
+        self.process = self._new_process(is_first=False)
+        self.process.be_one_of_several()
+        # multiprocessing ends its processes without `atexit`.
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.register_after_fork(self, _close_with_multiprocessing)
+
+
+_OPEN: weakref.WeakSet[Tracer] = weakref.WeakSet()
+"""Open tracers, for forks."""
+
+
+def _close_with_multiprocessing(tracer: Tracer) -> None:
+    from multiprocessing.util import Finalize
+
+    Finalize(None, tracer.close, exitpriority=-1000)
+
+
+def _prepare_fork() -> None:
+    for tracer in list(_OPEN):
+        tracer._prepare_fork()  # noqa: SLF001 - this is its module
+
+
+def _begin_child() -> None:
+    for tracer in list(_OPEN):
+        tracer._begin_child()  # noqa: SLF001 - this is its module
+
+
+os.register_at_fork(before=_prepare_fork, after_in_child=_begin_child)

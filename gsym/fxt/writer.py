@@ -1,0 +1,445 @@
+"""Records -> Fuchsia traces (FXT).
+
+Fields are checked against the limits of the format; unused bits are 0.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+
+from gsym.engine.native import lib
+from gsym.errors import LimitError
+from gsym.fxt.layouts import LAYOUTS, process_field
+from gsym.fxt.records import (
+    ARGUMENT_TYPES,
+    EVENT_KINDS,
+    Argument,
+    Blob,
+    Event,
+    LargeBlob,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+    Unknown,
+    begins_trace,
+)
+from gsym.fxt.references import (
+    MOST_STRING_SIZE,
+    References,
+    Words,
+    field,
+    stream,
+    text_bytes,
+)
+from gsym.model import UINT64_END
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, Literal
+
+    from gsym.fxt.layouts import Layout, Part
+    from gsym.fxt.records import Arguments, Record, Value
+    from gsym.fxt.references import ReferenceMaker
+
+    # Bits of the header, and bytes of the body.
+    _Made = tuple[int, bytes]
+    _ArgumentMaker = Callable[[Any, Words, ReferenceMaker], _Made]
+    _Step = Callable[[Any, Words, ReferenceMaker], _Made]
+
+_MOST_ARGUMENTS = 15
+_RANGES = {
+    "int32": range(-(1 << 31), 1 << 31),
+    "uint32": range(1 << 32),
+    "int64": range(-(1 << 63), 1 << 63),
+    "uint64": range(UINT64_END),
+}
+_SHORTER = {"int64": "int32", "uint64": "uint32"}
+_TYPES = {
+    bool: "bool",
+    float: "double",
+    str: "string",
+    bytes: "blob",
+    type(None): "null",
+}
+
+
+def argument_of(name: str, value: Value) -> Argument:
+    """An argument of the type that fits a value; of integers the smallest one.
+
+    Raises:
+        OverflowError: An integer does not fit in 64 bits.
+        TypeError: There is no type for the value.
+    """
+    kind = _TYPES.get(type(value))
+    if kind is None:
+        if not isinstance(value, int):
+            raise TypeError(f"an argument cannot be a {type(value).__name__}")
+        value = int(value)  # to look for an object of a subclass goes through the range
+        kind = next((each for each, fit in _RANGES.items() if value in fit), None)
+        if kind is None:
+            raise OverflowError(f"{value} does not fit in 64 bits")
+    return Argument(name, kind, value)
+
+
+def arguments_bytes(
+    args: Arguments, words: Words, references: ReferenceMaker
+) -> tuple[int, bytes]:
+    """The number of arguments and their bytes.
+
+    Raises:
+        LimitError: There are more than 15, or one is too large.
+        OverflowError: A value does not fit its type.
+        ValueError: A type is unknown.
+    """
+    if len(args) > _MOST_ARGUMENTS:
+        raise LimitError(f"{len(args)} arguments exceed the limit of {_MOST_ARGUMENTS}")
+    parts = [_argument_bytes(argument, words, references) for argument in args]
+    return len(parts), b"".join(parts)
+
+
+def _argument_bytes(
+    argument: Argument, words: Words, references: ReferenceMaker
+) -> bytes:
+    """One argument; a number of 64 bits takes 32 where that is enough."""
+    name, kind, value = argument
+    shorter = _SHORTER.get(kind)
+    if shorter is not None and int(value) in _RANGES[shorter]:  # type: ignore[arg-type]
+        kind = shorter
+    if kind not in _MAKERS:
+        raise ValueError(f"unknown argument type {kind!r}")
+    upper, body = _MAKERS[kind](value, words, references)
+    reference, name_stream = references.name(name)
+    header = reference << 16 | upper << 32
+    return words.with_header(ARGUMENT_TYPES.index(kind), header, name_stream + body)
+
+
+def _in_range(kind: str, value: int) -> int:
+    if int(value) not in _RANGES[kind]:
+        raise OverflowError(f"argument {value} does not fit in the bits of {kind}")
+    return value & _RANGES[f"u{kind.removeprefix('u')}"][-1]
+
+
+# What the upper half of the header of an argument holds, and what follows it.
+_MAKERS: dict[str, _ArgumentMaker] = {
+    "null": lambda _value, _words, _references: (0, b""),
+    "int32": lambda value, _words, _references: (_in_range("int32", value), b""),
+    "uint32": lambda value, _words, _references: (_in_range("uint32", value), b""),
+    "int64": lambda value, words, _references: (0, words(_in_range("int64", value))),
+    "uint64": lambda value, words, _references: (0, words(value)),
+    "double": lambda value, words, _references: (0, words.double(value)),
+    "string": lambda value, _words, references: references.text(value),
+    "pointer": lambda value, words, _references: (0, words(value)),
+    "koid": lambda value, words, _references: (0, words(value)),
+    "bool": lambda value, _words, _references: (bool(value), b""),
+    "blob": lambda value, _words, _references: (len(value), stream(value)),
+}
+
+_EVENT_NUMBERS = {kind: number for number, kind in enumerate(EVENT_KINDS)}
+_COUNTER = lib.GSYM_FXT_COUNTER
+_COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those after it have a word more, too
+
+
+def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> bytes:
+    """A record that is stored as one: not of the tables, and no large blob.
+
+    Raises:
+        LimitError: As for `Encoder.add`.
+        OverflowError: As for `Encoder.add`.
+        ValueError: As for `Encoder.add`.
+    """
+    if isinstance(record, Event):
+        return _event_bytes(record, words, references)
+    number, header, steps = _STEPS[type(record)]
+    body = b""
+    for step in steps:
+        bits, data = step(record, words, references)
+        header |= bits
+        body += data
+    return words.with_header(number, header, body)
+
+
+def _event_bytes(record: Event, words: Words, references: ReferenceMaker) -> bytes:
+    number = _EVENT_NUMBERS.get(record.kind)
+    if number is None:
+        raise ValueError(f"unknown kind of event {record.kind!r}")
+    thread, koids = references.thread(record.process, record.thread)
+    category, category_stream = references.name(record.category)
+    name, name_stream = references.name(record.name)
+    count, args = arguments_bytes(record.args, words, references)
+    header = number << 16 | count << 20 | thread << 24 | category << 32 | name << 48
+    body = words(record.ticks) + koids + category_stream + name_stream + args
+    if number == _COUNTER or number >= _COMPLETE:
+        last = record.end_ticks if number == _COMPLETE else record.id
+        if last is None:
+            raise ValueError(f"an event of kind {record.kind} lacks its id or end")
+        body += words(last)
+    return words.with_header(lib.GSYM_FXT_TYPE_EVENT, header, body)
+
+
+def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
+    """A function that makes the bits of all numbers in the header."""
+    fields = [
+        (layout.record._fields.index(part.field), part.first, part.bits, part.field)
+        for part in parts
+    ]
+
+    def numbers(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
+        header = 0
+        for at, first, bits, name in fields:
+            value = record[at]
+            if value >> bits:
+                field(value, first, bits, f"{name} of {layout.kind}")
+            header |= value << first
+        return header, b""
+
+    return numbers
+
+
+def _words_step(layout: Layout, parts: list[Part]) -> _Step:
+    """A function that makes consecutive words."""
+    ats = [layout.record._fields.index(part.field) for part in parts]
+    if len(ats) == 1:
+        (at,) = ats
+        return lambda record, words, _references: (0, words(record[at]))
+    values = itemgetter(*ats)
+    return lambda record, words, _references: (0, words(*values(record)))
+
+
+def _steps(layout: Layout) -> list[_Step]:
+    """A function that makes the header and the body of the records of a layout."""
+    numbers = [part for part in layout.parts if part.how == "bits"]
+    steps = [_numbers_step(layout, numbers)] if numbers else []
+    body = [part for part in layout.parts if part.how != "bits"]
+    for is_word, group in groupby(body, key=lambda part: part.how == "word"):
+        if is_word:
+            steps.append(_words_step(layout, list(group)))
+        else:
+            steps += [_step(layout, part) for part in group]
+    return steps
+
+
+def _step(layout: Layout, part: Part) -> _Step:
+    """A function that makes the bits and bytes of a field that is not a number."""
+    at, first = layout.record._fields.index(part.field), part.first
+    what, most = f"{part.field} of {layout.kind}", (1 << part.bits) - 1
+    process = process_field(part.field)
+
+    def name(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
+        reference, data = references.name(record[at])
+        return reference << first, data
+
+    def text(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
+        reference, data = references.text(record[at])
+        return reference << first, data
+
+    def thread(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
+        reference, koids = references.thread(getattr(record, process), record[at])
+        return reference << first, koids
+
+    def args(record: Any, words: Words, references: ReferenceMaker) -> _Made:
+        if not record[at]:
+            return 0, b""
+        count, data = arguments_bytes(record[at], words, references)
+        return count << first, data
+
+    def utf8(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
+        data = text_bytes(record[at], min(most, MOST_STRING_SIZE))
+        return len(data) << first, stream(data)
+
+    def counted(record: Any, words: Words, _references: ReferenceMaker) -> _Made:
+        items = record[at]
+        if len(items) > most:
+            raise LimitError(f"{what}: {len(items)} exceed the limit of {most}")
+        is_bytes = part.how == "bytes"
+        return len(items) << first, stream(items) if is_bytes else words(*items)
+
+    return {
+        "name": name,
+        "text": text,
+        "thread": thread,
+        "args": args,
+        "utf8": utf8,
+        "bytes": counted,
+        "words": counted,
+    }[part.how]
+
+
+# They change a table, or are not stored as one record with a layout.
+_SPECIAL = {String, Thread, Blob, LargeBlob, Unknown}
+_STEPS: dict[type, tuple[int, int, list[_Step]]] = {
+    layout.record: (
+        layout.type,
+        layout.subtype,
+        _steps(layout),
+    )
+    for layout in LAYOUTS
+    if layout.record not in _SPECIAL or layout.record is Blob
+}
+MOST_FRAMES = 255
+"""Of a backtrace."""
+
+_MAGIC = TraceInfo(0, lib.GSYM_FXT_MAGIC)
+_MOST_BLOB_SIZE = 32000  # of one record; larger ones are split
+_MOST_LARGE_SIZE = (1 << 32) - 1  # in words
+_MOST_WORDS = (1 << 12) - 1  # of other records
+FLUSH_SIZE = 1 << 18
+"""Bytes that are worth writing to a file."""
+
+# They name the provider themselves, or are of the complete trace.
+_OF_NO_PROVIDER = {ProviderInfo, ProviderSection, ProviderEvent, TraceInfo}
+
+
+class Encoder:
+    """Writes a trace; same records, same bytes.
+
+    It begins with the magic number. A record of another provider than the one before
+    gets a section before it; one without a provider (None) goes with those before.
+
+    Args:
+        byteorder: Of words.
+        interning: Strings that are likely to come again, and threads, go into tables of
+            their provider; without, they are stored where they are used.
+    """
+
+    def __init__(
+        self,
+        byteorder: Literal["little", "big"] = "little",
+        *,
+        interning: bool = True,
+    ) -> None:
+        self._byteorder: Literal["little", "big"] = byteorder
+        self._words = Words(byteorder)
+        self._out = bytearray()
+        self._references = References(self._words, self._out, interning=interning)
+        self._provider: int | None = None
+        self._has_records = False
+        self._put(_MAGIC)
+
+    def add(self, record: Record) -> None:
+        """Append a record; a blob that is too large for one becomes several.
+
+        Raises:
+            LimitError: A text has more than 32000 bytes, or a name of a provider or a
+                module or a build id more than 255; there are more than 15 arguments or
+                255 frames; or all of it takes more than 32760 bytes.
+            OverflowError: A number does not fit its field.
+            ValueError: A kind or type is not known, or an event lacks its id or end, or
+                a large blob without a time has other metadata, or a record of type
+                `Unknown` is not one record in this byte order, or a text has a
+                surrogate that does not represent a byte.
+        """
+        kind = type(record)
+        if self._has_records and begins_trace(record):  # its tables are empty
+            self._references.clear()
+            self._provider = None
+        if kind not in _OF_NO_PROVIDER:
+            provider = record.provider
+            if provider is not None and provider != self._provider:
+                self._put(ProviderSection(provider))
+                self._enter(provider)
+        if self._has_records or kind is not TraceInfo or record[:2] != _MAGIC[:2]:
+            self._put_any(record)
+        if isinstance(record, (ProviderInfo, ProviderSection)):
+            self._enter(record.provider)
+        self._has_records = True
+
+    def take(self) -> bytes:
+        """The bytes written since the last call."""
+        taken = bytes(self._out)
+        self._out.clear()
+        return taken
+
+    @property
+    def size(self) -> int:
+        """Bytes that `take` would give."""
+        return len(self._out)
+
+    def _enter(self, provider: int) -> None:
+        self._provider = provider
+        self._references.enter(provider)
+
+    def _put(self, record: Record) -> None:
+        self._out += record_bytes(record, self._words, self._references)
+
+    def _put_any(self, record: Record) -> None:
+        """Write a record, also one that changes a table or takes several records."""
+        if type(record) not in _SPECIAL:
+            self._put(record)
+        elif isinstance(record, String):
+            self._references.define_string(record.string_index, record.value)
+        elif isinstance(record, Thread):
+            koids = (record.process, record.thread)
+            self._references.define_thread(record.thread_index, *koids)
+        elif isinstance(record, Blob):
+            for start in range(0, len(record.data) or 1, _MOST_BLOB_SIZE):
+                data = record.data[start : start + _MOST_BLOB_SIZE]
+                self._put(record._replace(data=data))
+        elif isinstance(record, LargeBlob):
+            self._put_large_blob(record)
+        elif isinstance(record, Unknown):
+            self._put_unknown(record)
+
+    def _put_large_blob(self, record: LargeBlob) -> None:
+        words, references = self._words, self._references
+        category, category_stream = references.name(record.category)
+        name, name_stream = references.name(record.name)
+        names, body = category | name << 16, category_stream + name_stream
+        if record.ticks is not None:
+            process, thread = record.process or 0, record.thread or 0
+            reference, koids = references.thread(process, thread)
+            count, args = arguments_bytes(record.args, words, references)
+            names |= count << 32 | reference << 36
+            body += words(record.ticks) + koids + args
+        elif record.args or (record.process, record.thread) != (None, None):
+            raise ValueError(
+                f"large blob '{record.name}' has arguments or a thread but no time, "
+                "which the format requires"
+            )
+        data = record.data
+        size = 3 + (len(body) + len(data) + 7) // 8  # in words
+        if size > _MOST_LARGE_SIZE:
+            raise LimitError(f"a record of {size} words exceeds the limit of 2^32 - 1")
+        blob_format = 1 if record.ticks is None else 0
+        self._out += (
+            words(lib.GSYM_FXT_TYPE_LARGE | size << 4 | blob_format << 40, names) + body
+        )
+        self._out += words(len(data))
+        self._out += data
+        self._out += bytes(-len(data) % 8)
+
+    def _put_unknown(self, record: Unknown) -> None:
+        size = len(record.data)
+        if not size or size % 8:
+            raise ValueError(f"a record of {size} bytes is not made of whole words")
+        header = int.from_bytes(record.data[:8], self._byteorder)
+        is_large = record.type == lib.GSYM_FXT_TYPE_LARGE
+        words = header >> 4 & (_MOST_LARGE_SIZE if is_large else _MOST_WORDS)
+        if header & 0xF != record.type or words != size // 8:
+            raise ValueError("an unknown record is of the other byte order")
+        self._out += record.data
+
+
+def encode(
+    records: Iterable[Record],
+    byteorder: Literal["little", "big"] = "little",
+    *,
+    interning: bool = True,
+) -> Iterator[bytes]:
+    """The bytes of a trace of these records, in blocks.
+
+    Raises:
+        LimitError: As for `Encoder.add`.
+        OverflowError: As for `Encoder.add`.
+        ValueError: As for `Encoder.add`.
+    """
+    encoder = Encoder(byteorder, interning=interning)
+    for record in records:
+        encoder.add(record)
+        if encoder.size > FLUSH_SIZE:
+            yield encoder.take()
+    yield encoder.take()

@@ -1,0 +1,147 @@
+"""Lines with an address each -> `Profile`.
+
+    0x401136
+    401136
+    /usr/lib/libc.so.6+0x2724a
+    e95baaeaec8534edc5df3654182ddf12b19d9b23:0x2724a
+
+The first two are link-time addresses of the module given by the caller. The third is
+relative to the base of its module, as in crash reports; the fourth is a link-time
+address of the module with that build id.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
+from gsym.profiles.binaries import PathModule, module_at
+from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.model import Mapping, ProfileBuilder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.profiles.binaries import BuildIds
+    from gsym.profiles.model import Profile
+
+_ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
+_OFFSET = re.compile(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
+_BUILD_ID = re.compile(
+    r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
+    re.ASCII,
+)
+
+
+def is_address_list(lines: Iterable[str]) -> bool:
+    """Whether the first line that is not blank is an address."""
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            kinds = _ADDRESS, _BUILD_ID, _OFFSET
+            return any(kind.fullmatch(text) for kind in kinds)
+    return False
+
+
+def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
+    path: str | os.PathLike[str],
+    *,
+    build_id: str = "",
+    module: str = "",
+    build_ids: BuildIds | None = None,
+    return_addresses: bool = False,
+    most_bytes: int | None = None,
+) -> Profile:
+    """The addresses in a file, each as a sample.
+
+    Args:
+        path: The file, plain or compressed by gzip. Blank lines and lines that begin
+            with `#` are ignored.
+        build_id: Of the module of bare addresses.
+        module: Its path.
+        build_ids: Of modules by path; those of other modules are read from their files.
+        return_addresses: Whether they are return addresses.
+        most_bytes: Maximum size of the file, inflated.
+
+    Raises:
+        FormatError: A line is not an address, compressed data is damaged, or inflates
+            to more than *most_bytes*.
+        OSError: The file cannot be read.
+    """
+    name = os.fspath(path)
+    lines = lines_of(read_pieces(name, most_bytes), name)
+    own = Mapping(0, UINT64_MAX, 0, 0, module, build_id.lower()) if build_id else None
+    try:
+        return profile_of_addresses(
+            lines, own, build_ids=build_ids, return_addresses=return_addresses
+        )
+    except FormatError as error:
+        raise FormatError(error.reason, path=name) from None
+
+
+def profile_of_addresses(
+    lines: Iterable[str],
+    own: Mapping | None = None,
+    *,
+    build_ids: BuildIds | None = None,
+    return_addresses: bool = False,
+) -> Profile:
+    """The profile of lines that have an address each.
+
+    Args:
+        lines: The lines of the file.
+        own: The mapping of bare addresses.
+        build_ids: Of modules by path; those of other modules are read from their files.
+        return_addresses: Whether they are return addresses.
+
+    Raises:
+        FormatError: A line is not an address.
+    """
+    builder = ProfileBuilder()
+    reader = _Reader(builder, own, build_ids or {})
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        place = reader.find(text)
+        if place is None:
+            raise FormatError(f"line {number} is not an address: {text[:80]!r}")
+        location = builder.location(*place, is_return=return_addresses)
+        builder.sample(builder.stack((location,)))
+    return builder.profile
+
+
+class _Reader:
+    """Finds the address and the mapping of a line."""
+
+    def __init__(
+        self, builder: ProfileBuilder, own: Mapping | None, build_ids: BuildIds
+    ) -> None:
+        self._builder = builder
+        self._own = own
+        self._build_ids = build_ids
+        self._modules: dict[str, PathModule] = {}
+
+    def find(self, text: str) -> tuple[int, int | None] | None:
+        """Parse a line; None if it is not an address."""
+        found = _ADDRESS.fullmatch(text)
+        if found is not None:
+            own = None if self._own is None else self._builder.mapping(self._own)
+            return int(found[1], 16), own
+        found = _BUILD_ID.fullmatch(text)
+        if found is not None:
+            mapping = Mapping(0, UINT64_MAX, 0, build_id=found["build_id"].lower())
+            return int(found["address"], 16), self._builder.mapping(mapping)
+        found = _OFFSET.fullmatch(text)
+        if found is None:
+            return None
+        module = found["module"]
+        known = self._modules.get(module)
+        if known is None:
+            known = self._modules[module] = module_at(module, self._build_ids)
+        mapping = Mapping(0, UINT64_MAX, 0, 0, module, is_relative=True)
+        index = self._builder.mapping(mapping._replace(**known._asdict()))
+        return int(found["offset"], 16), index

@@ -1,0 +1,205 @@
+"""The binaries that addresses of a profile lie in."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from stat import S_ISREG
+
+from gsym.arguments import paths_of
+from gsym.containers.fat import choose_slice
+from gsym.containers.headers import load_segments
+from gsym.containers.mapped_file import map_file
+from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.conversion.file_match import match_file
+from gsym.conversion.identity import keys_in
+from gsym.errors import GsymError
+from gsym.modules.build_id_tree import build_id_paths
+from gsym.modules.key import (
+    ModuleKey,
+    build_id_digits,
+    has_id,
+    is_windows,
+)
+from gsym.profiles.model import base_name, module_key
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
+
+    from gsym.containers.headers import Segment
+    from gsym.profiles.model import Mapping
+
+
+class AddressRanges:
+    """Finds the range of an address.
+
+    Args:
+        ranges: As for `add`, numbered from 0.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        # Each address belongs to the last start at or below it.
+        self._starts: list[int] = []
+        self._owners: list[int | None] = []
+        for number, (start, end) in enumerate(ranges):
+            self.add(start, end, number)
+
+    def add(self, start: int, end: int, number: int) -> None:
+        """Add a range: its first address, and the one after its last."""
+        if start >= end:
+            return
+        rest = self.find(end)
+        first, last = bisect_left(self._starts, start), bisect_right(self._starts, end)
+        self._starts[first:last] = [start, end]
+        self._owners[first:last] = [number, rest]
+
+    def find(self, address: int) -> int | None:
+        """The number of the last range that covers an address; None without any."""
+        place = bisect_right(self._starts, address) - 1
+        return self._owners[place] if place >= 0 else None
+
+
+_NOTHING = ModuleKey()
+
+
+class _Found(NamedTuple):
+    segments: tuple[Segment, ...] = ()
+    unsure: str = ""
+
+
+class Binaries:
+    """The binaries of this machine, and those in folders.
+
+    A file is used only if it is of the module of the mapping.
+
+    Args:
+        folders: Of binaries or debug files, by name or below `.build-id`.
+        debug_folders: Of installed debug files, below `.build-id`.
+        is_local: Whether the paths of mappings are tried, too, as those of a profile of
+            this machine.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str] = (),
+        debug_folders: Sequence[str] = DEBUG_DIRECTORIES,
+        *,
+        is_local: bool = True,
+    ) -> None:
+        self._is_local = is_local
+        self._folders = paths_of("folders", folders)
+        self._trees = (*self._folders, *paths_of("debug_folders", debug_folders))
+        self._known: dict[ModuleKey, _Found] = {}
+
+    def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
+        """The segments of the module of a mapping; empty if it is not found."""
+        return self._find(module_key(mapping)).segments
+
+    def unsure(self, mapping: Mapping) -> str:
+        """Why these may be of another build, or ""."""
+        return self._find(module_key(mapping)).unsure
+
+    def _find(self, key: ModuleKey) -> _Found:
+        found = self._known.get(key)
+        if found is None:
+            tried = (_read(path, key) for path in self._candidates(key))
+            found = next((each for each in tried if each.segments), _Found())
+            self._known[key] = found
+        return found
+
+    def _candidates(self, key: ModuleKey) -> Iterator[str]:
+        if not has_id(key):
+            return
+        if self._is_local and os.path.isabs(key.path):
+            yield key.path
+        name = base_name(key.path)
+        for folder in self._folders if name else ():
+            yield os.path.join(folder, name)
+            yield os.path.join(folder, f"{name}.debug")
+        for folder in self._trees:
+            for place in build_id_paths(folder, key.code_id):
+                yield place
+                yield f"{place}.debug"
+
+
+def is_usable(path: str) -> bool:
+    """Whether a path that a profile has is a file; those of devices may block."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return S_ISREG(status.st_mode) and status.st_size > 0
+
+
+class PathModule(NamedTuple):
+    """The module at a path, by `module_at`: attributes of a `Mapping`."""
+
+    build_id: str = ""
+    module: ModuleKey = _NOTHING
+    unsure: str = ""
+
+
+if TYPE_CHECKING:
+    BuildIds = Dictionary[str, str | tuple[str, ...]]
+
+
+def module_at(
+    path: str,
+    build_ids: BuildIds,
+    *,
+    recorded: float | None = None,
+    inode: int = 0,
+) -> PathModule:
+    """The module at a path, for a profile that does not tell it of each mapping.
+
+    Args:
+        path: Of a binary.
+        build_ids: Of modules by path; a path may have several. Without any, that of the
+            file that is there now is used.
+        recorded: When the profile was written, in seconds since 1970, if known.
+        inode: Of the file while the program ran; 0: not known.
+
+    Returns:
+        Nothing where there is no file, or it has no id.
+    """
+    known = build_ids.get(path, "")
+    if isinstance(known, tuple):
+        unsure = f"the profile has {len(known)} build ids for its path"
+        return PathModule(known[-1], unsure=unsure if len(known) > 1 else "")
+    if known or not is_usable(path):
+        return PathModule(known)
+    try:
+        status = os.stat(path)
+        (key, _), *others = keys_in(path)
+    except (GsymError, OSError, ValueError):
+        return PathModule()
+    if others or not (key.code_id or key.go_id):
+        return PathModule()  # a debug id alone is of the first page of its code
+    unsure = "the profile has no id of it: the file that is at its path now is used"
+    if inode and inode != status.st_ino:
+        unsure += ", which is another one than in the profile"
+    elif recorded is not None and status.st_mtime > recorded:
+        unsure += ", which is newer than the profile"
+    if is_windows(key.os):
+        return PathModule("", key, unsure)
+    module = ModuleKey(debug_id=key.debug_id if key.code_id else "", go_id=key.go_id)
+    return PathModule(key.code_id.lower(), module, unsure)
+
+
+def _read(path: str, wanted: ModuleKey) -> _Found:
+    if not is_usable(path):
+        return _Found()
+    digits = build_id_digits(wanted.code_id)[2:]
+    stem = os.path.basename(path).partition(".")[0]
+    is_named_by_id = bool(digits) and stem.endswith(digits)
+    match = match_file(path, wanted, is_named_by_id=is_named_by_id)
+    if match.refusal:
+        return _Found()
+    try:
+        data = choose_slice(map_file(path), path, match.architecture)
+        return _Found(load_segments(data, path), match.unsure)
+    except (GsymError, OSError, ValueError):
+        # Not a binary, or not readable: there may be another one.
+        return _Found()

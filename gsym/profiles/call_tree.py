@@ -1,0 +1,237 @@
+"""The stacks of profiles as one tree of calls, from the roots to the innermost frames.
+
+Calls of one function from one node are one node, whatever the lines. Nodes are columns:
+the parent of a node precedes it.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from gsym.errors import GsymError
+from gsym.profiles.model import Frame
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.profiles.model import Profile, Thread
+
+
+# What stacks may start with: a frame for the process, one for the thread.
+ROOTS = ("process", "thread")
+_MOST_WEIGHT = (1 << 63) - 1
+
+
+def call_stacks(
+    profile: Profile, value: int = 0, roots: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[Frame, ...], int]]:
+    """Each distinct stack, outermost frame first, and the sum of its samples.
+
+    Args:
+        profile: Whose samples they are.
+        value: Which of its value types is summed, counted from 0.
+        roots: Which of `ROOTS` each stack begins with.
+
+    Yields:
+        Stacks in the order in which they first come; those whose sum is 0 as well.
+    """
+    frames = [profile.frames_of(stack)[::-1] for stack in range(len(profile.stacks))]
+    fronts = {
+        index: thread_frames(thread, roots)
+        for index, thread in enumerate(profile.threads)
+    }
+    sums: dict[tuple[Frame, ...], int] = {}
+    for (stack, thread), weight in summed_stacks(profile, value).items():
+        front = () if thread is None else fronts[thread]
+        whole = front + frames[stack]
+        sums[whole] = sums.get(whole, 0) + weight
+    yield from sums.items()
+
+
+def summed_stacks(
+    profile: Profile, value: int = 0
+) -> dict[tuple[int, int | None], int]:
+    """The sum of the samples of each stack of each thread, both as their indexes."""
+    sums: dict[tuple[int, int | None], int] = {}
+    for sample in profile.samples:
+        key = (sample.stack, sample.thread)
+        sums[key] = sums.get(key, 0) + sample.values[value]
+    return sums
+
+
+def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:
+    """Frames for a process and a thread, as *roots* asks for them."""
+    texts = {
+        "process": _text("process", thread.process, thread.process_name),
+        "thread": _text("thread", thread.thread, thread.thread_name),
+    }
+    return tuple(Frame(texts[root]) for root in ROOTS if root in roots)
+
+
+def _text(kind: str, number: int, name: str) -> str:
+    return f"{name} ({number})" if name else f"{kind} {number}"
+
+
+class TreeFunction(NamedTuple):
+    """The identity of a node.
+
+    Attributes:
+        name: Demangled.
+        module: Base name of the file that it was loaded from; "" if not known.
+        path: Of its source; "" if not known.
+    """
+
+    name: str
+    module: str = ""
+    path: str = ""
+
+
+# In place of nodes that were left out.
+OTHERS = TreeFunction("(others)")
+
+
+class CallTree:
+    """A tree of calls with the weights of one or more profiles.
+
+    Attributes:
+        functions: The distinct functions.
+        function: For each node, the index of its function.
+        parent: For each node, the index of its parent; -1 for a root.
+        weights: For each profile and node, the sum of the samples that ended there.
+        ends: Where each stack of each thread of the last profile ended, both as their
+            indexes.
+    """
+
+    __slots__ = (
+        "_nodes",
+        "_numbers",
+        "ends",
+        "function",
+        "functions",
+        "parent",
+        "weights",
+    )
+
+    def __init__(self, profiles: int = 1) -> None:
+        self.functions: list[TreeFunction] = []
+        self.function = array("I")
+        self.parent = array("i")
+        self.weights = [array("q") for _ in range(profiles)]
+        self.ends: dict[tuple[int, int | None], int] = {}
+        self._numbers: dict[TreeFunction, int] = {}
+        self._nodes: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def number(self, function: TreeFunction) -> int:
+        """The index of a function."""
+        found = self._numbers.get(function)
+        if found is None:
+            found = self._numbers[function] = len(self.functions)
+            self.functions.append(function)
+        return found
+
+    def child(self, parent: int, function: int) -> int:
+        """The node of a function below *parent*, -1 for a root."""
+        key = (parent, function)
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = len(self.parent)
+            self.parent.append(parent)
+            self.function.append(function)
+            for column in self.weights:
+                column.append(0)
+        return found
+
+    def totals(self, profile: int = 0) -> array[int]:
+        """For each node, the weight of it and of all nodes below."""
+        sums = self.weights[profile][:]
+        for node in range(len(sums) - 1, -1, -1):
+            if self.parent[node] >= 0:
+                sums[self.parent[node]] += sums[node]
+        return sums
+
+    def pruned(self, most: int) -> CallTree:
+        """The tree with its *most* heaviest nodes.
+
+        Nodes that are left out below a node become one node `OTHERS`.
+        """
+        if len(self) <= most:
+            return self
+        columns = [self.totals(profile) for profile in range(len(self.weights))]
+        heaviest = sorted(
+            range(len(self)), key=lambda node: -max(c[node] for c in columns)
+        )
+        kept = set(heaviest[:most])
+        tree = CallTree(len(self.weights))
+        others = tree.number(OTHERS)
+        places = array("i")
+        for node, (parent, function) in enumerate(
+            zip(self.parent, self.function, strict=True)
+        ):
+            above = places[parent] if parent >= 0 else -1
+            if node in kept:
+                place = tree.child(above, tree.number(self.functions[function]))
+            elif above >= 0 and tree.function[above] == others:
+                place = above
+            else:
+                place = tree.child(above, others)
+            places.append(place)
+            for column, weights in zip(tree.weights, self.weights, strict=True):
+                column[place] += weights[node]
+        tree.ends = {stack: places[node] for stack, node in self.ends.items()}
+        return tree
+
+
+def call_tree(
+    profiles: Sequence[Profile], value: int = 0, roots: tuple[str, ...] = ()
+) -> CallTree:
+    """The tree of all stacks of the profiles.
+
+    Args:
+        profiles: Each has weights of its own in the tree.
+        value: Which of their value types is summed, counted from 0.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
+
+    Raises:
+        GsymError: The values of a profile add up to more than 63 bits.
+    """
+    tree = CallTree(len(profiles))
+    for profile, weights in zip(profiles, tree.weights, strict=True):
+        calls = [
+            _calls(tree, profile, index) for index in range(len(profile.locations))
+        ]
+        fronts: list[list[int]] = [
+            [tree.number(TreeFunction(f.name)) for f in thread_frames(thread, roots)]
+            for thread in profile.threads
+        ]
+        tree.ends = {}
+        sums = summed_stacks(profile, value)
+        if sum(map(abs, sums.values())) > _MOST_WEIGHT:
+            raise GsymError("the values of the samples add up to more than 63 bits")
+        for (stack, thread), weight in sums.items():
+            node = -1
+            for function in () if thread is None else fronts[thread]:
+                node = tree.child(node, function)
+            for location in reversed(profile.stacks[stack]):
+                for function in calls[location]:
+                    node = tree.child(node, function)
+            if node >= 0:
+                weights[node] += weight
+                tree.ends[stack, thread] = node
+    return tree
+
+
+def _calls(tree: CallTree, profile: Profile, index: int) -> list[int]:
+    """The functions at a location, outermost first."""
+    location = profile.locations[index]
+    module = ""
+    if location.mapping is not None:
+        module = profile.mappings[location.mapping].path.rpartition("/")[2]
+    return [
+        tree.number(TreeFunction(frame.name, module, frame.path))
+        for frame in reversed(location.frames or (profile.unresolved(location),))
+    ]

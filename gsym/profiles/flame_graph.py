@@ -1,0 +1,184 @@
+"""A profile as a flame graph on one page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from html import escape
+
+from gsym.profiles.call_tree import (
+    ROOTS,
+    call_tree,
+    summed_stacks,
+    thread_frames,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gsym.profiles.call_tree import CallTree
+    from gsym.profiles.model import Profile, Sample
+
+
+# More nodes than can be seen; with them, a page stays below some 10 MB.
+MOST_NODES = 200_000
+# Samples, or runs of them with one stack, in the order of time; of all threads.
+MOST_RUNS = 100_000
+_MICROSECOND = 1000  # nanoseconds
+_FOLDER = os.path.join(os.path.dirname(__file__), "page")
+
+
+def flame_graph(
+    profiles: Sequence[Profile],
+    title: str,
+    *,
+    value: int = 0,
+    roots: tuple[str, ...] = (),
+    most_nodes: int = MOST_NODES,
+) -> str:
+    """A self-contained page.
+
+    Args:
+        profiles: One; or two, of which the second is drawn and compared with the first
+            by shares.
+        title: Of the page.
+        value: Which of the value types of the profiles is drawn, counted from 0.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
+        most_nodes: Maximum number of nodes, the heaviest; the others are combined below
+            each node.
+    """
+    tree = call_tree(profiles, value, roots).pruned(most_nodes)
+    data = _data(tree, title, profiles[-1], value)
+    script = _read("trees.js") + _read("flame.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "title": escape(title),
+        "digest": digest,
+        "style": _read("flame.css"),
+        # Within a script, only the beginning of a tag means anything to a browser.
+        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "script": script,
+    }
+    return re.sub(r"@(\w+)@", lambda place: parts[place[1]], _read("flame.html"))
+
+
+def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str, Any]:
+    """The data that the script of the page draws; modules and paths by index."""
+    texts: dict[str, int] = {}
+    lines = _lines(profile, value)
+    functions = [
+        [
+            function.name,
+            texts.setdefault(function.module, len(texts)),
+            texts.setdefault(function.path, len(texts)),
+            *lines.get((function.name, function.path), ()),
+        ]
+        for function in tree.functions
+    ]
+    return {
+        "title": title,
+        "type": profile.value_types[value].type,
+        "unit": profile.value_types[value].unit,
+        "texts": list(texts),
+        "functions": functions,
+        "function": list(tree.function),
+        "parent": list(tree.parent),
+        "weights": [list(column) for column in tree.weights],
+        **({} if len(tree.weights) > 1 else _times(tree, profile, value)),
+    }
+
+
+def _lines(profile: Profile, value: int) -> dict[tuple[str, str], tuple[int, int]]:
+    """The line of each function that samples were most in, and how many there are."""
+    weights: Counter[int] = Counter()
+    for (stack, _), weight in summed_stacks(profile, value).items():
+        for index in set(profile.stacks[stack]):
+            weights[index] += weight
+    lines: dict[tuple[str, str], Counter[int]] = {}
+    for index, location in enumerate(profile.locations):
+        for frame in location.frames:
+            if frame.line:
+                known = lines.setdefault((frame.name, frame.path), Counter())
+                known[frame.line] += weights[index]
+    return {
+        function: (max(known, key=lambda line: (known[line], -line)), len(known))
+        for function, known in lines.items()
+    }
+
+
+def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
+    """The samples of each thread in the order of time, if all have one.
+
+    Samples with one stack after another are a run: its node, its weight, and its start
+    in microseconds from the last. If there are too many, several are drawn as one.
+    """
+    times = [sample.time for sample in profile.samples if sample.time is not None]
+    if not times or len(times) < len(profile.samples):
+        return {}
+    threads = [
+        (_thread_name(profile, thread), _runs(tree, samples, value))
+        for thread, samples in profile.samples_by_thread().items()
+    ]
+    joined = -(-sum(len(runs) for _, runs in threads) // MOST_RUNS) or 1
+    return {
+        "joined": joined,
+        "threads": [
+            [name, *_columns(_joined(runs, joined), min(times))]
+            for name, runs in threads
+            if runs
+        ],
+    }
+
+
+def _thread_name(profile: Profile, thread: int | None) -> str:
+    if thread is None:
+        return "all samples"
+    found = thread_frames(profile.threads[thread], ROOTS)
+    return " / ".join(frame.name for frame in found)
+
+
+_Run = tuple[int, int, int]  # node, weight, time of the first sample
+
+
+def _runs(tree: CallTree, samples: Sequence[Sample], value: int) -> list[_Run]:
+    runs: list[_Run] = []
+    for sample in samples:
+        node = tree.ends.get((sample.stack, sample.thread))
+        weight = sample.values[value]
+        if node is None or weight <= 0:
+            continue
+        if runs and runs[-1][0] == node:
+            runs[-1] = node, runs[-1][1] + weight, runs[-1][2]
+        else:
+            runs.append((node, weight, sample.time or 0))
+    return runs
+
+
+def _joined(runs: list[_Run], count: int) -> list[_Run]:
+    """Each *count* runs as one, with the stack of the heaviest."""
+    groups = (runs[first : first + count] for first in range(0, len(runs), count))
+    return [
+        (
+            max(group, key=lambda run: run[1])[0],
+            sum(w for _, w, _ in group),
+            group[0][2],
+        )
+        for group in groups
+    ]
+
+
+def _columns(runs: list[_Run], start: int) -> tuple[list[int], list[int], list[int]]:
+    moments = [(time - start) // _MICROSECOND for _, _, time in runs]
+    steps = [now - last for now, last in zip(moments, [0, *moments], strict=False)]
+    return [node for node, _, _ in runs], [weight for _, weight, _ in runs], steps
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()

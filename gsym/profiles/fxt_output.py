@@ -1,0 +1,288 @@
+"""A profile as events of a Fuchsia trace, which Perfetto shows.
+
+Perfetto ignores profiler records, but draws nested durations for each thread. So each
+function of a stack is a duration, from the first to the last consecutive sample that
+has it at that depth. Instants with the stack in an argument would keep samples apart,
+but do not show who calls whom.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median_low
+
+from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.records import (
+    Argument,
+    Event,
+    Initialization,
+    KernelObject,
+    ProviderInfo,
+    ProviderSection,
+)
+from gsym.fxt.writer import argument_of, encode
+from gsym.model import UINT64_MAX
+from gsym.profiles.model import TIME, Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from gsym.fxt.records import Record
+    from gsym.profiles.model import Frame, Location, Profile
+
+    # Begin and end in nanoseconds, index of the stack.
+    _Span = tuple[int, int, int]
+    _Row = tuple[Frame, Location]
+
+_PROVIDER_NAME, _CATEGORY = "samples", "sample"
+_SECOND = 1_000_000_000
+_DEFAULT_PERIOD = 1_000_000
+_UNIT = "nanoseconds"
+_MOST_TEXT = 4000  # characters; a record has room for all its texts then
+_NO_THREAD = Thread(1, 1, "", "")
+# Perfetto keeps 32 bits of a koid, and programs number from below.
+_FIRST_TRACK = (1 << 31) - 1
+
+
+def fxt_file(profile: Profile) -> bytes:
+    """A trace of the samples of a profile alone."""
+    return b"".join(encode(sample_records(profile)))
+
+
+def with_samples(records: Iterable[Record], profile: Profile) -> Iterator[Record]:
+    """The records of a trace, unchanged, and after them its samples as events.
+
+    Args:
+        records: Of the trace, in its order.
+        profile: Of the same trace.
+
+    Yields:
+        As events of a provider of their own. A thread with durations gets a second
+        track for its samples, as measured and sampled durations do not nest.
+    """
+    providers: set[int | None] = set()
+    koids: set[int] = set()
+    busy: set[int] = set()
+    for record in records:
+        if isinstance(record, (ProviderInfo, ProviderSection)):
+            providers.add(record.provider)
+        elif isinstance(record, KernelObject):
+            koids.add(record.koid)
+        elif isinstance(record, Event):
+            koids.update((record.process, record.thread))
+            if record.kind.startswith("duration"):
+                busy.add(record.thread)
+        yield record
+    provider = next(
+        each for each in range(1, len(providers) + 2) if each not in providers
+    )
+    yield from sample_records(profile, provider, koids, busy)
+
+
+def sample_records(
+    profile: Profile,
+    provider: int = 1,
+    koids: Container[int] = (),
+    busy: Container[int] = (),
+) -> Iterator[Record]:
+    """The samples of a profile as records of one provider.
+
+    A sample lasts until the next one of its thread, but not much longer than the usual
+    period. Samples without times follow each other and last as long as they count in
+    nanoseconds, or a millisecond each.
+
+    Args:
+        profile: Whose samples they are.
+        provider: Id of the provider.
+        koids: Koids in use.
+        busy: Threads that need another track for their samples.
+    """
+    yield ProviderInfo(_PROVIDER_NAME, provider)
+    yield Initialization(_SECOND, provider)
+    tracks = _tracks(profile, koids, busy)
+    named = {
+        track.process: track.process_name
+        for track in tracks.values()
+        if track.process_name
+    }
+    for process, name in named.items():
+        yield KernelObject(process, PROCESS, name[:_MOST_TEXT], (), provider)
+    rows = [_rows(profile, stack) for stack in range(len(profile.stacks))]
+    for index, spans in _spans(profile).items():
+        track = tracks[index]
+        belongs = Argument("process", "koid", track.process)
+        name = track.thread_name[:_MOST_TEXT]
+        if name:
+            yield KernelObject(track.thread, THREAD, name, (belongs,), provider)
+        for begin, end, _, (frame, location), count in _durations(spans, rows):
+            yield Event(
+                "duration_complete",
+                min(begin, UINT64_MAX),  # damaged samples may have any times
+                track.process,
+                track.thread,
+                _CATEGORY,
+                frame.name[:_MOST_TEXT],
+                _arguments(frame, location, count),
+                end_ticks=min(end, UINT64_MAX),
+                provider=provider,
+            )
+
+
+def _tracks(
+    profile: Profile, koids: Container[int], busy: Container[int]
+) -> dict[int | None, Thread]:
+    """The track of the samples of each thread.
+
+    Samples without a thread, and numbers that are too wide, may collide with another
+    thread.
+    """
+    threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
+    known = {thread.thread & UINT64_MAX for _, thread in threads}
+    numbers = range(_FIRST_TRACK, 0, -1)
+    free = (each for each in numbers if each not in koids and each not in known)
+    taken: set[tuple[int, int]] = set()
+    tracks: dict[int | None, Thread] = {}
+    for index, thread in threads:
+        process, koid = thread.process & UINT64_MAX, thread.thread & UINT64_MAX
+        name = thread.thread_name
+        if koid in busy or (process, koid) in taken:
+            koid = next(free)
+            who = "no thread" if index is None else name or thread.thread
+            name = f"samples of {who}"
+        taken.add((process, koid))
+        tracks[index] = Thread(process, koid, thread.process_name, name)
+    return tracks
+
+
+def _spans(profile: Profile) -> dict[int | None, list[_Span]]:
+    """When each sample was, by thread, in the order of time."""
+    samples = [sample for sample in profile.samples if sample.time is not None]
+    if len(samples) < len(profile.samples):
+        return _spans_without_times(profile)
+    if TIME in profile.value_types:
+        return _spans_of_lengths(profile)
+    times: dict[int | None, list[tuple[int, int]]] = {}
+    for sample in samples:
+        place = (sample.time or 0, sample.stack)
+        times.setdefault(sample.thread, []).append(place)
+    found = {}
+    for each in times.values():
+        each.sort()
+    period = _period(profile, times.values())
+    for thread, each in times.items():
+        ends = [begin for begin, _ in each[1:]] + [each[-1][0] + period]
+        found[thread] = [
+            (begin, end if end - begin < 2 * period else begin + period, stack)
+            for (begin, stack), end in zip(each, ends, strict=True)
+        ]
+    return found
+
+
+def _spans_of_lengths(profile: Profile) -> dict[int | None, list[_Span]]:
+    """Spans as long as the samples say, but none into the next one."""
+    value = profile.value_types.index(TIME)
+    found: dict[int | None, list[_Span]] = {}
+    for thread, samples in profile.samples_by_thread().items():
+        spans = [
+            (begin, begin + max(sample.values[value], 0), sample.stack)
+            for sample in samples
+            for begin in (sample.time or 0,)
+        ]
+        limits = [*(begin for begin, _, _ in spans[1:]), spans[-1][1]]
+        found[thread] = [
+            (begin, min(end, limit), stack)
+            for (begin, end, stack), limit in zip(spans, limits, strict=True)
+        ]
+    return found
+
+
+def _period(profile: Profile, times: Iterable[list[tuple[int, int]]]) -> int:
+    """The usual time between two samples, in nanoseconds."""
+    if profile.period and profile.period_type and profile.period_type.unit == _UNIT:
+        return profile.period
+    gaps = [
+        after[0] - before[0]
+        for each in times
+        for before, after in pairwise(each)
+        if after[0] > before[0]
+    ]
+    return median_low(gaps) if gaps else _DEFAULT_PERIOD
+
+
+def _spans_without_times(profile: Profile) -> dict[int | None, list[_Span]]:
+    units = [each.unit for each in profile.value_types]
+    value = units.index(_UNIT) if _UNIT in units else 0
+    length = 1 if _UNIT in units else _DEFAULT_PERIOD
+    found: dict[int | None, list[_Span]] = {}
+    for sample in profile.samples:
+        spans = found.setdefault(sample.thread, [])
+        begin = spans[-1][1] if spans else 0
+        end = begin + max(sample.values[value], 0) * length
+        spans.append((begin, end, sample.stack))
+    return found
+
+
+def _rows(profile: Profile, stack: int) -> list[_Row]:
+    """The functions of a stack, the outermost first, with their locations."""
+    locations = [profile.locations[index] for index in profile.stacks[stack]]
+    rows = [
+        (frame, location)
+        for location in locations
+        for frame in location.frames or (profile.unresolved(location),)
+    ]
+    return rows[::-1]
+
+
+def _durations(
+    spans: list[_Span], rows: list[list[_Row]]
+) -> list[tuple[int, int, int, _Row, int]]:
+    """Begin, end, depth, function and number of samples of each duration.
+
+    They are in the order of their begins, enclosing ones first.
+    """
+    made: list[tuple[int, int, int, _Row, int]] = []
+    going: list[tuple[int, _Row, int]] = []  # begin, function, number of samples
+    until = 0
+
+    def end_below(depth: int) -> None:
+        while len(going) > depth:
+            begin, row, count = going.pop()
+            made.append((begin, until, len(going), row, count))
+
+    for begin, end, stack in spans:
+        wanted = rows[stack]
+        same = 0
+        if begin == until:
+            while same < min(len(going), len(wanted)) and _is_same(
+                going[same][1], wanted[same]
+            ):
+                same += 1
+        end_below(same)
+        going[:] = [(since, row, count + 1) for since, row, count in going]
+        going += [(begin, row, 1) for row in wanted[same:]]
+        until = end
+    end_below(0)
+    made.sort(key=lambda each: (each[0], each[2]))
+    return made
+
+
+def _is_same(one: _Row, other: _Row) -> bool:
+    """Whether two rows are of one function: its lines may differ."""
+    return one[0].name == other[0].name and one[0].path == other[0].path
+
+
+def _arguments(frame: Frame, location: Location, count: int) -> tuple[Argument, ...]:
+    """The arguments for a function."""
+    values: dict[str, str | int] = {"samples": count}
+    if frame.path:
+        values["file"] = frame.path[:_MOST_TEXT]
+    if frame.line:
+        values["line"] = frame.line
+    if location.frames and frame is not location.frames[-1]:
+        values["inlined"] = True
+    if location.reason:
+        values["reason"] = location.reason[:_MOST_TEXT]
+    made = [argument_of(name, value) for name, value in values.items()]
+    address = Argument("address", "pointer", location.address & UINT64_MAX)
+    return (*made, address)

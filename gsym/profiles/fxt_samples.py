@@ -1,0 +1,221 @@
+"""The samples in a Fuchsia trace -> a profile.
+
+Specification: Fuchsia trace format, "Profiler record". Each provider numbers the
+modules of each process on its own. Modules and mappings may come after the samples in
+the file; if they overlap, the time of a sample decides which one applies. The innermost
+address of a backtrace is exact; the others are return addresses.
+"""
+
+from __future__ import annotations
+
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.records import Backtrace, Mmap, Module, begins_trace
+from gsym.profiles.binaries import AddressRanges
+from gsym.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.fxt.records import Record
+    from gsym.profiles.model import Profile
+
+    _Space = tuple[int | None, int]  # a provider and a process
+
+# Of `gsym.fxt.decoder.KINDS`: the records that a profile is made of.
+PROFILER_KINDS = ("trace_info", "kernel_object", "module", "mmap", "backtrace")
+
+_HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
+_SMALLEST_TEXT_ID = 32  # digits of a build id that is written as text
+
+
+def read_fxt_samples(records: Iterable[Record]) -> Profile:
+    """The profile of all backtraces of a trace.
+
+    Args:
+        records: Of the trace, in its order; others are ignored.
+
+    Returns:
+        Samples that count 1 each. Its losses have what could not be used: mappings of
+            modules that are not named, modules with the number of another one at that
+            time, mappings that are later than samples in them.
+    """
+    builder = ProfileBuilder()
+    samples = _Samples(builder)
+    for record in records:
+        if begins_trace(record):  # its providers and processes are others
+            samples.finish()
+            samples = _Samples(builder)
+        samples.add(record)
+    samples.finish()
+    return builder.profile
+
+
+class _Samples:
+    """The samples of one trace, which are added to a profile at its end."""
+
+    def __init__(self, builder: ProfileBuilder) -> None:
+        self._builder = builder
+        self._loaded: dict[_Space, list[Module | Mmap]] = {}
+        self._backtraces: list[Backtrace] = []
+        self._objects = Objects()
+
+    def add(self, record: Record) -> None:
+        """Take a record that concerns samples; others are ignored."""
+        if isinstance(record, Backtrace):
+            self._backtraces.append(record)
+        elif isinstance(record, (Module, Mmap)):
+            space = record.provider, record.process
+            self._loaded.setdefault(space, []).append(record)
+        else:
+            self._objects.add(record)
+
+    def finish(self) -> None:
+        """Put the samples into the profile, in the order of the file."""
+        mappings = self._mappings_of_frames()
+        for backtrace, found in zip(self._backtraces, mappings, strict=True):
+            stack = [
+                self._builder.location(address, mapping, is_return=depth > 0)
+                for depth, (address, mapping) in enumerate(
+                    zip(backtrace.frames, found, strict=True)
+                )
+            ]
+            self._builder.sample(
+                self._builder.stack(stack),
+                thread=self._builder.thread(self._thread(backtrace), is_named=True),
+                time=backtrace.ns,
+            )
+
+    def _mappings_of_frames(self) -> list[list[int | None]]:
+        """The index of the mapping of each frame of each backtrace."""
+        spaces = {
+            space: _AddressSpace(self._builder, sorted(loaded, key=_time))
+            for space, loaded in self._loaded.items()
+        }
+        processes = {process for _, process in spaces}
+        nothing = _AddressSpace(self._builder, [])
+        found: list[list[int | None]] = [[] for _ in self._backtraces]
+        in_order = sorted(enumerate(self._backtraces), key=lambda each: _time(each[1]))
+        for number, each in in_order:
+            space = spaces.get((each.provider, each.process))
+            if space is None:  # as with tables, those before any provider serve all
+                space = spaces.get((None, each.process))
+            if space is None and each.process in processes:
+                self._builder.lose("samples in processes that only other providers map")
+            find = (space or nothing).find
+            found[number] = [find(address, _time(each)) for address in each.frames]
+        return found
+
+    def _thread(self, backtrace: Backtrace) -> Thread:
+        process, thread = backtrace.process, backtrace.thread
+        name_of, provider = self._objects.name_of, backtrace.provider
+        return Thread(
+            process,
+            thread,
+            name_of(process, provider, PROCESS) or "",
+            name_of(thread, provider, THREAD) or "",
+        )
+
+
+class _AddressSpace:
+    """The mappings of a process over time, as recorded by a provider.
+
+    Args:
+        builder: Takes the mappings.
+        loaded: In the order of their times.
+    """
+
+    def __init__(self, builder: ProfileBuilder, loaded: list[Module | Mmap]) -> None:
+        self._builder = builder
+        # Time, first address, the one after the last, index of the mapping.
+        self._mappings = _mappings(builder, loaded)
+        self._now = AddressRanges()
+        self._begun = 0
+        self._first = AddressRanges()
+        for _, *mapping in reversed(self._mappings):
+            self._first.add(*mapping)
+
+    def find(self, address: int, ns: int) -> int | None:
+        """The index of the mapping of an address at a time; times must not decrease.
+
+        Some profilers give mappings the time at which they write them: an address that
+        no mapping has covered yet is in the first mapping that covers it later.
+        """
+        while self._begun < len(self._mappings):
+            begin, *mapping = self._mappings[self._begun]
+            if begin > ns:
+                break
+            self._now.add(*mapping)
+            self._begun += 1
+        found = self._now.find(address)
+        if found is None:
+            found = self._first.find(address)
+            if found is not None:
+                kind = "mappings that are later than samples in them"
+                self._builder.lose(kind)
+        return found
+
+
+def _mappings(
+    builder: ProfileBuilder, loaded: list[Module | Mmap]
+) -> list[tuple[int, int, int, int]]:
+    """Time, first address, the one after the last, and index of each mapping."""
+    pairs = _modules_of_mmaps(builder, loaded)
+    lowest: dict[Module, int] = {}
+    for mmap, module in pairs:
+        lowest[module] = min(lowest.get(module, mmap.vaddr), mmap.vaddr)
+    made = []
+    for mmap, module in pairs:
+        start, end = mmap.start_address, mmap.start_address + mmap.address_range
+        # The trace has no offset in the file; this is correct for a file that is laid
+        # out as it is loaded.
+        offset = mmap.vaddr - lowest[module]
+        build_id, known = read_module_id(_hex(module.build_id))
+        mapping = Mapping(
+            start, end, mmap.vaddr, offset, module.name, build_id, module=known
+        )
+        made.append((_time(mmap), start, end, builder.mapping(mapping)))
+    return made
+
+
+def _modules_of_mmaps(
+    builder: ProfileBuilder, loaded: list[Module | Mmap]
+) -> list[tuple[Mmap, Module]]:
+    """The module of each mapping: the last of its number up to then, or the next."""
+    modules: dict[int, Module] = {}
+    times: dict[int, int] = {}  # of the last record with a number
+    waiting: dict[int, list[int]] = {}
+    found: list[tuple[Mmap, Module] | None] = []
+    mmaps = [each for each in loaded if isinstance(each, Mmap)]
+    for record in loaded:
+        number = record.module_id
+        known = modules.get(number)
+        is_ambiguous = times.get(number) == _time(record)
+        times[number] = _time(record)
+        if isinstance(record, Mmap):
+            if known is None:
+                waiting.setdefault(number, []).append(len(found))
+            found.append(None if known is None else (record, known))
+        elif known is None:
+            modules[number] = record
+            for index in waiting.pop(number, ()):
+                found[index] = (mmaps[index], record)
+        elif (known.name, known.build_id) != (record.name, record.build_id):
+            modules[number] = record
+            if is_ambiguous:  # mappings of this time may mean either of the two
+                builder.lose("modules with the number of another one at that time")
+    for indexes in waiting.values():
+        builder.lose("mappings of a module that is not named", len(indexes))
+    return [pair for pair in found if pair is not None]
+
+
+def _time(record: Backtrace | Module | Mmap) -> int:
+    return record.ns or 0
+
+
+def _hex(build_id: bytes) -> str:
+    """A build id as digits, which old writers store as text."""
+    is_text = len(build_id) >= _SMALLEST_TEXT_ID and not len(build_id) % 2
+    if is_text and _HEX_DIGITS.issuperset(build_id):
+        return build_id.decode().lower()
+    return build_id.hex()

@@ -1,0 +1,339 @@
+"""Recognize and open traces and profiles: paths, pipes and standard input.
+
+The contents of a file tell its format. Source of the first fields of the protobuf
+formats: `gsym.profiles.protobuf`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
+
+from gsym.errors import FormatError, GsymError
+from gsym.fxt.decoder import MAGICS
+from gsym.fxt.reader import HEAD_SIZE, inflated_head, is_trace
+from gsym.profiles.address_list_input import is_address_list
+from gsym.profiles.collapsed_input import is_collapsed
+from gsym.profiles.foreign import require_known, require_known_name
+from gsym.profiles.input_bytes import read_inflated, read_pieces
+from gsym.profiles.json_kind import json_kind
+from gsym.profiles.perf_data import PERF_DATA_MAGICS
+from gsym.profiles.perf_script import is_perf_script
+from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.profiles.binaries import BuildIds
+    from gsym.profiles.model import Profile
+
+STANDARD_INPUT = "-"
+
+
+class InputFile:
+    """A file, a pipe or standard input, which may be read several times.
+
+    At the end of a `with` block copies are deleted, and errors in a copy get the name
+    of the input.
+
+    Args:
+        path: Of a file or a pipe, or `STANDARD_INPUT`.
+
+    Attributes:
+        path: As given.
+        name: For messages.
+
+    Raises:
+        OSError: It cannot be opened.
+        UnsupportedError: It is a folder with the name of a format that is not read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self._stream: Any = _stream_of(path)
+        self._head = b""
+        self._copy: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        copy = None if self._copy is None else self._copy.name
+        self.close()
+        if isinstance(error, GsymError) and copy is not None and error.path == copy:
+            renamed = type(error)(error.reason, path=self.name, offset=error.offset)
+            raise renamed from error
+
+    def close(self) -> None:
+        """Close the pipe and delete its copy; standard input stays open."""
+        if self._copy is not None:
+            self._copy.close()
+        if self._stream is not None and self.path != STANDARD_INPUT:
+            self._stream.close()
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it can be read only once, except as a copy."""
+        return self._stream is not None
+
+    def kind(self) -> str:
+        """The format, one of `KINDS`; "" for an unknown one.
+
+        Raises:
+            FormatError: The file is empty or damaged, or not a regular file.
+            OSError: It cannot be read.
+        """
+        return profile_kind(self.file())
+
+    def is_trace(self) -> bool:
+        """Whether this is a Fuchsia trace; a pipe is not read to its end.
+
+        Raises:
+            FormatError: The file is empty.
+            OSError: It cannot be read.
+        """
+        if self.source() is self:
+            head = self._head = self._head or self._stream.read(HEAD_SIZE)
+        else:
+            with open(self.file(), "rb") as file:
+                head = file.read(HEAD_SIZE)
+        if not head:
+            raise FormatError("the file is empty", path=self.name, offset=0)
+        head = inflated_head(head)
+        # If nothing can be inflated, the reader reports the reason.
+        if not head or head.startswith(MAGICS):
+            return True
+        return is_trace(head) and not _message_kind(head, is_whole=False)
+
+    def require_trace(self) -> None:
+        """Check that this is a Fuchsia trace.
+
+        Raises:
+            FormatError: It is not.
+            OSError: It cannot be read.
+        """
+        if not self.is_trace():
+            raise FormatError("not a Fuchsia trace", path=self.name)
+
+    def file(self) -> str:
+        """The path of a regular file with the contents: the file itself, or a copy."""
+        if self._stream is None:
+            return self.path
+        if self._copy is None:
+            self._copy = NamedTemporaryFile(prefix="gsym-")  # noqa: SIM115 - see `close`
+            copyfileobj(self, self._copy)
+            self._copy.flush()
+        return str(self._copy.name)
+
+    def source(self) -> str | Self:
+        """The input for `open_trace`: a path, or this pipe, to be read once."""
+        return self if self._stream is not None and self._copy is None else self.file()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes of a pipe."""
+        if not self._head:
+            return bytes(self._stream.read(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+
+def _stream_of(path: str) -> Any:
+    """A stream that can be read once; None for a regular file."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        require_known_name(path)
+        return None
+    if stat.S_ISREG(mode):
+        return None
+    return open(path, "rb")
+
+
+class ProfileOptions(NamedTuple):
+    """Information from the caller about a profile, for formats that need it.
+
+    Attributes:
+        build_ids: Of modules by their paths: perf script, perf.data, addresses.
+        keep_symbols: See `read_perf_script`.
+        return_addresses: Whether addresses of callers (pprof), or all of a list
+            (addresses), are return addresses.
+        build_id: Build id of the module of bare addresses: addresses.
+        module: Its path: addresses.
+        most_bytes: Maximum size of the file, inflated; None: the default of the format.
+    """
+
+    build_ids: BuildIds | None = None
+    keep_symbols: bool = True
+    return_addresses: bool = False
+    build_id: str = ""
+    module: str = ""
+    most_bytes: int | None = None
+
+
+_MAX_LINES = 256
+_MAX_FIELDS = 1 << 16
+_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
+_LAST_OF_OTLP = 2
+# Of the fields of pprof, which has those of OTLP among them.
+_WIRE_TYPES = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
+    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
+    13: (VARINT, LENGTH_DELIMITED),
+}
+
+
+def read_profile(
+    path: str | os.PathLike[str], options: ProfileOptions | None = None
+) -> Profile:
+    """The profile in a file of any format.
+
+    Args:
+        path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`.
+        options: Information about it.
+
+    Raises:
+        FormatError: The format is unknown, or the file damaged.
+        OSError: The file cannot be read.
+        UnsupportedError: The layout is not supported, or a library is not installed.
+    """
+    with InputFile(os.fspath(path)) as source:
+        kind = source.kind()
+        if not kind:
+            raise unknown_format(source.name)
+        return _read(kind, source.file(), options or ProfileOptions())
+
+
+def unknown_format(name: str) -> FormatError:
+    """The error for a file of no known format.
+
+    Raises:
+        UnsupportedError: Its name is that of a format that is not read.
+    """
+    require_known_name(name)
+    reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
+    return FormatError(reason, path=name)
+
+
+def profile_kind(path: str | os.PathLike[str]) -> str:
+    """The format of a regular file, one of `KINDS`; "" for an unknown one.
+
+    Raises:
+        FormatError: It is empty or not a regular file, or compressed data is damaged.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    pieces = read_pieces(name)
+    head = next(pieces, b"")
+    if head.startswith(MAGICS):
+        return "fxt"  # whatever follows: damaged traces are read
+    if head.startswith(tuple(PERF_DATA_MAGICS)):
+        return "perf.data"
+    is_whole = next(pieces, None) is None
+    require_known(head, name)
+    text = head.decode("utf-8", "replace")
+    kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
+    if kind:
+        return kind
+    kind = _message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
+    if kind or is_whole or b"\0" not in head:
+        return kind
+    return _message_kind(read_inflated(name)[0], is_whole=True)
+
+
+def _text_kind(text: str, *, is_whole: bool) -> str:
+    """Which format of lines a text has; "" for none."""
+    lines = text.split("\n")
+    first_lines = lines[:_MAX_LINES]
+    if is_perf_script(first_lines):
+        return "perf script"
+    if is_address_list(first_lines):
+        return "addresses"
+    is_cut = not is_whole and len(lines) <= _MAX_LINES
+    complete = first_lines[:-1] if is_cut else first_lines
+    return "collapsed" if "\0" not in text and is_collapsed(complete) else ""
+
+
+def _message_kind(data: bytes, *, is_whole: bool) -> str:
+    """Which protobuf message begins like this; "" for none, or if it is uncertain."""
+    is_pprof = False
+    try:
+        for number, field in enumerate(each_field(data)):
+            if number == _MAX_FIELDS:
+                return "pprof"  # OTLP has not as many without a resource
+            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
+                return ""
+            if field.number == _FIRST and field.content < field.end:
+                # A type of values has numbers in it, a resource has messages.
+                inside = data[field.content] & 7
+                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
+            is_pprof |= field.number > _LAST_OF_OTLP
+    except FormatError:
+        return ""
+    if not is_whole:
+        return ""
+    return "pprof" if is_pprof else "otlp"
+
+
+# By format: module, function, and the options that it takes.
+_READERS = {
+    "pprof": ("pprof", "read_pprof", ("return_addresses", "most_bytes")),
+    "otlp": ("otlp", "read_otlp", ("most_bytes",)),
+    "perf script": (
+        *("perf_script_input", "read_perf_script"),
+        ("build_ids", "keep_symbols", "most_bytes"),
+    ),
+    "perf.data": ("perf_data_input", "read_perf_data", ("build_ids", "most_bytes")),
+    "addresses": (
+        *("address_list_input", "read_addresses"),
+        ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),
+    ),
+    "collapsed": ("collapsed_input", "read_collapsed", ("most_bytes",)),
+    "chrome": ("chrome_input", "read_chrome", ("most_bytes",)),
+    "cpuprofile": ("v8_profile", "read_cpuprofile", ("most_bytes",)),
+    "speedscope": ("speedscope_input", "read_speedscope", ("most_bytes",)),
+    "firefox": ("firefox_input", "read_firefox", ("most_bytes",)),
+    "fxt": ("fxt_profile", "read_fxt_file", ()),
+}
+KINDS = tuple(_READERS)
+"""The formats that are read, by the names that `profile_kind` gives them."""
+
+
+def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
+    module, function, names = _READERS[kind]
+    # A format is imported when it is read: some need packages that others do not.
+    read = getattr(import_module(f"gsym.profiles.{module}"), function)
+    given = {name: getattr(options, name) for name in names}
+    if options.most_bytes is None:
+        given.pop("most_bytes", None)
+    with errors_named(path):
+        made: Profile = read(path, **given)
+    return made
+
+
+@contextmanager
+def errors_named(name: str) -> Iterator[None]:
+    """Errors of a `with` block in no named file are in this one."""
+    try:
+        yield
+    except FormatError as error:
+        if error.path is not None:
+            raise
+        raise FormatError(error.reason, path=name, offset=error.offset) from None

@@ -1,0 +1,526 @@
+"""Profiles of OpenTelemetry -> `Profile`.
+
+The format is under development and changes without a version in its files. Supported
+are the layouts with a table of stacks: that of version 1.10 of the protocol, and that
+of 1.9, in which the fields of a sample have other numbers. `decode` distinguishes them
+by the wire types of these fields; messages of both have the same attributes.
+
+OpenTelemetry's eBPF profiler stores link-time addresses, those of callers as return
+addresses minus 1, so all of them are exact; a mapping starts at the link-time address
+of its first byte, too. A mapping at an address that only a loader uses is one in
+memory.
+
+Source: github.com/open-telemetry/opentelemetry-proto, profiles/v1development/
+profiles.proto, common/v1/common.proto and resource/v1/resource.proto;
+opentelemetry-ebpf-profiler, processmanager/manager.go and processinfo.go.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gsym.errors import FormatError, UnsupportedError
+from gsym.modules.key import read_go_id
+from gsym.profiles.input_bytes import read_inflated
+from gsym.profiles.model import (
+    Frame,
+    Location,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+    read_module_id,
+)
+from gsym.profiles.protobuf import (
+    LENGTH_DELIMITED,
+    VARINT,
+    MessageTables,
+    decode_message,
+    message_types,
+    unknown_fields,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from gsym.profiles.model import Profile
+
+    Attribute = tuple[str, str | int, str]
+
+
+_PACKAGE = "opentelemetry.proto.profiles.v1development"
+_SAMPLES = {
+    "1.10": (
+        "stack_index 1 int32",
+        "attribute_indices 2 int32*",
+        "link_index 3 int32",
+        "values 4 int64*",
+        "timestamps_unix_nano 5 fixed64*",
+    ),
+    "1.9": (
+        "stack_index 1 int32",
+        "values 2 int64*",
+        "attribute_indices 3 int32*",
+        "link_index 4 int32",
+        "timestamps_unix_nano 5 fixed64*",
+    ),
+}
+_NEWEST, _OLDER = _SAMPLES
+# Fields that a sample of 1.9 has and one of 1.10 has not.
+_ONLY_OLDER = {(3, LENGTH_DELIMITED), (4, VARINT)}
+# Of a profile before 1.9, with indexes of locations where later ones have a time.
+_BEFORE_STACKS = {(3, LENGTH_DELIMITED)}
+_MESSAGES = {
+    "ProfilesData": (
+        "resource_profiles 1 ResourceProfiles*",
+        "dictionary 2 ProfilesDictionary",
+    ),
+    "ProfilesDictionary": (
+        "mapping_table 1 Mapping*",
+        "location_table 2 Location*",
+        "function_table 3 Function*",
+        "link_table 4 Link*",
+        "string_table 5 bytes*",
+        "attribute_table 6 KeyValueAndUnit*",
+        "stack_table 7 Stack*",
+    ),
+    "ResourceProfiles": ("resource 1 Resource", "scope_profiles 2 ScopeProfiles*"),
+    "Resource": ("attributes 1 KeyValue*",),
+    "ScopeProfiles": ("profiles 2 Profile*",),
+    "Profile": (
+        "sample_type 1 ValueType",
+        "samples 2 Sample*",
+        "time_unix_nano 3 fixed64",
+        "duration_nano 4 uint64",
+        "period_type 5 ValueType",
+        "period 6 int64",
+        "original_payload 10 bytes",
+    ),
+    "ValueType": ("type_strindex 1 int32", "unit_strindex 2 int32"),
+    "Mapping": (
+        "memory_start 1 uint64",
+        "memory_limit 2 uint64",
+        "file_offset 3 uint64",
+        "filename_strindex 4 int32",
+        "attribute_indices 5 int32*",
+    ),
+    "Stack": ("location_indices 1 int32*",),
+    "Location": (
+        "mapping_index 1 int32",
+        "address 2 uint64",
+        "lines 3 Line*",
+        "attribute_indices 4 int32*",
+    ),
+    "Line": ("function_index 1 int32", "line 2 int64", "column 3 int64"),
+    "Function": (
+        "name_strindex 1 int32",
+        "system_name_strindex 2 int32",
+        "filename_strindex 3 int32",
+        "start_line 4 int64",
+    ),
+    "Link": ("trace_id 1 bytes", "span_id 2 bytes"),
+    "KeyValueAndUnit": (
+        "key_strindex 1 int32",
+        "value 2 AnyValue",
+        "unit_strindex 3 int32",
+    ),
+    "KeyValue": ("key 1 bytes", "value 2 AnyValue", "key_strindex 3 int32"),
+    # One of these is present. Lists, which are stored in the same way, show which.
+    "AnyValue": (
+        "string_value 1 bytes*",
+        "bool_value 2 bool*",
+        "int_value 3 int64*",
+        "double_value 4 double*",
+        "array_value 5 bytes*",
+        "kvlist_value 6 bytes*",
+        "bytes_value 7 bytes*",
+        "string_value_strindex 8 int32*",
+    ),
+}
+
+
+def new_profiles(layout: str = _NEWEST) -> Any:
+    """An empty `ProfilesData` message, of "1.10" or of "1.9".
+
+    Raises:
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    return _types(layout)["ProfilesData"]()
+
+
+def decode(data: bytes, path: str | None = None) -> Any:
+    """The `ProfilesData` message of a file, or a request to export one.
+
+    Args:
+        data: All of its bytes, no longer compressed.
+        path: Where they come from, for errors.
+
+    Raises:
+        FormatError: They are not such a message.
+        UnsupportedError: They are of a layout that is not read, or the runtime of
+            protobuf is not installed.
+    """
+    message = decode_message(_types(_NEWEST)["ProfilesData"], data, path)
+    profiles = [
+        profile
+        for resource in message.resource_profiles
+        for scope in resource.scope_profiles
+        for profile in scope.profiles
+    ]
+    if not profiles:
+        return message
+    is_older = not message.HasField("dictionary") or any(
+        _BEFORE_STACKS.intersection(unknown_fields(each)) for each in profiles
+    )
+    if is_older:
+        reason = "profiles of OpenTelemetry before version 1.9 are not read"
+        raise UnsupportedError(reason, path=path)
+    if any(_is_of_older_layout(each) for each in profiles):
+        return decode_message(_types(_OLDER)["ProfilesData"], data, path)
+    return message
+
+
+def _is_of_older_layout(profile: Any) -> bool:
+    """Whether the first sample that differs is of 1.9."""
+    for sample in profile.samples:
+        if _ONLY_OLDER.intersection(unknown_fields(sample)):
+            return True
+        if sample.values or sample.link_index:
+            return False
+        # A sample has values or times.
+        if sample.attribute_indices and not sample.timestamps_unix_nano:
+            return True
+    return False
+
+
+def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictionary:
+    """The tables of a message without its samples, whose layout does not matter.
+
+    Args:
+        data: A `ProfilesDictionary` message.
+        profile: Gets mappings, locations and stacks.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: It is not such a message, or its first text is not empty.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    kind = _types(_NEWEST)["ProfilesDictionary"]
+    return Dictionary(decode_message(kind, data, path), profile, path)
+
+
+@lru_cache(maxsize=len(_SAMPLES))
+def _types(layout: str) -> dict[str, Any]:
+    return message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
+
+
+# In the order in which they are preferred: a symbol store knows the first one.
+_BUILD_IDS = tuple(f"process.executable.build_id.{kind}" for kind in ("gnu", "htlhash"))
+_GO_ID = "process.executable.build_id.go"
+# No program but one that was linked there has its code below this in memory, so that
+# such addresses are those of the link.
+_LINKED_BELOW = 1 << 40
+
+
+class Dictionary(MessageTables):
+    """Mappings, locations, stacks and attributes, added to a profile when asked for.
+
+    Args:
+        message: A `ProfilesDictionary` message.
+        profile: Gets mappings, locations and stacks.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: The first text is not empty, or an index is out of range.
+    """
+
+    def __init__(self, message: Any, profile: Profile, path: str | None) -> None:
+        super().__init__(message.string_table, profile.losses, path)
+        self._message = message
+        self._profile = profile
+        self._locations: dict[int, int] = {}
+        self._stacks: dict[int, int] = {}
+        self._attributes: dict[int, Attribute | None] = {}
+        self._mappings: list[int | None] = []
+        for index, mapping in enumerate(message.mapping_table):
+            # The first one means no mapping.
+            is_none = index == 0 and not mapping.ByteSize()
+            self._mappings.append(None if is_none else len(profile.mappings))
+            if not is_none:
+                profile.mappings.append(self._mapping(mapping))
+
+    def stack(self, index: int) -> int:
+        """The index that a stack has in the profile.
+
+        Raises:
+            FormatError: An index is out of range.
+        """
+        found = self._stacks.get(index)
+        if found is None:
+            table = self._message.stack_table
+            stack = self.at("stack", table, index) if index or table else None
+            places = () if stack is None else stack.location_indices
+            self.check_stack(places)
+            found = self._stacks[index] = len(self._profile.stacks)
+            self._profile.stacks.append(tuple(map(self.location, places)))
+        return found
+
+    def attribute(self, index: int) -> Attribute | None:
+        """Key, value and unit; None for a value of a kind that labels have not.
+
+        Raises:
+            FormatError: An index is out of range.
+        """
+        if index not in self._attributes:
+            found = self.at("attribute", self._message.attribute_table, index)
+            key, unit = self.text(found.key_strindex), self.text(found.unit_strindex)
+            value = self.value(found.value)
+            self._attributes[index] = None if value is None else (key, value, unit)
+        return self._attributes[index]
+
+    def value(self, message: Any) -> str | int | None:
+        """The value of an `AnyValue` message; None for lists, and for no value."""
+        for number in message.int_value:
+            return int(number)
+        for index in message.string_value_strindex:
+            return self.text(index)
+        for kind in (message.bool_value, message.double_value):
+            for value in kind:
+                return str(value).lower()
+        for text in message.string_value:
+            return bytes(text).decode("utf-8", "replace")
+        for data in message.bytes_value:
+            return bytes(data).hex()
+        return None
+
+    def link(self, index: int) -> tuple[Attribute, ...]:
+        """The labels for the span of a sample.
+
+        Raises:
+            FormatError: The index is out of range.
+        """
+        if index == 0:
+            return ()
+        found = self.at("link", self._message.link_table, index)
+        return (
+            ("trace_id", found.trace_id.hex(), ""),
+            ("span_id", found.span_id.hex(), ""),
+        )
+
+    def _mapping(self, message: Any) -> Mapping:
+        attributes = filter(None, map(self.attribute, message.attribute_indices))
+        known = {key: str(value) for key, value, _ in attributes}
+        found = next(filter(None, map(known.get, _BUILD_IDS)), "")
+        build_id, module = read_module_id(found)
+        go_id = read_go_id(known.get(_GO_ID, ""))
+        start = message.memory_start
+        return Mapping(
+            start,
+            message.memory_limit,
+            start if start < _LINKED_BELOW else None,
+            message.file_offset,
+            self.text(message.filename_strindex),
+            build_id,
+            module=module._replace(go_id=go_id or module.go_id),
+        )
+
+    def location(self, index: int) -> int:
+        """The index that a location has in the profile.
+
+        Raises:
+            FormatError: An index is out of range.
+        """
+        found = self._locations.get(index)
+        if found is None:
+            message = self.at("location", self._message.location_table, index)
+            mapping = None
+            if message.mapping_index or self._mappings:
+                number = message.mapping_index
+                mapping = self.at("mapping", self._mappings, number)
+            frames = tuple(map(self._frame, message.lines))
+            if message.attribute_indices:
+                count = len(message.attribute_indices)
+                self.lose("attributes of locations", count)
+            found = self._locations[index] = len(self._profile.locations)
+            self._profile.locations.append(
+                Location(message.address, mapping, frames=frames)
+            )
+        return found
+
+    def _frame(self, line: Any) -> Frame:
+        function = self.at(
+            "function", self._message.function_table, line.function_index
+        )
+        texts = (
+            function.name_strindex,
+            function.system_name_strindex,
+            function.filename_strindex,
+        )
+        name, system_name, path = map(self.text, texts)
+        return Frame(name, system_name, path, line.line)
+
+
+# Attributes of the semantic conventions for process and thread.
+_PROCESS, _THREAD = "process.pid", "thread.id"
+_PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
+_MOST_TYPES = 32
+
+
+def read_otlp(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """All profiles in a file with a `ProfilesData` message, as one.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not. A request to export profiles
+            is the same message.
+        most_bytes: How large it may be, inflated.
+
+    Returns:
+        A profile whose value types are those of all. Times count from 1970 on.
+
+    Raises:
+        FormatError: It is damaged: no such message, an index that leads nowhere, more
+            types of values than there can be, or larger than *most_bytes*.
+        OSError: It cannot be read.
+        UnsupportedError: It is of a layout that is not read, or the runtime of protobuf
+            is not installed.
+    """
+    data, name = read_inflated(path, most_bytes)
+    return profile_of(decode(data, name), name)
+
+
+def profile_of(message: Any, path: str | None = None) -> Profile:
+    """All profiles in a `ProfilesData` message, as one.
+
+    Raises:
+        FormatError: An index leads nowhere, or there are too many types of values.
+    """
+    reader = _Reader(message, path)
+    for resource in message.resource_profiles:
+        attributes = reader.attributes_of(resource.resource)
+        for scope in resource.scope_profiles:
+            for profile in scope.profiles:
+                reader.take(profile, attributes)
+    return reader.finish()
+
+
+class _Reader:
+    """Adds profiles to one profile."""
+
+    def __init__(self, message: Any, path: str | None) -> None:
+        self._builder = ProfileBuilder(())
+        self._profile = self._builder.profile
+        self._dictionary = Dictionary(message.dictionary, self._profile, path)
+        self._path = path
+        self._types: dict[ValueType, int] = {}
+        self._columns: list[int] = []  # the type of each sample
+
+    def attributes_of(self, resource: Any) -> tuple[Attribute, ...]:
+        """The attributes that all samples of a resource share."""
+        found: list[Attribute] = []
+        for each in resource.attributes:
+            value = self._dictionary.value(each.value)
+            key = bytes(each.key).decode("utf-8", "replace")
+            if each.key_strindex:
+                key = self._dictionary.text(each.key_strindex)
+            if value is None:
+                self._builder.lose("attributes that are lists")
+            else:
+                found.append((key, value, ""))
+        return tuple(found)
+
+    def take(self, message: Any, shared: tuple[Attribute, ...]) -> None:
+        """Add a profile: its samples and their common data."""
+        profile = self._profile
+        value_type = self._value_type(message.sample_type)
+        column = self._types.setdefault(value_type, len(self._types))
+        if column == _MOST_TYPES:
+            reason = f"its samples have more than {_MOST_TYPES} types of values"
+            raise FormatError(reason, path=self._path)
+        starts = [time for time in (profile.start_time, message.time_unix_nano) if time]
+        profile.start_time = min(starts, default=0)
+        profile.duration = max(profile.duration, message.duration_nano)
+        if message.period and profile.period_type is None:
+            profile.period = message.period
+            profile.period_type = self._value_type(message.period_type)
+        if message.original_payload:
+            self._builder.lose("original payloads")
+        known: dict[tuple[int, ...], tuple[int | None, tuple[Attribute, ...]]] = {}
+        for sample in message.samples:
+            key = tuple(sample.attribute_indices)
+            if key not in known:
+                known[key] = self._split((*shared, *self._attributes(key)))
+            thread, labels = known[key]
+            labels += self._dictionary.link(sample.link_index)
+            stack = self._dictionary.stack(sample.stack_index)
+            for value, time in self._points(sample):
+                self._builder.sample(
+                    stack, (value,), thread=thread, time=time, labels=labels
+                )
+                self._columns.append(column)
+
+    def finish(self) -> Profile:
+        """The profile, with a value of each type in every sample."""
+        profile, count = self._profile, len(self._types)
+        profile.value_types = tuple(self._types)
+        if count > 1:
+            pairs = zip(profile.samples, self._columns, strict=True)
+            for index, (sample, column) in enumerate(pairs):
+                values = [0] * count
+                (values[column],) = sample.values
+                profile.samples[index] = sample._replace(values=tuple(values))
+        return profile
+
+    def _value_type(self, message: Any) -> ValueType:
+        kind, unit = message.type_strindex, message.unit_strindex
+        return self._dictionary.value_type(kind, unit)
+
+    def _attributes(self, indexes: Iterable[int]) -> Iterator[Attribute]:
+        for index in indexes:
+            found = self._dictionary.attribute(index)
+            if found is None:
+                self._builder.lose("attributes that are lists")
+            else:
+                yield found
+
+    def _split(
+        self, attributes: tuple[Attribute, ...]
+    ) -> tuple[int | None, tuple[Attribute, ...]]:
+        """The thread of some attributes, and the other attributes."""
+        numbers: dict[str, int] = {}
+        names: dict[str, str] = {}
+        labels = []
+        for attribute in attributes:
+            key, value, _ = attribute
+            if key in {_PROCESS, _THREAD} and isinstance(value, int):
+                numbers[key] = value
+            elif key in {_PROCESS_NAME, _THREAD_NAME} and isinstance(value, str):
+                names[key] = value
+            else:
+                labels.append(attribute)
+        if not numbers:
+            labels += [(key, name, "") for key, name in names.items()]
+            return None, tuple(labels)
+        thread = Thread(
+            numbers.get(_PROCESS, 0),
+            numbers.get(_THREAD, 0),
+            names.get(_PROCESS_NAME, ""),
+            names.get(_THREAD_NAME, ""),
+        )
+        return self._builder.thread(thread), tuple(labels)
+
+    def _points(self, sample: Any) -> Iterable[tuple[int, int | None]]:
+        """Values and times of a sample that was seen more than once."""
+        values, times = list(sample.values), list(sample.timestamps_unix_nano)
+        if not times:
+            return [(sum(values), None)]
+        if len(values) == len(times):
+            return zip(values, times, strict=True)
+        if values in ([], [1]):  # the eBPF profiler once wrote a single 1
+            return [(1, time) for time in times]
+        self._builder.lose("times without a value of their own", len(times))
+        return [(sum(values), None)]

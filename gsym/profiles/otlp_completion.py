@@ -1,0 +1,166 @@
+"""Add functions and lines to a message of OpenTelemetry's profiles, and nothing else.
+
+Only the tables of the message are decoded: its profiles remain as they are, so that
+samples of any layout, and fields of later versions of the protocol, survive. That needs
+a schema that knows no more fields than are written here: the runtime of protobuf keeps
+the bytes of the others.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gsym.errors import LimitError
+from gsym.modules.key import has_id
+from gsym.profiles.model import Profile, module_key
+from gsym.profiles.otlp import read_dictionary
+from gsym.profiles.protobuf import decode_message, message_types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.modules.key import ModuleKey
+    from gsym.profiles.model import Frame
+
+_MESSAGES = {
+    # Protobuf merges several dictionaries as if their bytes were joined.
+    "ProfilesData": ("dictionary 2 bytes*",),
+    "EncodedTables": (
+        "mapping_table 1 bytes*",
+        "location_table 2 bytes*",
+        "function_table 3 bytes*",
+        "link_table 4 bytes*",
+        "attribute_table 6 bytes*",
+        "stack_table 7 bytes*",
+    ),
+    "ProfilesDictionary": (
+        "location_table 2 Location*",
+        "function_table 3 bytes*",
+        "string_table 5 bytes*",
+    ),
+    "Location": ("lines 3 Line*",),
+    "Line": ("function_index 1 int32", "line 2 int64"),
+    "Function": (
+        "name_strindex 1 int32",
+        "system_name_strindex 2 int32",
+        "filename_strindex 3 int32",
+    ),
+}
+
+_MAX_PATH = 4096  # bytes or characters
+
+
+@lru_cache(maxsize=1)
+def _types() -> dict[str, Any]:
+    return message_types("gsym.otlp", _MESSAGES)
+
+
+class OtlpCompletion:
+    """A message whose locations without functions get theirs.
+
+    Args:
+        data: A request to export profiles, or a `ProfilesData` message.
+        most: How many entries a table may have; an empty one takes 2 bytes of the
+            message, but about 1 KiB of memory.
+
+    Attributes:
+        profile: These locations and their mappings, for `symbolize`.
+
+    Raises:
+        FormatError: It is not such a message, or an index of its tables is out of
+            range.
+        LimitError: A table has too many entries.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+
+    def __init__(self, data: bytes, most: int) -> None:
+        types = _types()
+        self.profile = Profile()
+        self._data = data
+        self._message = decode_message(types["ProfilesData"], data, None)
+        tables = b"".join(self._message.dictionary)
+        encoded = decode_message(types["EncodedTables"], tables, None)
+        for table, entries in encoded.ListFields():
+            if len(entries) > most:
+                raise LimitError(f"its {table.name} has more than {most} entries")
+        self._tables = decode_message(types["ProfilesDictionary"], tables, None)
+        known = read_dictionary(tables, self.profile, None)
+        # The indexes in the message, in the order of the profile.
+        self._indexes = [
+            index
+            for index, location in enumerate(self._tables.location_table)
+            if not location.lines
+        ]
+        for index in self._indexes:
+            known.location(index)
+        # Each module gets a key with the name in its path.
+        self.profile.mappings[:] = [
+            each if len(each.path) <= _MAX_PATH else each._replace(path="")
+            for each in self.profile.mappings
+        ]
+
+    def modules(self) -> list[ModuleKey]:
+        """The modules of the locations that have an id."""
+        mappings = self.profile.mappings
+        used = {each.mapping for each in self.profile.locations}
+        keys = {module_key(mappings[index]) for index in used if index is not None}
+        return sorted(filter(has_id, keys))
+
+    def complete(self, path_map: Callable[[str], str] | None = None) -> bytes:
+        """The message with the frames that the locations of `profile` have now.
+
+        Args:
+            path_map: Rewrites paths of source files.
+        """
+        pairs = zip(self._indexes, self.profile.locations, strict=True)
+        found = [(index, each.frames) for index, each in pairs if each.frames]
+        if not found:
+            return self._data
+        functions = _Functions(self._tables, path_map)
+        for index, frames in found:
+            lines = self._tables.location_table[index].lines
+            for frame in frames:
+                number = functions.number(frame)
+                lines.add(function_index=number, line=frame.line)
+        self._message.dictionary[:] = [self._tables.SerializeToString()]
+        return bytes(self._message.SerializeToString())
+
+
+class _Functions:
+    """Adds functions and their texts to the tables of a message."""
+
+    def __init__(self, tables: Any, path_map: Callable[[str], str] | None) -> None:
+        self._type = _types()["Function"]
+        self._tables = tables
+        self._path_map = path_map
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        # Entry 0 of a table means none.
+        for table in (tables.function_table, tables.string_table):
+            if not table:
+                table.append(b"")
+        self._texts = {text: index for index, text in enumerate(tables.string_table)}
+
+    def number(self, frame: Frame) -> int:
+        """The index of the function of a frame."""
+        key = frame[:3]  # all but the line
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._tables.function_table)
+            path = self._path_map(frame.path) if self._path_map else frame.path
+            function = self._type(
+                name_strindex=self._text(frame.name),
+                system_name_strindex=self._text(frame.system_name),
+                filename_strindex=self._text(path),
+            )
+            self._tables.function_table.append(function.SerializeToString())
+        return found
+
+    def _text(self, text: str) -> int:
+        data = text.encode("utf-8", "replace")
+        found = self._texts.get(data)
+        if found is None:
+            found = self._texts[data] = len(self._tables.string_table)
+            self._tables.string_table.append(data)
+        return found

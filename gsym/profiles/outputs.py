@@ -1,0 +1,177 @@
+"""Output formats of profiles: collapsed stacks, speedscope, and a writer for each."""
+
+from __future__ import annotations
+
+import json
+
+from gsym.profiles.call_tree import call_stacks, thread_frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.profiles.model import Profile
+
+
+# Characters that end a frame or a line in this format, or that a terminal interprets.
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
+_REPLACED = {ord(";"): ":", **dict.fromkeys(_CONTROLS, " ")}
+
+
+def collapsed_lines(
+    profile: Profile, value: int = 0, roots: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """The lines, without their ends, in the order of their text.
+
+    Args:
+        profile: Whose stacks they are; equal ones are one line.
+        value: Which of its value types is summed, counted from 0.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
+
+    Yields:
+        Names have `:` in place of `;`, and a space in place of a control character.
+        Stacks whose sum is 0 have no line.
+    """
+    sums: dict[str, int] = {}
+    for frames, weight in call_stacks(profile, value, roots):
+        text = ";".join(frame.name.translate(_REPLACED) for frame in frames)
+        sums[text] = sums.get(text, 0) + weight
+    for text, weight in sorted(sums.items()):
+        if weight:
+            yield f"{text} {weight}"
+
+
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+# Units of pprof that speedscope has; others are bare numbers.
+_UNITS = {
+    "bytes": "bytes",
+    "microseconds": "microseconds",
+    "milliseconds": "milliseconds",
+    "nanoseconds": "nanoseconds",
+    "seconds": "seconds",
+}
+
+
+def speedscope_file(
+    profile: Profile, value: int = 0, name: str = "profile"
+) -> dict[str, Any]:
+    """The file of speedscope, ready for JSON: a profile of samples for each thread.
+
+    Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1.
+
+    Args:
+        profile: Its samples are in the order of their times if all have one.
+        value: Which of its value types is the weight, counted from 0. Weights below 0,
+            which the format does not have, are left out.
+        name: Of the whole.
+    """
+    # Frames that look the same in speedscope are one.
+    frames: dict[tuple[str, str, int], int] = {}
+    stacks = [
+        [
+            frames.setdefault((frame.name, frame.path, frame.line), len(frames))
+            for frame in reversed(profile.frames_of(stack))
+        ]
+        for stack in range(len(profile.stacks))
+    ]
+    unit = _UNITS.get(profile.value_types[value].unit, "none")
+    profiles = []
+    for thread, samples in profile.samples_by_thread().items():
+        kept = [sample for sample in samples if sample.values[value] >= 0]
+        weights = [sample.values[value] for sample in kept]
+        profiles.append(
+            {
+                "type": "sampled",
+                "name": name if thread is None else _thread_name(profile, thread),
+                "unit": unit,
+                "startValue": 0,
+                "endValue": sum(weights),
+                "samples": [stacks[sample.stack] for sample in kept],
+                "weights": weights,
+            }
+        )
+    return {
+        "$schema": _SCHEMA,
+        "shared": {"frames": [_frame(*each) for each in frames]},
+        "profiles": profiles,
+        "name": name,
+        "activeProfileIndex": 0,
+        "exporter": "gsym",
+    }
+
+
+def _frame(name: str, path: str, line: int) -> dict[str, str | int]:
+    known: dict[str, str | int] = {"file": path, "line": line}
+    return {"name": name, **{key: each for key, each in known.items() if each}}
+
+
+def _thread_name(profile: Profile, thread: int) -> str:
+    found = thread_frames(profile.threads[thread], ("process", "thread"))
+    return " / ".join(frame.name for frame in found)
+
+
+FORMS = ("pprof", "collapsed", "speedscope", "firefox", "html", "fxt")
+_ENDINGS = {
+    ".pb.gz": "pprof",
+    ".pprof": "pprof",
+    ".folded": "collapsed",
+    ".collapsed": "collapsed",
+    ".txt": "collapsed",
+    ".speedscope.json": "speedscope",
+    ".speedscope": "speedscope",
+    ".firefox.json": "firefox",
+    ".html": "html",
+    ".fxt": "fxt",
+}
+
+
+def form_of(path: str) -> str | None:
+    """The format of a file by its name; None for an unknown one."""
+    name = path.lower()
+    return next((form for end, form in _ENDINGS.items() if name.endswith(end)), None)
+
+
+def write_form(
+    profile: Profile,
+    form: str,
+    *,
+    value: int = 0,
+    title: str = "profile",
+    roots: tuple[str, ...] = (),
+) -> bytes:
+    """A profile as a file.
+
+    Args:
+        profile: What to write.
+        form: The format, one of `FORMS`.
+        value: Index of the value type, for formats with only one.
+        title: For formats that have one.
+        roots: Which of `call_tree.ROOTS` each stack begins with, for formats that only
+            have stacks.
+
+    Raises:
+        GsymError: A number is too large for the format.
+        UnsupportedError: It needs a package that is not installed.
+    """
+    if form == "pprof":
+        from gsym.profiles.pprof_output import pprof_file
+
+        return pprof_file(profile)
+    if form == "fxt":
+        from gsym.profiles.fxt_output import fxt_file
+
+        return fxt_file(profile)
+    if form == "html":
+        from gsym.profiles.flame_graph import flame_graph
+
+        page = flame_graph((profile,), title, value=value, roots=roots)
+        return page.encode("utf-8", "replace")
+    if form == "collapsed":
+        lines = collapsed_lines(profile, value, roots)
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    if form == "firefox":
+        from gsym.profiles.firefox import firefox_profile
+
+        return json.dumps(firefox_profile(profile, value, title)).encode()
+    return json.dumps(speedscope_file(profile, value, title)).encode()

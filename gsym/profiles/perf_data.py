@@ -1,0 +1,477 @@
+"""Parse perf.data, the file of Linux perf, into its records.
+
+A header has the places of the attributes of events, of the records, and of features,
+which are after the records. What `perf record -o -` writes has records only. Times of
+records increase within a buffer of the kernel, not in the file.
+
+Source: linux, tools/perf/Documentation/perf.data-file-format.txt and
+include/uapi/linux/perf_event.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from itertools import islice
+
+from gsym.cache import BoundedCache
+from gsym.containers.inflation import believable_size, inflate_zstd
+from gsym.errors import FormatError
+from gsym.model import UINT64_END
+from gsym.profiles.perf_script import (
+    PerfCommand,
+    PerfFork,
+    PerfFrame,
+    PerfMapping,
+    PerfSample,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.profiles.perf_script import PerfRecord
+
+PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
+"""The first bytes, and the byte order that they stand for."""
+
+
+(_MMAP, _LOST, _COMM, _FORK, _SAMPLE, _MMAP2, _LOST_SAMPLES) = (1, 2, 3, 7, 9, 10, 13)
+# Records of perf itself, which have no time.
+_OF_PERF = 64
+_ATTR, _TRACING_DATA, _BUILD_ID, _AUXTRACE = 64, 66, 67, 71
+_EVENT_UPDATE, _FEATURE, _COMPRESSED, _COMPRESSED2 = 78, 80, 81, 83
+_TIMED = frozenset({_MMAP, _COMM, _FORK, _SAMPLE, _MMAP2})
+
+_BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
+_NAME_UPDATE = 2
+
+# Bits of the field misc.
+_MODE, _KERNEL, _GUEST_KERNEL, _GUEST_USER = 7, 1, 4, 5
+_IS_DATA = _IS_EXEC = 1 << 13
+_HAS_BUILD_ID, _HAS_BUILD_ID_SIZE = 1 << 14, 1 << 15
+
+_EXECUTABLE = 4  # of PROT_EXEC
+_HEADER_SIZE, _PIPE_HEADER_SIZE, _LEAST_ATTR_SIZE = 104, 16, 64
+_FEATURES_AT, _MOST_FEATURES = 72, 256
+_SHA1_SIZE = 20
+_FIRST_MARKER = UINT64_END - 4095  # in a stack, of what the next addresses are in
+_MOST_KNOWN = 1 << 14  # stacks in the cache
+
+# Bits of a sample's type, in the order of the fields that they stand for.
+_IDENTIFIER, _IP, _TID, _TIME, _ADDR = 1 << 16, 1, 1 << 1, 1 << 2, 1 << 3
+_ID, _STREAM_ID, _CPU, _PERIOD = 1 << 6, 1 << 9, 1 << 7, 1 << 8
+_READ, _CALLCHAIN, _STACK_USER = 1 << 4, 1 << 5, 1 << 13
+_FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
+# Those at the end of other records.
+_ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
+_READ_TIMES, _READ_ITEM, _READ_GROUP = (1, 2), (4, 16), 8
+
+_HARDWARE = (
+    *("cycles", "instructions", "cache-references", "cache-misses", "branches"),
+    *("branch-misses", "bus-cycles", "stalled-cycles-frontend"),
+    *("stalled-cycles-backend", "ref-cycles"),
+)
+_SOFTWARE = (
+    *("cpu-clock", "task-clock", "page-faults", "context-switches"),
+    *("cpu-migrations", "minor-faults", "major-faults", "alignment-faults"),
+    *("emulation-faults", "dummy", "bpf-output", "cgroup-switches"),
+)
+
+
+class _Event:
+    """An event that was counted, and the layout of its samples."""
+
+    def __init__(self, data: memoryview, order: str) -> None:
+        self.kind, _, self.config = struct.unpack_from(f"{order}IIQ", data)
+        fields = struct.unpack_from(f"{order}3Q", data, 24)
+        self.sample_type, self.read_format, flags = fields
+        # Bits of a field of bits begin at the other end in the other byte order.
+        self.has_ending = bool(flags >> (18 if order == "<" else 63 - 18) & 1)
+        types = {0: _HARDWARE, 1: _SOFTWARE}.get(self.kind, ())
+        is_known = self.config < len(types)
+        self.name = types[self.config] if is_known else f"event-{self.config:#x}"
+        present = [bit for bit in _FIXED if self.sample_type & bit]
+        self.places = {bit: 8 * number for number, bit in enumerate(present)}
+        self.fixed_size = 8 * len(present)
+        ending = [bit for bit in _ENDING if self.sample_type & bit]
+        self.ending_places = {
+            bit: 8 * (number - len(ending)) for number, bit in enumerate(ending)
+        }
+
+
+class PerfData:
+    """The records of a perf.data file, in the order of their times.
+
+    Args:
+        data: All bytes of the file.
+        most_bytes: How many its compressed records may inflate to.
+
+    Attributes:
+        build_ids: Those of modules by path, in the order of the file.
+        kernels: Paths of those that are of the kernel and its modules.
+        byteorder: Of the machine: "little" or "big".
+        losses: How often each kind of data is missing.
+
+    Raises:
+        FormatError: It is damaged.
+    """
+
+    def __init__(self, data: memoryview, most_bytes: int) -> None:
+        self.build_ids: dict[str, list[str]] = {}
+        self.kernels: list[str] = []
+        self.losses: dict[str, int] = {}
+        self._data = data
+        self._order = PERF_DATA_MAGICS[bytes(data[:8])]
+        self.byteorder = "little" if self._order == "<" else "big"
+        self._header = struct.Struct(f"{self._order}IHH")
+        self._events: list[_Event] = []
+        self._by_id: dict[int, _Event] = {}
+        self._left_ids = len(data) // 8
+        self._stacks: BoundedCache[bytes, tuple[PerfFrame, ...]]
+        self._stacks = BoundedCache(_MOST_KNOWN)
+        start, end = self._read_header()
+        # Places of records; those in the inflated bytes are after those in the file.
+        self._times, self._places = array("Q"), array("Q")
+        for record in _records(data, start, end, self._header):
+            self._survey(data, record)
+        pieces = inflate_zstd(self._compressed(start, end), may_be_cut=True)
+        self._inflated = memoryview(self._joined(pieces, most_bytes))
+        inflated = self._inflated
+        for record in _records(inflated, 0, len(inflated), self._header):
+            self._survey(inflated, record, shift=len(data))
+
+    def records(self) -> Iterator[PerfRecord]:
+        """The samples and what is known of memory and threads when they are taken."""
+        size = len(self._data)
+        for index in sorted(range(len(self._times)), key=self._times.__getitem__):
+            place = self._places[index]
+            data = self._data if place < size else self._inflated
+            shift = 0 if place < size else size
+            try:
+                record = self._record(data, place - shift)
+            except struct.error:
+                raise _damaged("a record is too short", place) from None
+            if record is not None:
+                yield record
+
+    def _lose(self, kind: str, count: int = 1) -> None:
+        self.losses[kind] = self.losses.get(kind, 0) + count
+
+    def _unpack(
+        self, codes: str, place: int, data: memoryview | None = None
+    ) -> tuple[int, ...]:
+        data = self._data if data is None else data
+        try:
+            return struct.unpack_from(self._order + codes, data, place)
+        except struct.error:
+            raise _damaged("it is truncated", min(place, len(data))) from None
+
+    def _section(self, place: int, what: str) -> tuple[int, int]:
+        """The begin and end of the section whose place and size are at *place*."""
+        start, size = self._unpack("QQ", place)
+        if start + size > len(self._data):
+            reason = f"the {what} of {size} bytes at {start} end after the file"
+            raise _damaged(reason, place)
+        return start, start + size
+
+    def _read_header(self) -> tuple[int, int]:
+        """Read all but the records; return where these begin and end."""
+        size, *_ = self._unpack("Q", 8)
+        if size == _PIPE_HEADER_SIZE:
+            return size, len(self._data)
+        if size < _HEADER_SIZE:
+            raise _damaged(f"a header of {size} bytes is too small", 8)
+        entry_size, *_ = self._unpack("Q", 16)
+        if entry_size < _LEAST_ATTR_SIZE + 16:
+            raise _damaged(f"attributes of {entry_size} bytes are too small", 16)
+        first, last = self._section(24, "attributes")
+        for place in range(first, last - entry_size + 1, entry_size):
+            event = self._event(self._data[place : place + entry_size - 16])
+            ids = self._section(place + entry_size - 16, "ids of an event")
+            self._add_ids(event, *ids)
+        start, end = self._section(40, "records")
+        if end == start:
+            self._lose("ends of a recording that perf did not finish")
+            return start, len(self._data)
+        numbers = self._unpack("4Q", _FEATURES_AT)
+        present = sum(number << 64 * at for at, number in enumerate(numbers))
+        place = end
+        for feature in range(_MOST_FEATURES):
+            if present >> feature & 1:
+                self._read_feature(feature, *self._section(place, "data of a feature"))
+                place += 16
+        return start, end
+
+    def _event(self, data: memoryview) -> _Event:
+        event = _Event(data, self._order)
+        self._events.append(event)
+        return event
+
+    def _add_ids(self, event: _Event, start: int, end: int) -> None:
+        count = (end - start) // 8
+        self._left_ids -= count
+        if self._left_ids < 0:
+            raise _damaged("events have more ids than the file has room for", start)
+        self._by_id.update(dict.fromkeys(self._unpack(f"{count}Q", start), event))
+
+    def _read_feature(self, feature: int, start: int, end: int) -> None:
+        if feature == _BUILD_ID_FEATURE:
+            for place, _, misc, size in _records(self._data, start, end, self._header):
+                self._read_build_id(self._data, place, misc, size)
+        elif feature == _EVENT_DESC_FEATURE:
+            self._read_names(start, end)
+
+    def _read_names(self, start: int, end: int) -> None:
+        """The names of events, in the order of their attributes."""
+        count, attr_size = self._unpack("II", start)
+        place = start + 8
+        for event in islice(self._events, count):
+            ids, size = self._unpack("II", place + attr_size)
+            place += attr_size + 8
+            if place + size + 8 * ids > end:
+                raise _damaged("the names of events are truncated", start)
+            event.name = _text(self._data, place, place + size) or event.name
+            place += size + 8 * ids
+
+    def _read_build_id(
+        self, data: memoryview, place: int, misc: int, size: int
+    ) -> None:
+        first, last = place + 12, place + 36
+        if size < last - place:
+            raise _damaged("a build id is truncated", place)
+        length = data[first + _SHA1_SIZE] if misc & _HAS_BUILD_ID_SIZE else _SHA1_SIZE
+        build_id = _build_id(data, first, length)
+        mode, path = misc & _MODE, _text(data, last, place + size)
+        if not path or not build_id or mode in {_GUEST_KERNEL, _GUEST_USER}:
+            return
+        found = self.build_ids.setdefault(path, [])
+        if build_id not in found:
+            found.append(build_id)
+        if mode == _KERNEL:
+            self.kernels.append(path)
+
+    def _survey(
+        self, data: memoryview, record: tuple[int, int, int, int], shift: int = 0
+    ) -> None:
+        """Keep the place of a record, or what is in it if that has no time."""
+        place, kind, misc, size = record
+        if kind in _TIMED:
+            self._times.append(self._time(data, place, kind, size))
+            self._places.append(place + shift)
+        elif kind in {_LOST, _LOST_SAMPLES}:
+            at = place + (16 if kind == _LOST else 8)
+            self._lose("records lost by perf", *self._unpack("Q", at, data))
+        elif kind == _BUILD_ID:
+            self._read_build_id(data, place, misc, size)
+        elif kind >= _OF_PERF and not shift:
+            self._read_pipe(place, kind, size)
+
+    def _read_pipe(self, place: int, kind: int, size: int) -> None:
+        """The rest of the header, in a file that begins with a short one."""
+        end = place + size
+        if kind == _ATTR:
+            attr_size, *_ = self._unpack("I", place + 12)
+            attr_size = attr_size or _LEAST_ATTR_SIZE
+            if not _LEAST_ATTR_SIZE <= attr_size <= size - 8:
+                raise _damaged(f"an attribute has {attr_size} bytes", place)
+            first = place + 8 + attr_size
+            event = self._event(self._data[place + 8 : first])
+            self._add_ids(event, first, end)
+        elif kind == _FEATURE:
+            feature, *_ = self._unpack("Q", place + 8)
+            self._read_feature(feature, place + 16, end)
+        elif kind == _EVENT_UPDATE:
+            update, number = self._unpack("QQ", place + 8)
+            event_of = self._by_id.get(number)
+            if update == _NAME_UPDATE and event_of is not None:
+                event_of.name = _text(self._data, place + 24, end)
+
+    def _time(self, data: memoryview, place: int, kind: int, size: int) -> int:
+        """When a record was written; 0 if that is unknown, as before the start."""
+        if kind == _FORK:
+            return self._unpack("Q", place + 24, data)[0]
+        if kind == _SAMPLE:
+            at = self._event_of(data, place).places.get(_TIME)
+            if at is None:
+                return 0
+            if size < 16 + at:
+                raise _damaged("a sample is too short", place)
+            return self._unpack("Q", place + 8 + at, data)[0]
+        event = self._first_event(place)
+        at = event.ending_places.get(_TIME)
+        if at is None or not event.has_ending or size < 8 - at:
+            return 0
+        return self._unpack("Q", place + size + at, data)[0]
+
+    def _first_event(self, place: int) -> _Event:
+        if not self._events:
+            raise _damaged("a record comes before the attributes of its event", place)
+        return self._events[0]
+
+    def _event_of(self, data: memoryview, place: int) -> _Event:
+        """The event of a sample."""
+        event = self._first_event(place)
+        if len(self._events) == 1:
+            return event
+        at = event.places.get(_IDENTIFIER, event.places.get(_ID))
+        if at is None:
+            return event
+        (number,) = self._unpack("Q", place + 8 + at, data)
+        return self._by_id.get(number, event)
+
+    def _compressed(self, start: int, end: int) -> Iterator[memoryview]:
+        """The compressed bytes of all records that have some: they are one stream."""
+        for place, kind, _, size in _records(self._data, start, end, self._header):
+            if kind == _COMPRESSED:
+                yield self._data[place + 8 : place + size]
+            elif kind == _COMPRESSED2:
+                length, *_ = self._unpack("Q", place + 8)
+                yield self._data[place + 16 : place + min(size, 16 + length)]
+
+    def _joined(self, pieces: Iterator[bytes], most_bytes: int) -> bytearray:
+        most = believable_size(len(self._data), most_bytes)
+        joined = bytearray()
+        try:
+            for piece in pieces:
+                joined += piece
+                if len(joined) > most:
+                    raise FormatError(f"more than {most} bytes of data")
+        except ValueError as error:
+            reason = f"compressed records are damaged: {error}"
+            raise FormatError(reason) from error
+        return joined
+
+    def _record(self, data: memoryview, place: int) -> PerfRecord | None:
+        kind, misc, size = self._header.unpack_from(data, place)
+        # What is read of a record is in it.
+        body = data[place + 8 : place + size]
+        if misc & _MODE in {_GUEST_KERNEL, _GUEST_USER}:
+            if kind == _SAMPLE:
+                self._lose("samples of virtual machines")
+            return None
+        if kind == _SAMPLE:
+            return self._sample(self._event_of(data, place), body)
+        if kind == _COMM:
+            process, thread = struct.unpack_from(f"{self._order}ii", body)
+            return PerfCommand(process, thread, _text(body, 8, len(body)))
+        if kind == _FORK:
+            numbers = struct.unpack_from(f"{self._order}4i", body)
+            process, parent, thread, parent_thread = numbers
+            has_maps = not misc & _IS_EXEC
+            return PerfFork(process, parent, thread, parent_thread, has_maps)
+        if misc & _IS_DATA:
+            return None
+        return self._mapping(body) if kind == _MMAP else self._mapping2(body, misc)
+
+    def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
+        layout = f"{self._order}i4x3Q"
+        process, start, size, offset = struct.unpack_from(layout, body)
+        size = min(size, UINT64_END - 1 - start)
+        return PerfMapping(
+            process, start, size, offset, _text(body, name_at, len(body))
+        )
+
+    def _mapping2(self, body: memoryview, misc: int) -> PerfMapping | None:
+        """A mapping with its mode, and the build id or the inode of its file."""
+        inode, mode = struct.unpack_from(f"{self._order}Q8xI", body, 40)
+        if mode and not mode & _EXECUTABLE:
+            return None
+        found = self._mapping(body, 64)
+        if misc & _HAS_BUILD_ID:
+            return found._replace(build_id=_build_id(body, 36, body[32]))
+        return found._replace(inode=inode)
+
+    def _sample(self, event: _Event, body: memoryview) -> PerfSample:
+        values = struct.unpack_from(f"{self._order}{event.fixed_size // 8}Q", body)
+        fields = dict(zip(event.places, values, strict=True))
+        process, thread = self._halves(fields.get(_TID, UINT64_END - 1))
+        cpu = self._halves(fields[_CPU])[0] if _CPU in fields else None
+        frames: tuple[PerfFrame, ...] = ()
+        if event.sample_type & _CALLCHAIN:
+            frames = self._stack(event, body)
+        if not frames and _IP in fields:
+            frames = (_frame(fields[_IP]),)
+        if event.sample_type & _STACK_USER:
+            self._lose("stacks of user space that only `perf script` unwinds")
+        return PerfSample(
+            "",
+            process,
+            thread,
+            cpu,
+            fields.get(_TIME),
+            fields.get(_PERIOD),
+            event.name,
+            frames,
+        )
+
+    def _halves(self, value: int) -> tuple[int, ...]:
+        """The two numbers of 32 bits that a field consists of."""
+        return struct.unpack(f"{self._order}ii", struct.pack(f"{self._order}Q", value))
+
+    def _stack(self, event: _Event, body: memoryview) -> tuple[PerfFrame, ...]:
+        at = event.fixed_size
+        if event.sample_type & _READ:
+            at += self._size_of_values(event.read_format, body, at)
+        (count,) = struct.unpack_from(f"{self._order}Q", body, at)
+        chain = bytes(body[at + 8 : at + 8 + 8 * count])
+        found = self._stacks.get(chain)
+        if found is None:
+            # Fails if the record has not as many.
+            count = min(count, len(body))
+            addresses = struct.unpack(f"{self._order}{count}Q", chain)
+            frames = (_frame(each) for each in addresses if each < _FIRST_MARKER)
+            found = self._stacks.keep(chain, tuple(frames))
+        return found
+
+    def _size_of_values(self, form: int, body: memoryview, at: int) -> int:
+        """The size of the values of counters in a sample."""
+        times = sum(bool(form & bit) for bit in _READ_TIMES)
+        item = 1 + sum(bool(form & bit) for bit in _READ_ITEM)
+        if not form & _READ_GROUP:
+            return 8 * (item + times)
+        (count,) = struct.unpack_from(f"{self._order}Q", body, at)
+        return int(8 * (1 + times + min(count, len(body)) * item))
+
+
+def _records(
+    data: memoryview, start: int, end: int, header: struct.Struct
+) -> Iterator[tuple[int, int, int, int]]:
+    """Place, kind, bits and size of each record.
+
+    Raises:
+        FormatError: A record has no size, or ends after the others.
+    """
+    place = start
+    while place + header.size <= end:
+        kind, misc, size = header.unpack_from(data, place)
+        if size < header.size or place + size > end:
+            reason = f"a record of {size} bytes, where {end - place} are left"
+            raise _damaged(reason, place)
+        yield place, kind, misc, size
+        if kind in {_TRACING_DATA, _AUXTRACE}:
+            # More data is after them.
+            field = data[place + 8 : place + size][: 8 if kind == _AUXTRACE else 4]
+            is_little = header.format.startswith("<")
+            more = int.from_bytes(field, "little" if is_little else "big")
+            size += -(-more // 8) * 8
+        place += size
+
+
+def _frame(address: int) -> PerfFrame:
+    return PerfFrame(address, "", "", None, is_inlined=False, path="", line=0)
+
+
+def _build_id(data: memoryview, start: int, size: int) -> str:
+    """Hexadecimal digits; "" if all bytes are zeros."""
+    build_id = bytes(data[start : start + min(size, _SHA1_SIZE)])
+    return build_id.hex() if any(build_id) else ""
+
+
+def _text(data: memoryview, start: int, end: int) -> str:
+    """The text up to a zero byte."""
+    return bytes(data[start:end]).partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def _damaged(reason: str, place: int) -> FormatError:
+    return FormatError(reason, offset=place)

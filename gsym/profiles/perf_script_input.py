@@ -1,0 +1,581 @@
+"""`perf script` of Linux -> `Profile`.
+
+The innermost address of a stack is exact, and so is the first one of user space after
+addresses of the kernel. The others are return addresses, or one lower, as perf prints
+them when it unwinds with DWARF.
+
+In stacks, perf since Linux 5.19 prints the offset in the file of the module instead of
+the address in memory; in a line with an only address, and before that, the address. A
+mapping in the text decides; without one, an address beyond the largest file is one in
+memory.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from itertools import zip_longest
+from types import MappingProxyType
+
+from gsym.cache import BoundedCache
+from gsym.engine.demangling import demangle
+from gsym.errors import FormatError
+from gsym.modules.key import elf_debug_id
+from gsym.profiles.binaries import PathModule, module_at
+from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.model import (
+    SAMPLES,
+    Frame,
+    Location,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
+from gsym.profiles.perf_script import (
+    PerfCommand,
+    PerfMapping,
+    PerfSample,
+    UnknownLines,
+    parse_perf_script,
+)
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gsym.profiles.binaries import BuildIds
+    from gsym.profiles.model import Profile
+    from gsym.profiles.perf_script import PerfFork, PerfFrame, PerfRecord
+
+    _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
+
+
+_NONE: BuildIds = MappingProxyType({})
+_KERNEL_START = 1 << 63
+_KERNEL = "[kernel.kallsyms]"
+_MOST_FILE_SIZE = 1 << 36
+# Limit: Mappings of a process in a profile of perf
+MOST_MAPPINGS = 1 << 16
+"""Of a process; the default limit of Linux."""
+# Limit: Mappings that processes in a profile of perf inherit and change
+_MOST_COPIED = 1 << 24
+_FILE_STARTS = ("/", "[")  # of a path, and of `[vdso]`
+_PAGE = 4096
+_HEXADECIMAL = frozenset("0123456789abcdef")
+# Limit: Output of `perf buildid-list`
+_MOST_LIST_BYTES = 64 << 20
+
+
+def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str | tuple[str, ...]]:
+    """The build ids of modules by their paths, as `perf buildid-list` prints them.
+
+    Returns:
+        All of a path that has several.
+
+    Raises:
+        FormatError: A line is not a build id followed by a path.
+        OSError: The file cannot be read.
+    """
+    found: dict[str, dict[str, None]] = {}
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        data = file.read(_MOST_LIST_BYTES + 1)
+    if len(data) > _MOST_LIST_BYTES:
+        raise FormatError(f"more than {_MOST_LIST_BYTES} bytes", path=name)
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        build_id, _, module = line.strip().partition(" ")
+        if not build_id:
+            continue
+        if not module or not _HEXADECIMAL.issuperset(build_id.lower()):
+            reason = f"line {number} is not a build id followed by a path"
+            raise FormatError(reason, path=name)
+        found.setdefault(module.strip(), {})[build_id.lower()] = None
+    return {
+        module: next(iter(ids)) if len(ids) == 1 else tuple(ids)
+        for module, ids in found.items()
+    }
+
+
+class PerfFacts(NamedTuple):
+    """What a profile of perf says of its modules, apart from its records.
+
+    Attributes:
+        build_ids: Of modules by path; a path may have several. Those of modules without
+            any are read from their files.
+        kernels: Paths of those that are of the kernel and its modules.
+        byteorder: Of the machine: "little" or "big"; "" if it is not known.
+        recorded: When the file was written, in seconds since 1970; None: not known.
+    """
+
+    build_ids: BuildIds = _NONE
+    kernels: Sequence[str] = ()
+    byteorder: str = ""
+    recorded: float | None = None
+
+
+class ModulePlaces:
+    """Finds the mapping of a frame, and its address in that.
+
+    Args:
+        builder: Receives the mappings.
+        facts: What is known of modules.
+    """
+
+    def __init__(self, builder: ProfileBuilder, facts: PerfFacts | None = None) -> None:
+        self._builder = builder
+        self._facts = facts or PerfFacts()
+        # Of the kernel itself, in the order in which perf looks for it.
+        kernels = (_KERNEL, *self._facts.kernels)
+        self._kernels = [each for each in kernels if not _is_kernel_module(each)][:2]
+        self._modules: dict[tuple[str, str, int], PathModule] = {}
+        self._sizes: dict[str, int] = {}
+        self._loaded: dict[int, _Loaded] = {}
+        self._kernel = _Loaded()
+        self._shared: set[int] = set()
+        self._copied = 0
+        self._ends: dict[int, int] = {}
+
+    def load(self, mapping: PerfMapping) -> None:
+        """A part of a file is in the memory of a process from now on."""
+        if mapping.path.startswith(_KERNEL):
+            # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
+            loaded, mapping = self._kernel, mapping._replace(path=_KERNEL)
+        elif mapping.start >= _KERNEL_START:
+            loaded = self._kernel
+        elif mapping.path.startswith(_FILE_STARTS):
+            loaded = self._own(mapping.process)
+        else:
+            return
+        if len(loaded) < MOST_MAPPINGS:
+            loaded.add(mapping)
+        else:
+            self._builder.lose("mappings beyond those that a process can have")
+
+    def begin(self, process: int, parent: int | None) -> None:
+        """A new process has the mappings of its parent, or none.
+
+        It keeps them if it runs another program: while that is loaded, samples still
+        have addresses of the one before, and mappings hide those before them.
+        """
+        self._loaded.pop(process, None)
+        self._shared.discard(process)
+        if parent in self._loaded:
+            self._loaded[process] = self._loaded[parent]
+            self._shared.update((process, parent))
+
+    def _own(self, process: int) -> _Loaded:
+        """The mappings of a process, to be changed."""
+        loaded = self._loaded.setdefault(process, _Loaded())
+        if process in self._shared:
+            self._shared.remove(process)
+            self._copied += len(loaded)
+            if self._copied <= _MOST_COPIED:
+                loaded = loaded.copy()
+            else:
+                self._builder.lose("mappings that processes inherit")
+                loaded = _Loaded()
+            self._loaded[process] = loaded
+        return loaded
+
+    def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
+        """The address of a frame, and the index of its mapping.
+
+        A mapping whose file offset is unknown has no build id, so that nothing is
+        looked up in it.
+        """
+        address, module = frame.address, frame.module
+        if frame.module_offset is not None:
+            place = frame.module_offset
+            return place, self._whole_file(module, place, process)
+        is_kernel = self.is_kernel(frame)
+        loaded = self._kernel if is_kernel else self._loaded.get(process)
+        part = loaded.find(address) if loaded is not None else None
+        if part is not None and not module:
+            module = part.path
+        if is_kernel and part is not None and not _is_kernel_module(module):
+            is_in_part = not _is_kernel_module(part.path)
+            module = self._kernel_path(module)
+        else:
+            is_in_part = part is not None and part.path == module and not is_kernel
+        if part is not None and is_in_part:
+            return address, self._builder.mapping(
+                Mapping(
+                    part.start,
+                    part.start + part.size,
+                    None,
+                    part.file_offset,
+                    module,
+                )._replace(**self._module(module, part)._asdict())
+            )
+        if not module:
+            return address, None
+        if is_kernel or address >= self._size(module):
+            return address, self._builder.mapping(Mapping(0, 0, path=module))
+        return address, self._whole_file(module, address, process)
+
+    @staticmethod
+    def is_kernel(frame: PerfFrame) -> bool:
+        """Whether a frame is in the kernel."""
+        return frame.address >= _KERNEL_START
+
+    def finish(self) -> None:
+        """Set the ends of mappings of complete files."""
+        mappings = self._builder.profile.mappings
+        for index, end in self._ends.items():
+            limit = -(-end // _PAGE) * _PAGE
+            mappings[index] = mappings[index]._replace(limit=limit)
+
+    def _whole_file(self, module: str, offset: int, process: int) -> int:
+        """The mapping in which addresses are offsets in the file."""
+        loaded = self._loaded.get(process)
+        part = loaded.of(module) if loaded is not None else None
+        found = self._module(module, part)._asdict()
+        index = self._builder.mapping(Mapping(0, 0, None, 0, module)._replace(**found))
+        self._ends[index] = max(self._ends.get(index, 0), offset + 1)
+        return index
+
+    def _kernel_path(self, module: str) -> str:
+        """The path of the kernel that the profile has a build id of, if it has one."""
+        names = (module, *self._kernels)
+        return next(filter(self._facts.build_ids.__contains__, names), module)
+
+    def _module(self, path: str, part: PerfMapping | None) -> PathModule:
+        """What is known of the module at a path, in a part of memory if that is known.
+
+        Two processes may have different files at one path.
+        """
+        build_id = part.build_id if part is not None else ""
+        inode = part.inode if part is not None else 0
+        key = path, build_id, inode
+        found = self._modules.get(key)
+        if found is None:
+            found = self._modules[key] = self._find_module(*key)
+        return found
+
+    def _find_module(self, path: str, build_id: str, inode: int) -> PathModule:
+        facts = self._facts
+        if build_id:
+            found = PathModule(build_id)
+        elif os.path.isabs(path) or path in facts.build_ids:
+            found = module_at(
+                path, facts.build_ids, recorded=facts.recorded, inode=inode
+            )
+        else:
+            found = PathModule()
+        if facts.byteorder != "big" or not found.build_id:
+            return found
+        debug_id = elf_debug_id(bytes.fromhex(found.build_id), "big")
+        return found._replace(module=found.module._replace(debug_id=debug_id))
+
+    def _size(self, module: str) -> int:
+        """The size of the file, or the maximum if it is unavailable."""
+        found = self._sizes.get(module)
+        if found is None:
+            try:
+                found = os.stat(module).st_size if os.path.isabs(module) else 0
+            except (OSError, ValueError):
+                found = 0
+            found = self._sizes[module] = found or _MOST_FILE_SIZE
+        return found
+
+
+class _Loaded:
+    """The parts of files that a process has mapped; later ones replace others."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._parts: list[PerfMapping] = []
+        self._of_path: dict[str, PerfMapping] = {}
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def copy(self) -> _Loaded:
+        made = _Loaded()
+        made._starts, made._parts = self._starts.copy(), self._parts.copy()
+        made._of_path = {part.path: part for part in self._parts}
+        return made
+
+    def add(self, part: PerfMapping) -> None:
+        self._of_path[part.path] = part
+        end = part.start + part.size
+        first = bisect_right(self._starts, part.start)
+        if first and _end(self._parts[first - 1]) > part.start:
+            first -= 1
+        last = first
+        while last < len(self._parts) and self._starts[last] < end:
+            last += 1
+        rests = [part]
+        for hidden in self._parts[first:last]:
+            if hidden.start < part.start:
+                rests.insert(0, hidden._replace(size=part.start - hidden.start))
+            if _end(hidden) > end:
+                offset = hidden.file_offset + end - hidden.start
+                size = _end(hidden) - end
+                rests.append(hidden._replace(start=end, size=size, file_offset=offset))
+        self._parts[first:last] = rests
+        self._starts[first:last] = [rest.start for rest in rests]
+
+    def of(self, path: str) -> PerfMapping | None:
+        """The part of a file that was loaded last."""
+        return self._of_path.get(path)
+
+    def find(self, address: int) -> PerfMapping | None:
+        place = bisect_right(self._starts, address) - 1
+        if place < 0 or address >= _end(self._parts[place]):
+            return None
+        return self._parts[place]
+
+
+def _is_kernel_module(path: str) -> bool:
+    """Whether a part of the kernel, as perf names it, is one of its modules.
+
+    The kernel itself is `[kernel.kallsyms]` or the path of a file.
+    """
+    return ".ko" in path.rpartition("/")[2] or not (
+        path == _KERNEL or path.startswith("/")
+    )
+
+
+def _end(part: PerfMapping) -> int:
+    return part.start + part.size
+
+
+# Limit: Output of `perf script`
+MOST_TEXT_BYTES = 4 << 30
+"""How much text there may be, inflated: it is read line by line."""
+
+_CLOCKS = frozenset({"cpu-clock", "task-clock"})  # they count nanoseconds
+_MOST_KNOWN = 1 << 14  # stacks in the cache
+_EVENT, _CPU = "event", "cpu"
+
+
+def read_perf_script(
+    path: str | os.PathLike[str],
+    *,
+    build_ids: BuildIds | None = None,
+    keep_symbols: bool = True,
+    most_bytes: int = MOST_TEXT_BYTES,
+) -> Profile:
+    """The profile in a file that `perf script` wrote.
+
+    Args:
+        path: The file, compressed by gzip or not.
+        build_ids: Of modules by path, from `read_build_ids`; those of other modules are
+            read from their files.
+        keep_symbols: Locations for which perf has a symbol have it as their frame,
+            which `symbolize` replaces if it finds more. Otherwise they have no frames
+            if the build id of their module is known.
+        most_bytes: How large it may be, inflated.
+
+    Raises:
+        FormatError: It has no sample, a line is too long, compressed data is damaged,
+            or inflates to more than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    lines = lines_of(read_pieces(name, most_bytes), name)
+    return profile_of_lines(
+        lines,
+        build_ids=build_ids,
+        keep_symbols=keep_symbols,
+        path=name,
+        recorded=os.stat(name).st_mtime,
+    )
+
+
+def profile_of_lines(
+    lines: Iterable[str],
+    *,
+    build_ids: BuildIds | None = None,
+    keep_symbols: bool = True,
+    path: str | None = None,
+    recorded: float | None = None,
+) -> Profile:
+    """The profile of lines as `perf script` prints them.
+
+    Args:
+        lines: Of the text.
+        build_ids: See `read_perf_script`.
+        keep_symbols: See `read_perf_script`.
+        path: What the text is called, for errors.
+        recorded: See `PerfFacts`.
+
+    Raises:
+        FormatError: They have no sample.
+    """
+    facts = PerfFacts(build_ids or _NONE, recorded=recorded)
+    reader = PerfReader(facts, keep_symbols=keep_symbols)
+    unknown = UnknownLines()
+    try:
+        for record in parse_perf_script(lines, unknown):
+            reader.add(record)
+    except FormatError as error:
+        raise FormatError(error.reason, path=path) from None
+    if not reader.events:
+        raise FormatError("no perf sample found", path=path)
+    if unknown.count:
+        kind = f"unrecognized lines, the first is line {unknown.first}"
+        reader.builder.lose(kind, unknown.count)
+    return reader.finish()
+
+
+class PerfReader:
+    """Makes a profile of records in the order of their times.
+
+    Attributes:
+        builder: Makes the profile.
+        places: Finds the mappings of frames.
+        events: The counted events, in the order of the text.
+    """
+
+    def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
+        self.builder = ProfileBuilder()
+        self.places = ModulePlaces(self.builder, facts)
+        self.events: dict[str, None] = {}
+        self._keep_symbols = keep_symbols
+        self._has_periods = False
+        self._locations: dict[_Key, int] = {}
+        self._stacks: BoundedCache[tuple[int, tuple[PerfFrame, ...]], int]
+        self._stacks = BoundedCache(_MOST_KNOWN)
+        # Of threads.
+        self._commands = {0: "swapper"}
+        self._processes: dict[int, int] = {}
+
+    def add(self, record: PerfRecord) -> None:
+        """Add a sample, or what is true of memory and threads from now on."""
+        if isinstance(record, PerfSample):
+            self._take(record)
+        elif isinstance(record, PerfMapping):
+            self.places.load(record)
+            self._stacks.clear()
+        elif isinstance(record, PerfCommand):
+            self._commands[record.thread] = record.name
+            self._processes[record.thread] = record.process
+        else:
+            self._fork(record)
+
+    def _fork(self, record: PerfFork) -> None:
+        self._processes[record.thread] = record.process
+        if record.parent_thread in self._commands:
+            self._commands[record.thread] = self._commands[record.parent_thread]
+        if record.process != record.parent:
+            parent = record.parent if record.has_maps else None
+            self.places.begin(record.process, parent)
+            self._stacks.clear()
+
+    def _take(self, sample: PerfSample) -> None:
+        builder = self.builder
+        if sample.process == sample.thread:  # a text may have only the thread
+            known = self._processes.get(sample.thread, sample.thread)
+            sample = sample._replace(process=known)
+        process = sample.process
+        # As perf names a thread whose name is unknown.
+        command = sample.command or self._commands.get(
+            sample.thread, f":{sample.thread}"
+        )
+        # The first thread has the name of the process.
+        name = command if process == sample.thread else self._commands.get(process, "")
+        thread = builder.thread(Thread(process, sample.thread, name, command))
+        labels: list[tuple[str, str | int, str]] = [(_EVENT, sample.event, "")]
+        if sample.cpu is not None:
+            labels.append((_CPU, sample.cpu, ""))
+        self.events[sample.event] = None
+        self._has_periods |= sample.period is not None
+        builder.sample(
+            self._stack(sample),
+            (1, sample.period or 1),
+            thread=thread,
+            time=sample.time,
+            labels=tuple(labels),
+        )
+
+    def finish(self) -> Profile:
+        """The profile, with common data of all samples stored once."""
+        profile = self.builder.profile
+        self.places.finish()
+        if self._has_periods:
+            event, *others = map(_plain, self.events)
+            is_time = _CLOCKS.issuperset((event, *others))
+            unit = "nanoseconds" if is_time else "count"
+            name = "events" if others else event
+            profile.value_types = (SAMPLES, ValueType(name, unit))
+        is_only = len(self.events) == 1
+        for index, sample in enumerate(profile.samples):
+            labels = sample.labels[1:] if is_only else sample.labels
+            values = sample.values if self._has_periods else sample.values[:1]
+            profile.samples[index] = sample._replace(labels=labels, values=values)
+        return profile
+
+    def _stack(self, sample: PerfSample) -> int:
+        """The index of the stack of a sample."""
+        key = sample.process, sample.frames
+        found = self._stacks.get(key)
+        if found is None:
+            found = self.builder.stack(self._stack_locations(sample))
+            self._stacks.keep(key, found)
+        return found
+
+    def _stack_locations(self, sample: PerfSample) -> list[int]:
+        stack: list[int] = []
+        was_kernel = True
+        group: list[PerfFrame] = []
+        for frame, caller in zip_longest(sample.frames, sample.frames[1:]):
+            group.append(frame)
+            # A function that is inlined has the address of the next line; one that
+            # calls itself has as well.
+            if frame.is_inlined and caller and caller.address == frame.address:
+                continue
+            is_kernel = self.places.is_kernel(frame)
+            is_exact = not stack or (was_kernel and not is_kernel)
+            was_kernel = is_kernel
+            stack.append(self._location(group, sample.process, is_exact=is_exact))
+            group = []
+        return stack
+
+    def _has_build_id(self, mapping: int | None) -> bool:
+        mappings = self.builder.profile.mappings
+        return mapping is not None and bool(mappings[mapping].build_id)
+
+    def _location(self, group: list[PerfFrame], process: int, *, is_exact: bool) -> int:
+        *_, frame = group
+        address, mapping = self.places.find(frame, process)
+        is_kept = self._keep_symbols or not self._has_build_id(mapping)
+        frames: tuple[Frame, ...] = ()
+        if is_kept and all(line.symbol for line in group):
+            frames = tuple(_frames(group))
+        # An address and a path do not identify a location: processes may have
+        # different files there, and code that is made as they run.
+        key = address, mapping, is_exact, frames
+        found = self._locations.get(key)
+        if found is None:
+            locations = self.builder.profile.locations
+            found = self._locations[key] = len(locations)
+            location = Location(address, mapping, not is_exact, frames=frames)
+            is_named_only = bool(frames) and self._has_build_id(mapping)
+            locations.append(location._replace(is_named_only=is_named_only))
+        return found
+
+
+def _frames(group: list[PerfFrame]) -> Iterable[Frame]:
+    previous = None
+    for line in group:
+        # A function with two names is printed twice, first as if it was inlined.
+        if line.symbol != previous:
+            yield Frame(*_names(line.symbol), line.path, line.line)
+        previous = line.symbol
+
+
+def _names(symbol: str) -> tuple[str, str]:
+    """The demangled name, and the linkage name if perf prints it."""
+    readable = demangle(symbol)
+    is_plain = readable != symbol or not any(each in symbol for each in " (<:")
+    return readable, symbol if is_plain else ""
+
+
+def _plain(event: str) -> str:
+    """An event without its modifiers: `cycles:u` counts cycles."""
+    name, _, modifiers = event.partition(":")
+    return event if set(modifiers) - set("ukhGHIpPSDWe") else name

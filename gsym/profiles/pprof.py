@@ -1,0 +1,378 @@
+"""pprof -> `Profile`.
+
+Unknown fields are kept with a message and written again. Texts are bytes: profilers
+write any, and a strict UTF-8 reader would refuse the file.
+
+Locations are taken for exact addresses, also those of callers: pprof looks up an
+address unchanged, so that writers of profiles store return addresses one lower
+(Go's runtime, perf_to_profile, and pprof itself for what gperftools writes).
+
+Source: github.com/google/pprof, proto/profile.proto; its profile/legacy_profile.go and
+internal/symbolizer; google/perf_data_converter, src/perf_data_converter.cc.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gsym.model import UINT64_MAX
+from gsym.profiles.input_bytes import read_inflated
+from gsym.profiles.model import (
+    Frame,
+    Location,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+    read_module_id,
+)
+from gsym.profiles.protobuf import (
+    MessageTables,
+    decode_message,
+    message_types,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gsym.profiles.model import Profile
+
+    _Label = tuple[int, int, int, int]
+    _Description = tuple[int | None, tuple[tuple[str, str | int, str], ...]]
+
+
+_PACKAGE = "perftools.profiles"
+_MESSAGES = {
+    "Profile": (
+        "sample_type 1 ValueType*",
+        "sample 2 Sample*",
+        "mapping 3 Mapping*",
+        "location 4 Location*",
+        "function 5 Function*",
+        "string_table 6 bytes*",
+        "drop_frames 7 int64",
+        "keep_frames 8 int64",
+        "time_nanos 9 int64",
+        "duration_nanos 10 int64",
+        "period_type 11 ValueType",
+        "period 12 int64",
+        "comment 13 int64*",
+        "default_sample_type 14 int64",
+    ),
+    "ValueType": ("type 1 int64", "unit 2 int64"),
+    "Sample": ("location_id 1 uint64*", "value 2 int64*", "label 3 Label*"),
+    "Label": ("key 1 int64", "str 2 int64", "num 3 int64", "num_unit 4 int64"),
+    "Mapping": (
+        "id 1 uint64",
+        "memory_start 2 uint64",
+        "memory_limit 3 uint64",
+        "file_offset 4 uint64",
+        "filename 5 int64",
+        "build_id 6 int64",
+        "has_functions 7 bool",
+        "has_filenames 8 bool",
+        "has_line_numbers 9 bool",
+        "has_inline_frames 10 bool",
+    ),
+    "Location": (
+        "id 1 uint64",
+        "mapping_id 2 uint64",
+        "address 3 uint64",
+        "line 4 Line*",
+        "is_folded 5 bool",
+    ),
+    "Line": ("function_id 1 uint64", "line 2 int64", "column 3 int64"),
+    "Function": (
+        "id 1 uint64",
+        "name 2 int64",
+        "system_name 3 int64",
+        "filename 4 int64",
+        "start_line 5 int64",
+    ),
+}
+
+
+def new_profile() -> Any:
+    """An empty `Profile` message.
+
+    Raises:
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    return _types()["Profile"]()
+
+
+def decode(data: bytes, path: str | None = None) -> Any:
+    """The `Profile` message of an inflated file.
+
+    Args:
+        data: All of its bytes.
+        path: Where they come from, for errors.
+
+    Raises:
+        FormatError: They are not such a message.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    return decode_message(_types()["Profile"], data, path)
+
+
+@lru_cache(maxsize=1)
+def _types() -> dict[str, Any]:
+    return message_types(_PACKAGE, _MESSAGES)
+
+
+class Places(MessageTables):
+    """The tables that the samples of a message refer to, in the order of the message.
+
+    Args:
+        message: A `Profile` message of pprof.
+        path: Where it comes from, for errors.
+
+    Attributes:
+        mappings: All of them, without link-time addresses.
+        locations: All of them, with the frames of their lines.
+
+    Raises:
+        FormatError: An index or id is out of range, or an id is 0 or not unique.
+    """
+
+    def __init__(self, message: Any, path: str | None) -> None:
+        super().__init__(message.string_table, {}, path)
+        mappings = self._numbered("mapping", message.mapping)
+        functions = self._numbered("function", message.function)
+        self._locations = self._numbered("location", message.location)
+        self.mappings = [self._mapping(each) for each in message.mapping]
+        names = [self._function(each) for each in message.function]
+        self.locations = [
+            self._location(each, mappings, functions, names)
+            for each in message.location
+        ]
+
+    def numbers_of(self, text: str) -> frozenset[int]:
+        """The indexes of a text in the string table."""
+        pairs = enumerate(self.texts)
+        return frozenset(index for index, each in pairs if each == text)
+
+    def stack(self, sample: Any) -> tuple[int, ...]:
+        """The indexes of the locations of a sample, innermost first.
+
+        Raises:
+            FormatError: A location does not exist, or there are too many.
+        """
+        self.check_stack(sample.location_id)
+        try:
+            return tuple([self._locations[each] for each in sample.location_id])
+        except KeyError as error:
+            raise self.error(f"a sample has unknown location {error}") from None
+
+    def _numbered(self, kind: str, messages: Iterable[Any]) -> dict[int, int]:
+        """Indexes of messages by their ids."""
+        found: dict[int, int] = {}
+        for index, message in enumerate(messages):
+            if message.id == 0 or message.id in found:
+                why = "is not unique" if message.id else "is not valid"
+                raise self.error(f"{kind} {index} has id {message.id}, which {why}")
+            found[message.id] = index
+        return found
+
+    def _mapping(self, message: Any) -> Mapping:
+        text = self.text(message.build_id)
+        build_id, module = read_module_id(text)
+        if text and not (build_id or any(module)):
+            self.lose("build ids of no known form")
+        return Mapping(
+            message.memory_start,
+            message.memory_limit,
+            None,
+            message.file_offset,
+            self.text(message.filename),
+            build_id,
+            module=module,
+        )
+
+    def _function(self, message: Any) -> tuple[str, str, str]:
+        if message.start_line:
+            self.lose("lines at which functions start")
+        texts = message.name, message.system_name, message.filename
+        name, system_name, path = map(self.text, texts)
+        return name, system_name, path
+
+    def _location(
+        self,
+        message: Any,
+        mappings: dict[int, int],
+        functions: dict[int, int],
+        names: list[tuple[str, str, str]],
+    ) -> Location:
+        mapping = self._index("mapping", mappings, message.mapping_id)
+        frames = []
+        for line in message.line:
+            function = self._index("function", functions, line.function_id)
+            texts = ("", "", "") if function is None else names[function]
+            frames.append(Frame(*texts, line.line))
+            if line.column:
+                self.lose("columns of lines")
+        return Location(message.address, mapping, frames=tuple(frames))
+
+    def _index(self, kind: str, numbers: dict[int, int], number: int) -> int | None:
+        """The index of an id; None for id 0."""
+        if number and number not in numbers:
+            raise self.error(f"a location has unknown {kind} {number}")
+        return numbers[number] if number else None
+
+
+def return_locations(message: Any, places: Places) -> list[int]:
+    """The indexes of locations that calls return to: those that no sample was at."""
+    stacks = [places.stack(sample) for sample in message.sample]
+    leaves = {stack[0] for stack in stacks if stack}
+    return [index for index in range(len(places.locations)) if index not in leaves]
+
+
+# Labels for process, thread and time of a sample, as in perf_to_profile.
+PID, TID = "pid", "tid"
+COMM, THREAD_COMM = "comm", "thread_comm"
+TIMESTAMP = "timestamp_ns"
+
+_MOST_KNOWN = 1 << 14  # sets of labels in the cache
+
+
+def read_pprof(
+    path: str | os.PathLike[str],
+    *,
+    return_addresses: bool = False,
+    most_bytes: int | None = None,
+) -> Profile:
+    """The profile in a file of pprof.
+
+    Args:
+        path: A file with a `Profile` message, compressed by gzip or not.
+        return_addresses: Whether the addresses of callers are return addresses, which
+            is unusual in pprof.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It is damaged: not such a message, an index out of range, an id
+            that is not unique, a sample with another number of values than the profile
+            has types, or larger than *most_bytes*.
+        OSError: It cannot be read.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    data, name = read_inflated(path, most_bytes)
+    return profile_of(decode(data, name), name, return_addresses=return_addresses)
+
+
+def profile_of(
+    message: Any, path: str | None = None, *, return_addresses: bool = False
+) -> Profile:
+    """The profile that a `Profile` message holds.
+
+    Raises:
+        FormatError: As `read_pprof` says.
+    """
+    places = Places(message, path)
+    reader = _SampleReader(message, places, path)
+    profile = reader.builder.profile
+    profile.mappings.extend(places.mappings)
+    profile.locations.extend(places.locations)
+    if return_addresses:
+        for index in return_locations(message, places):
+            location = profile.locations[index]
+            profile.locations[index] = location._replace(is_return=True)
+    profile.start_time = message.time_nanos
+    profile.duration = message.duration_nanos
+    profile.period = message.period
+    if message.HasField("period_type"):
+        period_type = message.period_type
+        profile.period_type = places.value_type(period_type.type, period_type.unit)
+    profile.comments.extend(map(places.text, message.comment))
+    profile.losses.update(places.losses)
+    for sample in message.sample:
+        reader.take(sample)
+    return profile
+
+
+class _SampleReader:
+    """Converts samples, with labels for which the model has fields."""
+
+    def __init__(self, message: Any, places: Places, path: str | None) -> None:
+        types = tuple(
+            [places.value_type(each.type, each.unit) for each in message.sample_type]
+        )
+        if message.sample and not types:
+            raise places.error("the profile declares no sample type")
+        self.builder = ProfileBuilder(types)
+        for kept in ("drop_frames", "keep_frames", "default_sample_type"):
+            if getattr(message, kept):
+                self.builder.lose(kept)
+        self._types: tuple[ValueType, ...] = types
+        self._time_keys = places.numbers_of(TIMESTAMP)
+        self._known: dict[tuple[_Label, ...], _Description] = {}
+        self._places = places
+        self._path = path
+
+    def take(self, sample: Any) -> None:
+        """Add a sample."""
+        values = tuple(sample.value)
+        if len(values) != len(self._types):
+            reason = f"a sample has {len(values)} values, not {len(self._types)}"
+            raise self._places.error(reason)
+        stack = self.builder.stack(self._places.stack(sample))
+        time: int | None = None
+        numbers: list[_Label] = []
+        for label in sample.label:
+            found = label.key, label.str, label.num, label.num_unit
+            if time is None and self._is_time(found):
+                time = label.num
+            else:
+                numbers.append(found)
+        thread, labels = self._describe(tuple(numbers))
+        self.builder.sample(stack, values, thread=thread, time=time, labels=labels)
+
+    def _is_time(self, label: _Label) -> bool:
+        key, text, _, unit = label
+        return key in self._time_keys and not text and not unit
+
+    def _describe(self, numbers: tuple[_Label, ...]) -> _Description:
+        """The thread that labels name, and the other labels."""
+        found = self._known.get(numbers)
+        if found is None:
+            labels = [self._label(*each) for each in numbers]
+            thread = self._thread(labels)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[numbers] = thread, tuple(labels)
+        return found
+
+    def _label(
+        self, key: int, text: int, number: int, unit: int
+    ) -> tuple[str, str | int, str]:
+        read = self._places.text
+        if not text:
+            return read(key), number, read(unit)
+        if number:
+            self.builder.lose("numbers of labels that have a text")
+        return read(key), read(text), ""
+
+    def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
+        process, thread = _pop(labels, PID, int), _pop(labels, TID, int)
+        if process is None and thread is None:
+            return None
+        return self.builder.thread(
+            Thread(
+                (process or 0) & UINT64_MAX,
+                (thread or 0) & UINT64_MAX,
+                _pop(labels, COMM, str) or "",
+                _pop(labels, THREAD_COMM, str) or "",
+            )
+        )
+
+
+def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:
+    """The value of the first label of a key, which is taken out; None without one."""
+    for index, (name, value, unit) in enumerate(labels):
+        if name == key and isinstance(value, kind) and not unit:
+            del labels[index]
+            return value
+    return None

@@ -1,0 +1,253 @@
+"""Protobuf messages of profiles: wire format, messages by schema, their tables.
+
+The classes are made of short tables, not generated: a generated module needs protoc to
+build, registers its names in the pool of the whole process, and rejects texts that are
+not UTF-8.
+"""
+
+from __future__ import annotations
+
+from gsym.errors import FormatError, UnsupportedError
+from gsym.profiles.model import MOST_FRAMES, ValueType
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    Messages = Mapping[str, tuple[str, ...]]
+
+
+class Field(NamedTuple):
+    """A field: its number and wire type, and where it is in the message.
+
+    Attributes:
+        number: From 1 on.
+        wire_type: How its value is written.
+        start: Where its key starts.
+        content: Where its value starts, after the length if it has one.
+        end: After its value.
+    """
+
+    number: int
+    wire_type: int
+    start: int
+    content: int
+    end: int
+
+
+VARINT = 0
+_FIXED64 = 1
+LENGTH_DELIMITED = 2
+"""The wire type of texts, messages and packed numbers."""
+_FIXED32 = 5
+_MOST_NUMBER = (1 << 29) - 1
+_MOST_VARINT_BYTES = 10
+
+
+def each_field(data: bytes) -> Iterator[Field]:
+    """The fields of a message, one after the other; groups are not known.
+
+    Raises:
+        FormatError: One is damaged or reaches past the end; the offset is its start.
+    """
+    at = 0
+    while at < len(data):
+        start = at
+        key, at = _varint(data, at, start)
+        number, wire_type = key >> 3, key & 7
+        if not 0 < number <= _MOST_NUMBER:
+            raise FormatError(f"invalid protobuf field number {number}", offset=start)
+        content = at
+        if wire_type == VARINT:
+            _, at = _varint(data, at, start)
+        elif wire_type == LENGTH_DELIMITED:
+            size, content = _varint(data, at, start)
+            at = content + size
+        elif wire_type in {_FIXED64, _FIXED32}:
+            at += 8 if wire_type == _FIXED64 else 4
+        else:
+            reason = f"protobuf field {number} has wire type {wire_type}"
+            raise FormatError(reason, offset=start)
+        if at > len(data):
+            reason = f"protobuf field {number} reaches past the end"
+            raise FormatError(reason, offset=start)
+        yield Field(number, wire_type, start, content, at)
+
+
+def _varint(data: bytes, at: int, start: int) -> tuple[int, int]:
+    """A number at *at*, and where it ends."""
+    value = 0
+    for index, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
+            return value, at + index + 1
+    raise FormatError("a number of a protobuf field is truncated", offset=start)
+
+
+_MOST_TRIED = 1 << 20
+_SCALARS = frozenset(
+    {"bool", "bytes", "double", "fixed64", "int32", "int64", "string", "uint64"}
+)
+
+
+def message_types(package: str, messages: Messages) -> dict[str, Any]:
+    """The classes of messages, by their names.
+
+    Args:
+        package: What the names belong to; no two tables share one.
+        messages: What is in them, with the syntax "proto3".
+
+    Raises:
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError as error:
+        reason = "profiles of this format need protobuf: pip install 'gsym[proto]'"
+        raise UnsupportedError(reason) from error
+    file: Any = descriptor_pb2.FileDescriptorProto(
+        name=f"{package}.proto", package=package, syntax="proto3"
+    )
+    kinds: Any = descriptor_pb2.FieldDescriptorProto
+    for name, lines in messages.items():
+        message = file.message_type.add(name=name)
+        for line in lines:
+            field, number, kind = line.split()
+            element = kind.rstrip("*")
+            many = kinds.LABEL_OPTIONAL if kind == element else kinds.LABEL_REPEATED
+            made = message.field.add(name=field, number=int(number), label=many)
+            if element in _SCALARS:
+                made.type = kinds.Type.Value(f"TYPE_{element.upper()}")
+            else:
+                made.type = kinds.TYPE_MESSAGE
+                made.type_name = f".{package}.{element}"
+    # A pool of our own: the program may define the same names.
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(f"{package}.{name}")
+        )
+        for name in messages
+    }
+
+
+def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
+    """A message of a class that `message_types` made.
+
+    Args:
+        kind: The class.
+        data: All of its bytes.
+        path: Where they come from, for errors.
+
+    Raises:
+        FormatError: They are not such a message; the offset is that of the damaged
+            field, among the fields of the message itself.
+    """
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        offset = _fault(kind, data, path)
+    reason = f"not a {kind.DESCRIPTOR.name} message: a field is damaged"
+    raise FormatError(reason, path=path, offset=offset)
+
+
+def unknown_fields(message: Any) -> list[tuple[int, int]]:
+    """Numbers and wire types of the fields that are not in the schema of a message."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    fields: Any = UnknownFieldSet(message)
+    return [(each.field_number, each.wire_type) for each in fields]
+
+
+def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
+    """The offset of the first field that the runtime rejects; None: too far away.
+
+    Raises:
+        FormatError: The message is truncated before it.
+    """
+    try:
+        for number, field in enumerate(each_field(data)):
+            if number == _MOST_TRIED:
+                return None
+            if not _is_taken(kind, data[field.start : field.end]):
+                return field.start
+    except FormatError as error:
+        raise FormatError(error.reason, path=path, offset=error.offset) from None
+    return 0
+
+
+def _is_taken(kind: Any, data: bytes) -> bool:
+    from google.protobuf.message import DecodeError
+
+    try:
+        kind.FromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
+class MessageTables:
+    """The tables of the message of a profile, whose indexes are checked.
+
+    Args:
+        texts: Its string table.
+        losses: Counts what cannot be taken over.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: The first text is not empty.
+    """
+
+    def __init__(
+        self, texts: Iterable[bytes], losses: dict[str, int], path: str | None
+    ) -> None:
+        self.path = path
+        self.losses = losses
+        self.texts = [text.decode("utf-8", "replace") for text in texts] or [""]
+        if self.texts[0]:
+            raise self.error("the first text of the string table is not empty")
+
+    def text(self, index: int) -> str:
+        """A text of the string table.
+
+        Raises:
+            FormatError: The index is out of range.
+        """
+        return str(self.at("text", self.texts, index))
+
+    def value_type(self, kind: int, unit: int) -> ValueType:
+        """A type of values by the indexes of its texts."""
+        return ValueType(self.text(kind), self.text(unit))
+
+    def at(self, kind: str, table: Any, index: int) -> Any:
+        """An entry of a table.
+
+        Raises:
+            FormatError: The index is out of range.
+        """
+        if not 0 <= index < len(table):
+            reason = f"{kind} index {index} out of range (table has {len(table)})"
+            raise self.error(reason)
+        return table[index]
+
+    def check_stack(self, locations: Sequence[int]) -> None:
+        """Check the size of a stack.
+
+        Raises:
+            FormatError: It has more locations than any stack.
+        """
+        if len(locations) > MOST_FRAMES:
+            raise self.error(f"a stack has more than {MOST_FRAMES} locations")
+
+    def lose(self, kind: str, count: int = 1) -> None:
+        """Count what cannot be taken over."""
+        self.losses[kind] = self.losses.get(kind, 0) + count
+
+    def error(self, reason: str) -> FormatError:
+        """An error that names the file."""
+        return FormatError(reason, path=self.path)

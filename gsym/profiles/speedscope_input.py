@@ -1,0 +1,163 @@
+"""speedscope's own format -> `Profile`.
+
+Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gsym.profiles.json_input import Node, read_node
+from gsym.profiles.model import (
+    SAMPLES,
+    TIME,
+    Frame,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+    line_of,
+)
+from gsym.profiles.stack_tree import ROOT, StackTree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.profiles.model import Profile
+
+# Values by the units of the format, and nanoseconds or bytes in one of them.
+_UNITS = {
+    "none": (SAMPLES, 1),
+    "bytes": (ValueType("space", "bytes"), 1),
+    "nanoseconds": (TIME, 1),
+    "microseconds": (TIME, 1_000),
+    "milliseconds": (TIME, 1_000_000),
+    "seconds": (TIME, 1_000_000_000),
+}
+# The threads of `gsym.profiles.outputs.speedscope_file`.
+_THREAD = re.compile(
+    r"(?:process|(?P<process>.*) \()(?: ?)(?P<pid>[0-9]{1,19})\)? / "
+    r"(?:thread|(?P<thread>.*) \()(?: ?)(?P<tid>[0-9]{1,19})\)?"
+)
+
+
+def read_speedscope(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """The profile in a file of speedscope, of all its threads.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It is damaged, or larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    whole = read_node(name, most_bytes)
+    profiles = list(whole.get("profiles").items())
+    units = [_unit(profile) for profile in profiles]
+    types = tuple(dict.fromkeys(kind for kind, _ in units)) or (SAMPLES,)
+    builder = ProfileBuilder(types)
+    frames = whole.get("shared").get("frames").items()
+    reader = _Reader(builder, [builder.function(_frame(frame)) for frame in frames])
+    for index, (profile, (kind, factor)) in enumerate(
+        zip(profiles, units, strict=True)
+    ):
+        thread = _thread(profile.get("name").text(), index)
+        reader.open(builder.thread(thread), types.index(kind), factor)
+        if profile.get("type").text() == "evented":
+            reader.add_events(profile)
+        else:
+            reader.add_samples(profile)
+    return builder.profile
+
+
+def _unit(profile: Node) -> tuple[ValueType, int]:
+    unit = profile.get("unit")
+    found = _UNITS.get(unit.text())
+    if found is None:
+        raise unit.error(f"none of {', '.join(_UNITS)}")
+    return found
+
+
+def _frame(frame: Node) -> Frame:
+    name, path = frame.get("name").text(), frame.get("file").text()
+    return Frame(name, path=path, line=line_of(frame.get("line").value))
+
+
+def _thread(name: str, index: int) -> Thread:
+    found = _THREAD.fullmatch(name)
+    if found is None:
+        return Thread(0, index, "", name)
+    texts = found["process"] or "", found["thread"] or ""
+    return Thread(int(found["pid"]), int(found["tid"]), *texts)
+
+
+class _Reader:
+    """Adds the samples of threads to a profile."""
+
+    def __init__(self, builder: ProfileBuilder, functions: list[int]) -> None:
+        self._builder = builder
+        self._functions = functions
+        self._tree = StackTree(builder)
+        self._thread = self._value = 0
+        self._factor = 1
+
+    def open(self, thread: int, value: int, factor: int) -> None:
+        """A thread follows, whose weights are one of the values of the profile."""
+        self._thread, self._value, self._factor = thread, value, factor
+
+    def add_samples(self, profile: Node) -> None:
+        """Stacks and their weights."""
+        stacks, weights = profile.get("samples"), profile.get("weights")
+        if len(stacks.list()) != len(weights.list()):
+            raise weights.error("not one weight for each sample")
+        now = self._scaled(profile.get("startValue"))
+        for stack, weight in zip(stacks.items(), weights.items(), strict=True):
+            node = ROOT
+            for frame in stack.items():
+                node = self._tree.child(node, self._function(frame))
+            number = self._scaled(weight)
+            self._sample(node, now, number)
+            now += number
+
+    def add_events(self, profile: Node) -> None:
+        """Frames that are opened and closed, in the order of their times."""
+        open_nodes = [ROOT]
+        now = self._scaled(profile.get("startValue"))
+        for event in profile.get("events").items():
+            at = self._scaled(event.get("at"))
+            if at < now:
+                raise event.error("earlier than the event before it")
+            if open_nodes[-1] != ROOT and at > now:
+                self._sample(open_nodes[-1], now, at - now)
+            now = at
+            function = self._function(event.get("frame"))
+            if event.get("type").text() == "O":
+                open_nodes.append(self._tree.child(open_nodes[-1], function))
+            elif (
+                open_nodes[-1] == ROOT
+                or self._tree.location(open_nodes[-1]) != function
+            ):
+                raise event.error("closes a frame that is not the innermost")
+            else:
+                open_nodes.pop()
+
+    def _function(self, frame: Node) -> int:
+        return self._functions[frame.index(len(self._functions))]
+
+    def _scaled(self, node: Node) -> int:
+        return round((0 if node.value is None else node.number()) * self._factor)
+
+    def _sample(self, node: int, time: int, number: int) -> None:
+        types = self._builder.profile.value_types
+        values = [0] * len(types)
+        values[self._value] = number
+        is_time = types[self._value] == TIME
+        self._builder.sample(
+            self._tree.stack(node),
+            tuple(values),
+            thread=self._thread,
+            time=time if is_time and time >= 0 else None,
+        )

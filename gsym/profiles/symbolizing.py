@@ -1,0 +1,296 @@
+"""Symbolize a profile."""
+
+from __future__ import annotations
+
+from array import array
+
+from gsym.containers.headers import file_address
+from gsym.engine.demangling import demangle
+from gsym.model import UINT64_MAX
+from gsym.modules.key import PART, SAME, compare, has_id, key_of_uuid
+from gsym.profiles.binaries import Binaries
+from gsym.profiles.model import Frame, Unsure, id_text, module_key
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    from gsym.containers.headers import Segment
+    from gsym.modules.key import ModuleKey
+    from gsym.profiles.model import Location, Mapping, Profile
+    from gsym.reading.frames import Frames
+    from gsym.reading.reader import Reader
+    from gsym.store.symbolizer import OpenModule
+
+    class Opening(Protocol):
+        """Opens modules, as a `Symbolizer` does."""
+
+        def open(self, key: ModuleKey) -> OpenModule:
+            """The module, or why it is not available."""
+
+
+class Unresolved(NamedTuple):
+    """Locations of one module that have no functions, for one reason."""
+
+    module: str
+    reason: str
+    locations: int
+
+
+def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
+    """How many locations have functions, and which have none, the most first."""
+    missing: dict[tuple[str, str], int] = {}
+    known = 0
+    for location in profile.locations:
+        if location.frames:
+            known += 1
+            continue
+        module = ""
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            module = _name(mapping)
+        key = (module, location.reason)
+        missing[key] = missing.get(key, 0) + 1
+    rows = [Unresolved(*key, count) for key, count in missing.items()]
+    return known, sorted(rows, key=lambda row: (-row.locations, row.module, row.reason))
+
+
+GUESSED = "modules without their binary: offsets in it are taken for addresses"
+
+
+def symbolize(
+    profile: Profile,
+    modules: Opening,
+    binaries: Binaries | None = None,
+    *,
+    guesses: bool = True,
+) -> None:
+    """Set the frames of locations without frames, or the reason for their absence.
+
+    Frames that are only symbols of the profiler are replaced by those of the module if
+    these have a line or inlined calls. If that may be of another build, both must name
+    the same function. Such modules are noted in the profile, and the debug ids of all.
+
+    Args:
+        profile: What to complete.
+        modules: Finds modules by the ids and names of the mappings.
+        binaries: Finds the segments of modules of which only file offsets are known; by
+            default on this machine. Modules without are counted among the losses.
+        guesses: Whether file offsets in them are taken for addresses. Otherwise their
+            locations have no frames.
+    """
+    binaries = binaries or Binaries()
+    locations = profile.locations
+    for (key, assumed), indexes in _waiting(profile).items():
+        module = modules.open(key)
+        chosen = [locations[index] for index in indexes]
+        used = sorted({each.mapping for each in chosen if each.mapping is not None})
+        doubts = {assumed, module.unsure}
+        if module.reader is not None:
+            mappings = [profile.mappings[index] for index in used]
+            by_offset = list(filter(_has_file_offsets, mappings))
+            doubts.update(map(binaries.unsure, by_offset))
+            if guesses and not all(map(binaries.segments, by_offset)):
+                profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
+            _set_debug_id(profile, used, key, module)
+        doubts.discard("")
+        found = _frames(module, chosen, profile, binaries, guesses=guesses)
+        if _take(locations, indexes, found, is_sure=not doubts):
+            name = _name(profile.mappings[used[0]])
+            profile.unsure |= {Unsure(name, each): None for each in sorted(doubts)}
+
+
+def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], list[int]]:
+    """The locations to look up, by their module and why that is not sure."""
+    found: dict[tuple[ModuleKey, str], list[int]] = {}
+    for index, location in enumerate(profile.locations):
+        if location.frames and not location.is_named_only:
+            continue
+        reason = "no mapping covers it"
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            key = module_key(mapping)
+            if has_id(key):
+                found.setdefault((key, mapping.unsure), []).append(index)
+                continue
+            reason = "the build id of its module is unknown"
+        profile.locations[index] = location._replace(reason=reason)
+    return found
+
+
+def _take(
+    locations: list[Location],
+    indexes: list[int],
+    found: Iterable[tuple[tuple[Frame, ...], str]],
+    *,
+    is_sure: bool,
+) -> bool:
+    """Set the frames of locations, or why there are none; return whether some are."""
+    has_any = False
+    for index, (frames, reason) in zip(indexes, found, strict=True):
+        location = locations[index]
+        if not location.frames:
+            locations[index] = location._replace(frames=frames, reason=reason)
+        elif _is_better(frames, location.frames) and (
+            is_sure or _are_of_one_function(frames, location.frames)
+        ):
+            locations[index] = location._replace(frames=frames, is_named_only=False)
+        else:
+            continue
+        has_any = has_any or bool(frames)
+    return has_any
+
+
+def note_assumed(profile: Profile) -> None:
+    """Note the modules whose ids are not in the source, for outputs that have ids."""
+    for mapping in profile.mappings:
+        if mapping.unsure and has_id(module_key(mapping)):
+            profile.unsure[Unsure(_name(mapping), mapping.unsure)] = None
+
+
+def _name(mapping: Mapping) -> str:
+    return mapping.path or id_text(mapping)
+
+
+def set_debug_ids(profile: Profile, modules: Opening) -> None:
+    """Complete the mappings by the debug ids of the modules that are available."""
+    places: dict[ModuleKey, list[int]] = {}
+    for index, mapping in enumerate(profile.mappings):
+        places.setdefault(module_key(mapping), []).append(index)
+    for key, indexes in places.items():
+        if has_id(key) and not key.debug_id:
+            _set_debug_id(profile, indexes, key, modules.open(key))
+
+
+def _set_debug_id(
+    profile: Profile, mappings: list[int], wanted: ModuleKey, module: OpenModule
+) -> None:
+    """Complete mappings by the debug id of their module.
+
+    The order of bytes in it is the module's, so that a build id is not enough.
+    """
+    if wanted.debug_id or module.reader is None:
+        return
+    entry = module.entry
+    own = entry.identity if entry else key_of_reader(module.reader, wanted)
+    if not own.debug_id or compare(wanted, own).outcome not in {SAME, PART}:
+        return
+    for index in mappings:
+        mapping = profile.mappings[index]
+        known = mapping.module._replace(debug_id=own.debug_id)
+        profile.mappings[index] = mapping._replace(module=known)
+
+
+def link_address(
+    location: Location, mapping: Mapping, base: int, segments: Sequence[Segment] = ()
+) -> int | None:
+    """The link-time address to look up for a location.
+
+    Args:
+        location: A location in *mapping*.
+        mapping: What covers it.
+        base: The base address of the module. File offsets count from it, too, where
+            neither the mapping nor *segments* say more.
+        segments: Of the binary; none if it is not available.
+
+    Returns:
+        None if the binary has no segment there.
+    """
+    offset = location.address - mapping.start - location.is_return
+    if mapping.link_start is not None:
+        start = mapping.link_start + (base if mapping.is_relative else 0)
+        return (start + offset) & UINT64_MAX
+    if _is_kernel(mapping):
+        return (base + offset) & UINT64_MAX
+    place = (mapping.file_offset + offset) & UINT64_MAX
+    if segments:
+        return file_address(place, segments)
+    return (base + place) & UINT64_MAX
+
+
+def _is_kernel(mapping: Mapping) -> bool:
+    """Whether it is of the kernel as perf describes it, not loaded from a file."""
+    return mapping.file_offset == mapping.start != 0
+
+
+def key_of_reader(reader: Reader, wanted: ModuleKey) -> ModuleKey:
+    """What a GSYM file says of its module, which may be only a UUID."""
+    byteorder = reader.header.byteorder
+    return reader.module or key_of_uuid(reader.uuid, byteorder, wanted)
+
+
+def _has_file_offsets(mapping: Mapping) -> bool:
+    """Whether addresses in a mapping need the segments of its binary."""
+    return mapping.link_start is None and not _is_kernel(mapping)
+
+
+def _is_guessed(mapping: Mapping, binaries: Binaries) -> bool:
+    """Whether only file offsets are known of the addresses of a mapping."""
+    return _has_file_offsets(mapping) and not binaries.segments(mapping)
+
+
+def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether frames have more information than those of the profiler."""
+    return len(found) > len(named) or any(frame.line for frame in found)
+
+
+def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether two answers for an address name one function, ignoring inlined calls.
+
+    perf omits the parameters and the return type of a C++ function.
+    """
+    name, system_name, *_ = found[-1]
+    symbols = {named[-1].name, named[-1].system_name} - {""}
+    is_short = any(f" {symbol}(" in f" {name}" for symbol in symbols)
+    return is_short or not symbols.isdisjoint((name, system_name))
+
+
+def _frames(
+    module: OpenModule,
+    locations: list[Location],
+    profile: Profile,
+    binaries: Binaries,
+    *,
+    guesses: bool,
+) -> Iterable[tuple[tuple[Frame, ...], str]]:
+    """The frames at each of the locations, all of one module, or why there are none."""
+    reader = module.reader
+    if reader is None:
+        return [((), module.reason)] * len(locations)
+    base = reader.header.base_address
+    places: list[int | None] = []
+    for location in locations:
+        assert location.mapping is not None  # noqa: S101 - they were chosen by it
+        mapping = profile.mappings[location.mapping]
+        segments = () if mapping.link_start is not None else binaries.segments(mapping)
+        is_known = guesses or not _is_guessed(mapping, binaries)
+        places.append(
+            link_address(location, mapping, base, segments) if is_known else None
+        )
+    addresses = array("Q", [place for place in places if place is not None])
+    rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
+    missing = f"no function of {reader.path} at this address"
+    unloaded = "not in a segment of its binary"
+    found: list[tuple[tuple[Frame, ...], str]] = []
+    for place in places:
+        frames = () if place is None else next(rows)
+        reason = unloaded if place is None else missing
+        found.append((frames, "" if frames else reason))
+    return found
+
+
+def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
+    """The frames of each of *count* addresses that were looked up together."""
+    names, paths = answers.names, answers.files
+    readable = {name: demangle(name) for name in set(names)}
+    made: dict[tuple[str, str, int], Frame] = {}
+    found: list[list[Frame]] = [[] for _ in range(count)]
+    places = zip(names, paths, answers.line, strict=True)
+    for index, place in zip(answers.address_index, places, strict=True):
+        frame = made.get(place)
+        if frame is None:
+            frame = made[place] = Frame(readable[place[0]], *place)
+        found[index].append(frame)
+    return [tuple(frames) for frames in found]

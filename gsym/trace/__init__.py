@@ -1,1 +1,0 @@
-"""Fuchsia traces: what their events mean together, and other forms of them."""

@@ -1,0 +1,170 @@
+"""The link-time address of a place in a file, from the segments of the binary."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+import gsym
+from gsym.containers.headers import Segment, file_address
+from gsym.profiles.binaries import (
+    AddressRanges,
+    Binaries,
+    PathModule,
+    module_at,
+)
+from gsym.profiles.symbolizing import GUESSED, symbolize
+from tests.conftest import find_peer
+from tests.profiles.loaded_program import CHAIN, build, frames, profile_of, run
+from tests.profiles.symbols import OneModule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.profiles.model import Profile
+
+pytestmark = pytest.mark.no_engine
+
+# As lld lays a program out: a page between segments in memory, none in the file.
+SEGMENTS = (
+    Segment(0, 0x6D8, 0, is_executable=False),
+    Segment(0x6E0, 0x220, 0x16E0, is_executable=True),
+    Segment(0x900, 0x208, 0x2900, is_executable=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "address"),
+    [
+        (0x6D7, 0x6D7),
+        (0x6D8, None),
+        (0x6DF, None),
+        (0x6E0, 0x16E0),
+        (0x8FF, 0x18FF),
+        (0x900, 0x2900),
+        (0xB08, None),
+    ],
+)
+def test_segments_that_share_a_page_have_their_own_bytes(
+    offset: int, address: int | None
+) -> None:
+    assert file_address(offset, SEGMENTS) == address
+
+
+_BOUNDS = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted).map(tuple)
+
+
+@given(st.lists(_BOUNDS))
+def test_the_last_range_that_covers_an_address_is_found(
+    ranges: list[tuple[int, int]],
+) -> None:
+    found = AddressRanges(ranges)
+    for address in range(-1, 32):
+        covering = [
+            number
+            for number, (start, end) in enumerate(ranges)
+            if start <= address < end
+        ]
+        assert found.find(address) == (covering[-1] if covering else None)
+
+
+def test_code_wins_where_segments_overlap() -> None:
+    data = Segment(0, 0x2000, 0x5000, is_executable=False)
+    code = Segment(0x1000, 0x1000, 0x9000, is_executable=True)
+    assert file_address(0x1800, (data, code)) == 0x9800
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A position-independent program that lld linked."""
+    compiler = find_peer("clang-19")
+    if os.uname().machine != "x86_64":
+        pytest.skip("the program asks an x86-64 for its program counter")
+    find_peer("ld.lld-19")
+    folder = tmp_path_factory.mktemp("lld")
+    made = build(folder, compiler, "-fuse-ld=lld-19", "-pie", "-fPIE")
+    gsym.convert(made, folder / "chain.gsym")
+    return made
+
+
+def seen_by(program: Path, path: str | None = None) -> Profile:
+    return profile_of(
+        run(program),
+        str(program) if path is None else path,
+        module_at(str(program), {}).build_id,
+    )
+
+
+def test_a_program_of_lld_is_symbolized_by_its_segments(program: Path) -> None:
+    profile = seen_by(program)
+    modules = OneModule(program.with_suffix(".gsym"))
+    symbolize(profile, modules)
+    assert frames(profile) == CHAIN
+    assert not profile.losses
+
+
+def test_file_offsets_alone_are_guessed(program: Path) -> None:
+    profile = seen_by(program, "/nowhere/chain")
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries((), ()))
+    assert frames(profile) != CHAIN
+    assert profile.losses == {GUESSED: 1}
+
+
+@pytest.mark.parametrize("place", ["chain", ".build-id/{0}/{1}.debug"])
+def test_a_binary_is_found_in_a_folder(
+    program: Path, tmp_path: Path, place: str
+) -> None:
+    digits = module_at(str(program), {}).build_id
+    kept = tmp_path / place.format(digits[:2], digits[2:])
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(program, kept)
+    profile = seen_by(program, "/nowhere/chain")
+    binaries = Binaries([str(tmp_path)], ())
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
+    assert frames(profile) == CHAIN
+
+
+def test_a_debug_file_is_sufficient(
+    program: Path, tmp_path: Path, objcopy: str
+) -> None:
+    subprocess.run(
+        [objcopy, "--only-keep-debug", program, tmp_path / "chain.debug"],
+        check=True,
+        capture_output=True,
+    )
+    profile = seen_by(program, "/nowhere/chain")
+    binaries = Binaries([str(tmp_path)], ())
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
+    assert frames(profile) == CHAIN
+
+
+def test_a_binary_with_another_build_id_is_ignored(
+    program: Path, tmp_path: Path
+) -> None:
+    shutil.copy(program, tmp_path / "chain")
+    profile = seen_by(program, "/nowhere/chain")
+    (mapping,) = profile.mappings
+    binaries = Binaries([str(tmp_path)], ())
+    assert binaries.segments(mapping)
+    assert not binaries.segments(mapping._replace(build_id="ab" * 20))
+    assert not binaries.segments(mapping._replace(build_id=""))
+
+
+def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
+    profile = seen_by(program)
+    (first, *_) = profile.locations
+    outside = profile.mappings[0].limit - 1
+    profile.locations = [first._replace(address=outside)]
+    symbolize(profile, OneModule(program.with_suffix(".gsym")))
+    assert profile.locations[0].reason == "not in a segment of its binary"
+
+
+def test_other_files_have_no_build_id(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no binary")
+    for path in (tmp_path / "text", tmp_path / "missing", tmp_path):
+        assert module_at(str(path), {}) == PathModule()

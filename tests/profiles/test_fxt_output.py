@@ -1,0 +1,191 @@
+"""gsym.profiles.fxt_output: samples as events of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+
+from gsym.fxt.decoder import Decoder
+from gsym.fxt.matching import match_events
+from gsym.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
+from gsym.fxt.writer import encode
+from gsym.profiles.fxt_output import fxt_file, with_samples
+from gsym.profiles.model import Frame, Profile, ProfileBuilder, Thread, ValueType
+from tests.profiles.profiles import profiles, small_profile
+
+if TYPE_CHECKING:
+    from gsym.fxt.records import Record
+
+pytestmark = pytest.mark.no_engine
+
+
+def decoded(data: bytes) -> list[Any]:
+    return list(Decoder(strict=True).records([data]))
+
+
+def events(data: bytes) -> list[Event]:
+    return [each for each in decoded(data) if isinstance(each, Event)]
+
+
+def sampled(*stacks: tuple[int | None, str], period: int = 0) -> Profile:
+    """Samples of one thread; each has its time and functions, a letter for each."""
+    builder = ProfileBuilder()
+    thread = builder.thread(Thread(7, 8, "app", "main"))
+    for time, names in stacks:
+        indexes = [builder.location(ord(name), None) for name in reversed(names)]
+        for index, name in zip(indexes, reversed(names), strict=True):
+            location = builder.profile.locations[index]
+            frame = Frame(name, name, f"/{name}.c", ord(name))
+            builder.profile.locations[index] = location._replace(frames=(frame,))
+        builder.sample(builder.stack(indexes), thread=thread, time=time)
+    if period:
+        builder.profile.period = period
+        builder.profile.period_type = ValueType("cpu", "nanoseconds")
+    return builder.profile
+
+
+def drawn(profile: Profile) -> list[tuple[str, int, int | None]]:
+    return [
+        (each.name, each.ticks, each.end_ticks) for each in events(fxt_file(profile))
+    ]
+
+
+def test_functions_last_while_samples_contain_them() -> None:
+    profile = sampled((10, "abc"), (20, "abd"), (30, "abd"), (40, "a"))
+    assert drawn(profile) == [
+        ("a", 10, 50),
+        ("b", 10, 40),
+        ("c", 10, 20),
+        ("d", 20, 40),
+    ]
+
+
+def test_samples_far_apart_are_not_joined() -> None:
+    profile = sampled((10, "a"), (20, "a"), (30, "a"), (90, "a"))
+    assert drawn(profile) == [("a", 10, 40), ("a", 90, 100)]
+
+
+def test_the_period_of_a_profile_joins_samples() -> None:
+    assert drawn(sampled((10, "a"), (90, "a"), period=50)) == [("a", 10, 140)]
+    assert drawn(sampled((10, "a"), period=50)) == [("a", 10, 60)]
+    assert drawn(sampled((10, "a"))) == [("a", 10, 1_000_010)]
+
+
+def test_samples_without_times_are_consecutive() -> None:
+    ms = 1_000_000
+    profile = sampled((None, "ab"), (None, "a"), (None, "b"))
+    assert drawn(profile) == [("a", 0, 2 * ms), ("b", 0, ms), ("b", 2 * ms, 3 * ms)]
+
+
+def test_samples_without_times_last_as_long_as_their_weight() -> None:
+    profile = small_profile()
+    profile.samples = [sample._replace(time=None) for sample in profile.samples]
+    lasts = {
+        (each.thread, each.name): (each.end_ticks or 0) - each.ticks
+        for each in events(fxt_file(profile))
+    }
+    assert lasts[11, "main"] == 400
+    assert lasts[10, "main"] == 350
+
+
+def test_events_have_file_line_and_address() -> None:
+    found = {each.name: each for each in events(fxt_file(small_profile()))}
+    said = {
+        name: {each.name: each.value for each in event.args}
+        for name, event in found.items()
+    }
+    assert said["inner()"] == {
+        "samples": 1,
+        "file": "/src/a.h",
+        "line": 3,
+        "inlined": True,
+        "address": 0x7010,
+    }
+    assert "inlined" not in said["outer(int)"]
+    assert said["a.so!0x7fff"] == {"samples": 1, "address": 0x7FFF}
+
+
+def test_threads_and_processes_are_named() -> None:
+    records = decoded(fxt_file(small_profile()))
+    names = {
+        each.koid: (each.type, each.name)
+        for each in records
+        if isinstance(each, KernelObject)
+    }
+    assert names == {1: (1, "app"), 10: (2, "main")}
+
+
+def test_colliding_threads_get_separate_tracks() -> None:
+    builder = ProfileBuilder()
+    stack = builder.stack([builder.location(0x10, None)])
+    for number, name in ((1, "first"), (-1, "low"), (2**64 - 1, "high")):
+        thread = builder.thread(Thread(number, number, "", name))
+        builder.sample(stack, thread=thread, time=10)
+    builder.sample(stack, time=10)
+    found = decoded(fxt_file(builder.profile))
+    tracks = [each.thread for each in found if isinstance(each, Event)]
+    free = 2**31 - 1
+    assert tracks == [1, 2**64 - 1, free, free - 1]
+    names = {each.koid: each.name for each in found if isinstance(each, KernelObject)}
+    assert names == {
+        1: "first",
+        2**64 - 1: "low",
+        free: "samples of high",
+        free - 1: "samples of no thread",
+    }
+
+
+@given(profiles())
+def test_durations_of_a_thread_nest(profile: Profile) -> None:
+    found = events(fxt_file(profile))
+    durations = match_events(found).durations
+    for duration in durations:
+        if duration.parent is not None:
+            assert duration.end_ns <= durations[duration.parent].end_ns
+    leaves = sum(len(profile.frames_of(each.stack)) for each in profile.samples)
+    counts = [arg.value for each in found for arg in each.args if arg.name == "samples"]
+    assert sum(int(str(count)) for count in counts) == leaves
+
+
+# ---- with a trace
+
+
+SAMPLE = Backtrace(10, 7, 8, (0x10,), ns=10)
+
+
+def test_all_records_of_a_trace_are_kept() -> None:
+    event = Event("instant", 5, 7, 8, "cat", "name", provider=1)
+    records: list[Record] = [ProviderInfo("app", 1), event, SAMPLE._replace(provider=1)]
+    made = list(with_samples(records, sampled((10, "a"))))
+    assert made[:3] == records
+    assert isinstance(made[3], ProviderInfo)
+    assert made[3].provider == 2
+    found = events(b"".join(encode(made)))
+    assert [(each.name, each.thread) for each in found] == [("name", 8), ("a", 8)]
+
+
+def test_samples_of_a_thread_with_durations_get_another_track() -> None:
+    first = 2**31 - 1
+    duration = Event("duration_begin", 5, 7, 8, "cat", "name")
+    records: list[Record] = [duration, KernelObject(first, 3, "taken")]
+    made = list(with_samples(records, sampled((10, "a"))))
+    (track,) = {each.thread for each in made[2:] if isinstance(each, Event)}
+    assert track == first - 1
+    names = {each.koid: each.name for each in made if isinstance(each, KernelObject)}
+    assert names[track] == "samples of main"
+
+
+def test_times_are_cut_at_64_bits() -> None:
+    last = 2**64 - 1
+    assert drawn(sampled((last - 5, "a"), period=9)) == [("a", last - 5, last)]
+    assert drawn(sampled((last + 5, "a"), period=9)) == [("a", last, last)]
+
+
+@pytest.mark.parametrize("number", [-1, 2**64 - 1])
+def test_thread_ids_are_written_as_64_bits(number: int) -> None:
+    profile = sampled((10, "a"))
+    profile.threads[0] = Thread(number, number)
+    (found,) = events(fxt_file(profile))
+    assert found.thread == 2**64 - 1

@@ -1,0 +1,225 @@
+"""A profile of any format is known by what is in it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gsym.errors import FormatError, UnsupportedError
+from gsym.fxt.decoder import MAGICS
+from gsym.fxt.objects import PROCESS
+from gsym.fxt.records import KernelObject, LargeBlob
+from gsym.fxt.writer import Encoder
+from gsym.profiles.input_bytes import MOST_BYTES
+from gsym.profiles.opening import (
+    KINDS,
+    ProfileOptions,
+    profile_kind,
+    read_profile,
+)
+from gsym.profiles.pprof_output import pprof_file
+from tests.inputs import perf_data
+from tests.profiles import json_profiles, otlp_messages, pprof_messages
+from tests.profiles.profiles import small_profile
+from tests.profiles.symbols import BUILD_ID
+
+pytestmark = pytest.mark.no_engine
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "profiles"
+PERF = b"# ========\n\napp 7/7 1.0:  5 cycles:u:\n\t 10 f+0x1 (/opt/app)\n"
+FORMS = {
+    "pprof": pprof_messages.message().SerializeToString(),
+    "otlp": otlp_messages.message().SerializeToString(),
+    "perf script": PERF,
+    "perf.data": perf_data.small_file(),
+    "addresses": b"\n# two\n0x10\n0x20\n",
+    "fxt": MAGICS[0],
+    "collapsed": b"main;leaf 12\nmain 1\n",
+    "chrome": json.dumps(json_profiles.CHROME).encode(),
+    "cpuprofile": json.dumps(json_profiles.CPUPROFILE).encode(),
+    "speedscope": json.dumps(json_profiles.SPEEDSCOPE).encode(),
+    "firefox": json.dumps(json_profiles.firefox()).encode(),
+}
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "profile"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_format_is_recognised_by_its_contents(tmp_path: Path, kind: str) -> None:
+    for data in (FORMS[kind], gzip.compress(FORMS[kind])):
+        path = written(tmp_path, data)
+        assert profile_kind(path) == kind
+        assert bool(read_profile(path).samples) == (kind != "fxt")
+
+
+def test_a_trace_without_a_magic_number_is_recognised(
+    tmp_path: Path,
+) -> None:
+    records = Encoder()
+    records.take()  # the magic number
+    for name in ("one", "two"):
+        records.add(KernelObject(1, PROCESS, name))
+    few = records.take()
+    assert profile_kind(written(tmp_path, few)) == "fxt"
+    records.add(LargeBlob("", "", bytes(2 << 20)))
+    # Longer than other profiles may be, which are inflated to tell what they are.
+    many = written(tmp_path, few + records.take())
+    with many.open("r+b") as file:
+        file.truncate(MOST_BYTES.floor + 1)
+    assert profile_kind(many) == "fxt"
+
+
+def test_files_of_other_writers_are_recognised(tmp_path: Path) -> None:
+    assert profile_kind(GOLDEN / "go-cpu.pb.gz") == "pprof"
+    assert profile_kind(written(tmp_path, pprof_file(small_profile()))) == "pprof"
+    assert profile_kind(written(tmp_path, MAGICS[1])) == "fxt"
+    older = otlp_messages.message("1.9").SerializeToString()
+    assert profile_kind(written(tmp_path, older)) == "otlp"
+
+
+def test_a_message_truncated_between_fields_is_recognised(tmp_path: Path) -> None:
+    # What is looked at ends behind a sample, so that it could be a whole message.
+    samples = b"\x0a\x00" + b"\x12\x00" * (1 << 19)
+    path = written(tmp_path, samples + b"\x32\x00")
+    assert profile_kind(path) == "pprof"
+
+
+def test_the_first_field_may_exceed_the_inspected_bytes(tmp_path: Path) -> None:
+    made = otlp_messages.message()
+    profile = otlp_messages.first_profile(made)
+    profile.original_payload = bytes(3 << 20)
+    path = written(tmp_path, made.SerializeToString())
+    assert profile_kind(path) == "otlp"
+    assert read_profile(path).losses == {"original payloads": 1}
+
+
+def test_options_are_passed_to_their_formats(tmp_path: Path) -> None:
+    path = written(tmp_path, FORMS["addresses"])
+    profile = read_profile(
+        path, ProfileOptions(build_id=BUILD_ID, module="/m", return_addresses=True)
+    )
+    assert profile.mappings[0].build_id == BUILD_ID
+    assert profile.locations[0].is_return
+    path = written(tmp_path, PERF)
+    options = ProfileOptions(build_ids={"/opt/app": "ab"}, keep_symbols=False)
+    profile = read_profile(path, options)
+    assert profile.mappings[0].build_id == "ab"
+    assert not profile.locations[0].frames
+    path = written(tmp_path, FORMS["pprof"])
+    profile = read_profile(path, ProfileOptions(return_addresses=True))
+    assert any(location.is_return for location in profile.locations)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fxt"])
+def test_the_size_of_a_file_is_limited(tmp_path: Path, kind: str) -> None:
+    size = len(FORMS[kind])
+    for stored in (FORMS[kind], gzip.compress(FORMS[kind])):
+        path = written(tmp_path, stored)
+        assert read_profile(path, ProfileOptions(most_bytes=size)).samples
+        with pytest.raises(FormatError, match=f"more than {size - 1} bytes"):
+            read_profile(path, ProfileOptions(most_bytes=size - 1))
+
+
+def test_anything_else_is_refused(tmp_path: Path) -> None:
+    for data in (
+        b"\x7fELF" + bytes(100),
+        b"main;leaf 12\nmain\n",
+        b"main 12 \0",
+        b"[1, 2]",
+        b'{"name": "profile"}',
+        b'{"deep": {"traceEvents": []}}',
+        b"2024-01-02 a line of a log\n" * 9,
+        b"{}",
+        b"\0\0",
+        b"\x0a\x02\x09\x01",
+        b"\x0a\x7f\x08",
+        b"\x12\x01",
+        b"\xf8\x7f\x01",
+    ):
+        path = written(tmp_path, data)
+        assert profile_kind(path) == ""
+        with pytest.raises(FormatError, match="unrecognized profile format") as caught:
+            read_profile(path)
+        assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('\ufeff {"displayTimeUnit": "ms", "traceEvents": []}', "chrome"),
+        ('[{"name": "a", "args": {"ph": [1]}, "ph": "B"', "chrome"),
+        ('[ {"name": "[a]", "ph": "B", "ts": 1', "chrome"),
+        ('[{"args": {"ph": "B"}}, 1]', ""),
+        ("[]", ""),
+        ('{"shared": {"frames": [{"name": "}]"}, ', "speedscope"),
+        ('{"shared": {"stringArray": ["frames"], ', "firefox"),
+        ('{"samples": [1], "nodes": [', "cpuprofile"),
+    ],
+)
+def test_json_is_recognised_by_its_members(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    assert profile_kind(written(tmp_path, text.encode())) == kind
+
+
+@pytest.mark.parametrize(
+    ("data", "command"),
+    [
+        (b"Nettrace", "type: dotnet-trace convert {}"),
+        (b"FLR\0\0\2", "type: jfrconv -o collapsed {}"),
+        (b"JAVA PROFILE 1.0.2\0", "type: jcmd PID JFR.start"),
+        (b"SIMPLEPERF\0", "type: stackcollapse.py"),
+        (b"\xdc\xdfJSLB\1\0", "open it at profiler.firefox.com"),
+        (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "type: go tool pprof -proto"),
+        # Two packets of Perfetto, with a clock and a time.
+        (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "type: traceconv json {}"),
+    ],
+)
+def test_a_binary_format_that_is_not_read_says_what_to_type(
+    tmp_path: Path, data: bytes, command: str
+) -> None:
+    for stored in (data, gzip.compress(data)):
+        path = written(tmp_path, stored)
+        with pytest.raises(UnsupportedError) as caught:
+            read_profile(path)
+        assert f"is not read; {command.format(path)}" in caught.value.reason
+
+
+@pytest.mark.parametrize("name", ["app.trace", "app.etl"])
+def test_formats_known_by_their_names_say_what_to_type(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    if name.endswith(".trace"):
+        path.mkdir()
+    else:
+        path.write_bytes(b"\x12\x01")
+    with pytest.raises(UnsupportedError, match="is not read; "):
+        read_profile(path)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="empty"):
+        read_profile(written(tmp_path, b""))
+
+
+@given(data=st.binary(min_size=1, max_size=64), kind=st.sampled_from(KINDS))
+def test_arbitrary_bytes_after_a_prefix_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, kind: str
+) -> None:
+    path = written(tmp_path_factory.getbasetemp(), FORMS[kind][:12] + data)
+    try:
+        read_profile(path)
+    except (FormatError, UnsupportedError) as error:
+        known = error.reason
+    else:
+        known = "read"
+    assert known

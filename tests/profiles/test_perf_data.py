@@ -1,0 +1,332 @@
+"""perf.data is read as perf itself reads it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from gsym.errors import FormatError
+from gsym.profiles.model import SAMPLES, Thread, ValueType
+from gsym.profiles.perf_data_input import read_perf_data
+from tests.inputs import perf_data as p
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Literal
+
+    from gsym.profiles.model import Profile
+
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+
+ID = bytes(range(1, 21))
+KERNEL = 0xFFFFFFFF81000000
+LITTLE = p.PerfFile()
+MAPPING = LITTLE.mapping(7, 0x400000, 0x1000, "/opt/app", offset=0x1000)
+SAMPLE = LITTLE.sample(10, (p.USER_MARKER, 0x400010))
+both_orders = pytest.mark.parametrize("byteorder", ["little", "big"])
+
+
+def read(folder: Path, data: bytes) -> Profile:
+    path = folder / "perf.data"
+    path.write_bytes(data)
+    return read_perf_data(path)
+
+
+def stacks(profile: Profile) -> list[list[tuple[int, str, bool]]]:
+    """Address, module and kind of address of each frame of each sample."""
+    found = []
+    for sample in profile.samples:
+        stack = []
+        for index in profile.stacks[sample.stack]:
+            location = profile.locations[index]
+            number = location.mapping
+            path = "" if number is None else profile.mappings[number].path
+            stack.append((location.address, path, location.is_return))
+        found.append(stack)
+    return found
+
+
+@both_orders
+def test_a_file_is_read_in_either_byte_order(
+    tmp_path: Path, byteorder: Literal["little", "big"]
+) -> None:
+    profile = read(tmp_path, p.small_file(byteorder))
+    frames = [(0x400010, "/opt/app", False), (0x400020, "/opt/app", True)]
+    assert stacks(profile) == [frames]
+    (sample,) = profile.samples
+    assert (sample.time, sample.values) == (1000, (1, 5))
+    assert profile.threads == [Thread(7, 7, "app", "app")]
+    assert profile.value_types == (SAMPLES, ValueType("cpu-clock", "nanoseconds"))
+    (mapping,) = profile.mappings
+    assert mapping[:4] == (0x400000, 0x401000, None, 0x1000)
+    assert not profile.losses
+
+
+@both_orders
+def test_what_is_written_to_a_pipe_is_read(
+    tmp_path: Path, byteorder: Literal["little", "big"]
+) -> None:
+    perf = p.PerfFile(byteorder)
+    kind = p.IDENTIFIER | p.IP | p.TID
+    events = (p.Event(1, 1, kind, ids=(5,)), p.Event(1, 2, kind, ids=(6,)))
+    named = (p.Event(name="first"), p.Event(name="other"))
+    update = perf.pack("QQ", 2, 6) + b"second\0\0"
+    records = (
+        perf.record(p.FEATURE, perf.pack("Q", 12) + perf.names(named)),
+        perf.record(p.EVENT_UPDATE, update),
+        perf.build_id("/opt/app", ID),
+        perf.mapping(7, 0x400000, 0x1000, "/opt/app"),
+        *(
+            perf.record(p.SAMPLE, perf.pack("QQii", number, 0x400001, 7, 8))
+            for number in (6, 5, 6)
+        ),
+    )
+    profile = read(tmp_path, perf.pipe(b"".join(records), events))
+    labels = [dict(label[:2] for label in each.labels) for each in profile.samples]
+    assert [each["event"] for each in labels] == ["second", "first", "second"]
+    assert profile.mappings[0].build_id == ID.hex()
+    assert profile.threads == [Thread(7, 8, "", ":8")]
+    assert profile.value_types == (SAMPLES,)
+
+
+def test_all_fields_before_the_stack_are_skipped(tmp_path: Path) -> None:
+    fixed = p.IDENTIFIER | p.IP | p.TID | p.TIME | p.ADDR | p.ID | p.STREAM_ID
+    kind = fixed | p.CPU | p.PERIOD | p.READ | p.CALLCHAIN | p.RAW | p.STACK_USER
+    for form, values in ((0x1F, (2, 9, 9, *range(6))), (0x17, (1, 9, 9, 4, 0))):
+        event = p.Event(0, 1, kind, form, (3,), "instructions:u")
+        body = LITTLE.pack("QQiiQQQQiiQ", 3, 1, 7, 7, 44, 0, 3, 0, 2, 0, 6)
+        body += LITTLE.pack(f"{len(values)}Q", *values)
+        sample = LITTLE.record(p.SAMPLE, body + LITTLE.chain((1, 2)) + b"raw")
+        profile = read(tmp_path, LITTLE.file(sample, (event,)))
+        assert stacks(profile) == [[(1, "", False), (2, "", True)]]
+        assert profile.samples[0].labels == (("cpu", 2, ""),)
+        assert profile.samples[0].time == 44
+        assert profile.value_types[1] == ValueType("instructions", "count")
+        assert sum(profile.losses.values()) == 1
+
+
+def test_records_take_effect_in_the_order_of_their_times(tmp_path: Path) -> None:
+    records = (
+        LITTLE.sample(30, (0x400010,)),
+        LITTLE.sample(10, (0x400010,)),
+        LITTLE.mapping(7, 0x400000, 0x1000, "/opt/late", time=20),
+        LITTLE.mapping(7, 0x400000, 0x1000, "/opt/early", time=5),
+    )
+    profile = read(tmp_path, LITTLE.file(b"".join(records)))
+    assert [each.time for each in profile.samples] == [10, 30]
+    assert [path for ((_, path, _),) in stacks(profile)] == ["/opt/early", "/opt/late"]
+
+
+def test_processes_inherit_memory_and_names(
+    tmp_path: Path,
+) -> None:
+    records = (
+        LITTLE.command(7, "app"),
+        MAPPING,
+        LITTLE.fork(8, 7, 10),
+        LITTLE.sample(11, (0x400010,), 8),
+        LITTLE.mapping(8, 0x400000, 0x10, "/opt/own", time=12),
+        LITTLE.sample(13, (0x400001,), 8),
+        LITTLE.sample(13, (0x400001,), 7),
+        LITTLE.command(8, "other", 14),
+        LITTLE.sample(15, (0x400010,), 8),
+        LITTLE.fork(9, 7, 16, misc=p.IS_EXEC),
+        LITTLE.sample(17, (0x400010,), 9),
+    )
+    profile = read(tmp_path, LITTLE.file(b"".join(records)))
+    paths = [path for ((_, path, _),) in stacks(profile)]
+    assert paths == ["/opt/app", "/opt/own", "/opt/app", "/opt/app", ""]
+    names = {each.thread: each.thread_name for each in profile.threads}
+    assert names == {7: "app", 8: "other", 9: "app"}
+
+
+def test_build_ids_come_from_the_file(tmp_path: Path) -> None:
+    records = (
+        LITTLE.mapping2(7, 0x400000, 0x1000, "/opt/app", build_id=ID),
+        LITTLE.mapping2(7, 0x400000, 0x1000, "/opt/data", mode=3),
+        LITTLE.mapping(7, 0x400000, 0x1000, "/opt/data", misc=p.IS_DATA),
+        LITTLE.mapping(-1, KERNEL, 0x1000, "[kernel.kallsyms]_text", offset=KERNEL),
+        LITTLE.mapping(-1, KERNEL + 0x1000, 0x1000, "/lib/a.ko"),
+        LITTLE.sample(
+            5,
+            (
+                *(p.KERNEL_MARKER, KERNEL + 1, KERNEL + 0x1001),
+                *(p.USER_MARKER, 0x400001, 0x400001),
+            ),
+        ),
+    )
+    ids = LITTLE.build_id("[kernel.kallsyms]", ID[::-1])
+    profile = read(tmp_path, LITTLE.file(b"".join(records), build_ids=ids))
+    assert stacks(profile) == [
+        [
+            (KERNEL + 1, "[kernel.kallsyms]", False),
+            (KERNEL + 0x1001, "/lib/a.ko", True),
+            (0x400001, "/opt/app", False),
+            (0x400001, "/opt/app", True),
+        ]
+    ]
+    known = {each.path: each.build_id for each in profile.mappings}
+    assert known["/opt/app"] == ID.hex()
+    assert known["[kernel.kallsyms]"] == ID[::-1].hex()
+    assert not known["/lib/a.ko"]
+
+
+def test_compressed_records_are_one_stream(tmp_path: Path) -> None:
+    made = zstd.ZstdCompressor()
+    records = MAPPING + SAMPLE * 3
+    parts = [made.compress(records[at : at + 70], made.FLUSH_BLOCK) for at in (0, 70)]
+    parts.append(made.compress(records[140:], made.FLUSH_BLOCK))
+    packed = b"".join(LITTLE.record(p.COMPRESSED, part) for part in parts)
+    profile = read(tmp_path, LITTLE.file(SAMPLE + packed))
+    assert stacks(profile) == [[(0x400010, "/opt/app", False)]] * 4
+    damaged = LITTLE.record(p.COMPRESSED, b"\xff" * 20)
+    with pytest.raises(FormatError, match="compressed records are damaged"):
+        read(tmp_path, LITTLE.file(damaged))
+    bomb = zstd.compress(bytes(32 << 20))
+    with pytest.raises(FormatError, match="bytes of data"):
+        read(tmp_path, LITTLE.file(LITTLE.record(p.COMPRESSED, bomb)))
+
+
+def test_what_is_missing_is_counted(tmp_path: Path) -> None:
+    lost = LITTLE.record(p.LOST, LITTLE.pack("QQ", 1, 40))
+    guests = b"".join(
+        LITTLE.record(p.SAMPLE, SAMPLE[8:], mode)
+        for mode in (p.GUEST_KERNEL_MODE, p.GUEST_USER_MODE)
+    )
+    losses = read(tmp_path, LITTLE.file(SAMPLE + lost + lost + guests)).losses
+    assert losses == {"records lost by perf": 80, "samples of virtual machines": 2}
+
+
+def test_a_recording_that_was_not_finished_is_read(tmp_path: Path) -> None:
+    data = bytearray(LITTLE.file(SAMPLE))
+    data[48:56] = bytes(8)
+    profile = read(tmp_path, bytes(data))
+    assert len(profile.samples) == 1
+    assert len(profile.losses) == 1
+
+
+def hostile() -> dict[str, tuple[bytes, str, int]]:
+    """File, reason and offset."""
+    whole = LITTLE.file(SAMPLE, (p.Event(ids=(1,)),))
+    records = len(whole) - len(SAMPLE)
+
+    def patched(place: int, value: int, size: int = 8) -> bytes:
+        return whole[:place] + value.to_bytes(size, "little") + whole[place + size :]
+
+    huge = 2**64 - 1
+    return {
+        "header": (whole[:30], "truncated", 24),
+        "header size": (patched(8, 5), "header of 5 bytes", 8),
+        "attribute size": (patched(16, 0), "attributes of 0 bytes", 16),
+        "attributes": (patched(32, huge), "end after the file", 24),
+        "records": (patched(40, huge), "end after the file", 40),
+        "ids": (patched(p.HEADER_SIZE + 8 + 136, huge), "ids of an event", 240),
+        "record of no size": (patched(records + 6, 0, 2), "of 0 bytes", records),
+        "record too long": (patched(records + 6, 9999, 2), "of 9999 bytes", records),
+        "feature": (patched(72, 4), "truncated", len(whole)),
+        "count of a stack": (patched(records + 40, huge), "too short", records),
+        "no attribute": (LITTLE.pipe(SAMPLE, ()), "before the attributes", 16),
+    }
+
+
+@pytest.mark.parametrize("case", hostile())
+def test_a_damaged_file_is_refused_with_the_place(tmp_path: Path, case: str) -> None:
+    data, reason, offset = hostile()[case]
+    with pytest.raises(FormatError, match=reason) as caught:
+        read(tmp_path, data)
+    assert caught.value.offset == offset
+    assert caught.value.path == str(tmp_path / "perf.data")
+
+
+def test_a_file_without_samples_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no perf sample found"):
+        read(tmp_path, LITTLE.file(MAPPING))
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_changed_and_truncated_files_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    perf = p.PerfFile(data.draw(st.sampled_from(["little", "big"])))
+    records = perf.command(7, "a") + perf.fork(8, 7, 3) + perf.sample(4, (1, 2), 8)
+    records += perf.mapping2(7, 0, 64, "/a", build_id=ID)
+    events = (p.Event(ids=(1, 2), name="a"), p.Event(ids=(3,), name="b"))
+    make = data.draw(st.sampled_from([perf.file, perf.pipe]))
+    made = bytearray(make(records, events))
+    for _ in range(data.draw(st.integers(0, 4))):
+        made[data.draw(st.integers(8, len(made) - 1))] = data.draw(st.integers(0, 255))
+    # Nothing else is raised.
+    with suppress(FormatError):
+        read(folder, bytes(made[: data.draw(st.integers(9, len(made)))]))
+
+
+def build_ids(profile: Profile) -> list[tuple[str, str]]:
+    """Build id of the module of each sample, and why it is not sure."""
+    found = []
+    for sample in profile.samples:
+        number = profile.locations[profile.stacks[sample.stack][0]].mapping
+        assert number is not None
+        mapping = profile.mappings[number]
+        found.append((mapping.build_id, mapping.unsure))
+    return found
+
+
+@both_orders
+def test_a_mapping_has_its_own_build_id(
+    tmp_path: Path, byteorder: Literal["little", "big"]
+) -> None:
+    """Two processes have different files at one path."""
+    perf = p.PerfFile(byteorder)
+    other = bytes(range(2, 22))
+    records = (
+        perf.mapping2(7, 0x400000, 0x1000, "/opt/app", build_id=ID),
+        perf.mapping2(8, 0x400000, 0x1000, "/opt/app", build_id=other),
+        *(
+            perf.sample(10, (p.USER_MARKER, 0x400010), process=process)
+            for process in (7, 8)
+        ),
+    )
+    table = perf.build_id("/opt/app", bytes(20 * [3]))
+    profile = read(tmp_path, perf.file(b"".join(records), build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), ""), (other.hex(), "")]
+
+
+def test_several_build_ids_of_a_path_are_unsure(tmp_path: Path) -> None:
+    table = LITTLE.build_id("/opt/app", ID) + LITTLE.build_id("/opt/app", ID[::-1])
+    profile = read(tmp_path, LITTLE.file(MAPPING + SAMPLE, build_ids=table))
+    reason = "the profile has 2 build ids for its path"
+    assert build_ids(profile) == [(ID[::-1].hex(), reason)]
+    table = 2 * LITTLE.build_id("/opt/app", ID)
+    table += LITTLE.build_id("/opt/app", ID[::-1], misc=5)  # of a virtual machine
+    profile = read(tmp_path, LITTLE.file(MAPPING + SAMPLE, build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), "")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["[kernel.kallsyms]", "/usr/lib/debug/boot/vmlinux-6.1", "/boot/vmlinux"],
+)
+def test_the_kernel_may_be_known_by_the_path_of_its_file(
+    tmp_path: Path, path: str
+) -> None:
+    mapping = LITTLE.mapping(
+        -1, KERNEL, 0x1000000, "[kernel.kallsyms]_text", offset=KERNEL, misc=1
+    )
+    sample = LITTLE.sample(10, (KERNEL + 0x10,))
+    module = "/lib/modules/6.1/kernel/fs/ext4.ko.xz"
+    table = LITTLE.build_id(module, ID[::-1], misc=1)
+    table += LITTLE.build_id(path, ID, misc=1)
+    profile = read(tmp_path, LITTLE.file(mapping + sample, build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), "")]
+    assert profile.mappings[0].path == path
