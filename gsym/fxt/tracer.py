@@ -302,13 +302,8 @@ class Tracer:
     def _lose_records(self, size: int, reason: str) -> None:
         self._lose(f"bytes that could not be written: {reason}", size)
 
-    def _prepare_fork(self) -> None:
-        """What is held would be there twice, and a thread may be writing."""
-        self.process.be_one_of_several()
-        self.flush()
-
-    def _begin_child(self) -> None:
-        """Be a provider of its own from now on, with tables of its own."""
+    def begin_child(self) -> None:
+        """Write as another process from now on; called in the child after a fork."""
         self._losing = Lock()
         self.losses = Counter()
         self.process = self._new_process(is_first=False)
@@ -331,12 +326,13 @@ def _close_with_multiprocessing(tracer: Tracer) -> None:
 
 def _prepare_fork() -> None:
     for tracer in list(_OPEN):
-        tracer._prepare_fork()  # noqa: SLF001 - this is its module
+        tracer.process.be_one_of_several()
+        tracer.flush()  # or the child would have the same events, too
 
 
 def _begin_child() -> None:
     for tracer in list(_OPEN):
-        tracer._begin_child()  # noqa: SLF001 - this is its module
+        tracer.begin_child()
 
 
 os.register_at_fork(before=_prepare_fork, after_in_child=_begin_child)

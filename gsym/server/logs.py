@@ -86,7 +86,13 @@ def _log_request(
         "user_agent": agent[:256],
         **scope.get(LOGGED, {}),
     }
-    _REQUESTS.info("%s %s", scope["method"], scope["path"], extra={"fields": fields})
+    # `info` would look for the line of the caller, which no line of the log has.
+    name, where = _REQUESTS.name, (scope["method"], scope["path"])
+    extra = {"fields": fields}
+    record = _REQUESTS.makeRecord(
+        name, logging.INFO, "", 0, "%s %s", where, None, extra=extra
+    )
+    _REQUESTS.handle(record)
 
 
 class _JsonLines(logging.Formatter):
@@ -162,7 +168,6 @@ def log_everything() -> None:
 def configure_logs(settings: Settings) -> None:
     """Write the logs of this process to standard error."""
     # No line has these: see "Optimization" in the documentation of logging.
-    logging._srcfile = None  # noqa: SLF001
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_TextLines() if is_for_people(settings) else _JsonLines())

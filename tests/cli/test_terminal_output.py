@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import pty
 import re
@@ -37,6 +38,7 @@ from tests.markup_modules import BUILD_ID, CONTEXT
 from tests.profiles.profiles import TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.no_engine
@@ -265,6 +267,19 @@ def verb_of(command: str) -> str:
     return f"{first} {second}" if first == "gsym" else first
 
 
+@pytest.fixture
+def kept_logs() -> Iterator[None]:
+    """Take away the handlers that `gsym serve` adds, whose stream is closed."""
+    loggers = [logging.getLogger(name) for name in ("gsym", "uvicorn", None)]
+    before = [(each.handlers[:], each.level, each.propagate) for each in loggers]
+    yield
+    for logger, (handlers, level, propagates) in zip(loggers, before, strict=True):
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+@pytest.mark.usefixtures("kept_logs")
 @pytest.mark.parametrize(
     "verb", sorted({verb_of(each) for each in COMMANDS.strip().splitlines()})
 )

@@ -27,8 +27,9 @@ def symbolize(frame: Any, modules: Modules, **options: Any) -> Any:
     """
     if options.get("output", "stack") not in {"stack", "frames"}:
         raise ValueError(f"output: Dask cannot have '{options['output']}'")
-    none = frame._meta  # noqa: SLF001 - what Dask has for this
-    meta = _answers(none, modules, options)
+    from dask.dataframe.dispatch import make_meta
+
+    meta = _answers(make_meta(frame), modules, options)
     return frame.map_partitions(_answers, modules, options, meta=meta)
 
 

@@ -8,6 +8,8 @@ from io import BytesIO
 from sys import version_info
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 
 from gsym.containers.inflation import believable_size
@@ -16,7 +18,7 @@ from gsym.model import UINT64_END, Range
 from gsym.verification.decoder.ranges import range_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gsym.verification.decoder.live_code import LiveCode
 
@@ -85,8 +87,34 @@ class Symbol(NamedTuple):
         )
 
 
+class _RootDIE(DIE):
+    """The first DIE of a unit."""
+
+    def add_bases(self, bases: Mapping[str, int]) -> None:
+        """Add the bases that it leaves out; pyelftools needs them for an index."""
+        for name, start in bases.items():
+            value = AttributeValue(name, "DW_FORM_sec_offset", start, start, 0, 0)
+            self.attributes.setdefault(name, value)
+        self._translate_indirect_attributes()
+
+
+class _Unit(CompileUnit):
+    """A unit whose root may leave out the bases of its indexes."""
+
+    def add_root(self, stream: Any, bases: Mapping[str, int]) -> None:
+        """Decode the root DIE, and add the bases that it leaves out."""
+        root = _RootDIE(self, stream, self.cu_die_offset)
+        self._dielist.insert(0, root)
+        self._diemap.insert(0, self.cu_die_offset)
+        root.add_bases(bases)
+
+
 class _Context(DWARFInfo):
     """Reads version 6 as well, whose units and line tables have the headers of 5."""
+
+    def _parse_CU_at_offset(self, offset: int) -> _Unit:  # noqa: N802 - inherited
+        cu = super()._parse_CU_at_offset(offset)
+        return _Unit(cu.header, self, cu.structs, cu.cu_offset, cu.cu_die_offset)
 
     def _is_supported_version(self, version: int) -> bool:
         return 2 <= version <= 6  # noqa: PLR2004

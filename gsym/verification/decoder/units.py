@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.core import ConstructError
-from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
+    from elftools.dwarf.die import DIE
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
     from gsym.verification.decoder.file import DebugSections, ReferenceFile
@@ -175,33 +175,20 @@ class Units:
 
     def cu_at(self, offset: int) -> CompileUnit:
         """The unit that begins at *offset*, as pyelftools has it."""
-        cu: CompileUnit = self.context.get_CU_at(offset)
+        cu = self.context.get_CU_at(offset)
         forms = cu.structs.Dwarf_dw_form
         # pyelftools 0.33 reads eight bytes for the first and does not know the others.
         forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
         for form in ("DW_FORM_GNU_addr_index", "DW_FORM_GNU_str_index"):
             forms.setdefault(form, cu.structs.the_Dwarf_uleb128)
         if not cu.has_top_DIE():
-            self._add_root(cu)
-        return cu
-
-    def _add_root(self, cu: CompileUnit) -> None:
-        """Decode the root DIE, and add the bases that it leaves out.
-
-        pyelftools needs them to follow an index; those of split units are their
-        skeleton's, or where the section starts.
-        """
-        root = DIE(cu, self.context.debug_info_sec.stream, cu.cu_die_offset)
-        more = 8 * (cu.structs.dwarf_format == _IS_64_BIT)
-        bases = {name: size + more for name, size in _BASES.items()}
-        if self.skeleton is not None:
-            bases["DW_AT_addr_base"] = self.skeleton.addr_base
-        for name, start in bases.items():
-            value = AttributeValue(name, "DW_FORM_sec_offset", start, start, 0, 0)
-            root.attributes.setdefault(name, value)
-        cu._dielist.insert(0, root)  # noqa: SLF001 - it has no other way
-        cu._diemap.insert(0, cu.cu_die_offset)  # noqa: SLF001
-        root._translate_indirect_attributes()  # noqa: SLF001
+            # Bases of split units are their skeleton's, or where the section starts.
+            more = 8 * (cu.structs.dwarf_format == _IS_64_BIT)
+            bases = {name: size + more for name, size in _BASES.items()}
+            if self.skeleton is not None:
+                bases["DW_AT_addr_base"] = self.skeleton.addr_base
+            cu.add_root(self.context.debug_info_sec.stream, bases)
+        return cu  # type: ignore[no-any-return]
 
     def die_at(self, offset: int) -> DIE:
         """The DIE at *offset* in .debug_info."""
@@ -279,9 +266,9 @@ class Units:
         )
 
 
-def attribute(die: DIE, name: str, number: int) -> AttributeValue | None:
+def attribute(die: DIE, name: str, number: int) -> Any | None:
     """An attribute whose name pyelftools may not know."""
-    attributes: dict[Any, AttributeValue] = die.attributes
+    attributes: dict[Any, Any] = die.attributes
     return attributes.get(name, attributes.get(number))
 
 
@@ -375,7 +362,7 @@ class Unit:
         is_text = self.units.file.is_text
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
 
-    def address(self, value: AttributeValue) -> int:
+    def address(self, value: Any) -> int:
         """The value of an attribute that is an address, an index or an expression."""
         if value.form == "DW_FORM_GNU_addr_index":
             return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
