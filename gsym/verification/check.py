@@ -96,7 +96,11 @@ def check_structure(path: str) -> list[Finding]:
         data = map_file(path)
     except FormatError as problem:
         return [Finding(0, problem.reason)]
-    file = _embedded(data, path)
+    # The GSYM file in it, or all of it if it is one itself.
+    offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
+    found = lib.gsym_embedded_find(bytes_of(data), len(data), offset, size, error)
+    check(found, error, path)
+    file = data[offset[0] : offset[0] + size[0]]
     findings = list(islice(_findings(file, data), _KEPT))
     if not findings and len(file) < len(data):
         findings += _owner_findings(data, path)
@@ -140,14 +144,6 @@ def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
             widest, reach = index, start + size
         if start != after and end < min(after, reach):
             yield Unanswered(end, min(after, reach), functions.name(widest))
-
-
-def _embedded(data: memoryview, path: str) -> memoryview:
-    """The GSYM file in *data*, or all of it if it is one itself."""
-    offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
-    found = lib.gsym_embedded_find(bytes_of(data), len(data), offset, size, error)
-    check(found, error, path)
-    return data[offset[0] : offset[0] + size[0]]
 
 
 def _findings(file: memoryview, binary: memoryview) -> Iterator[Finding]:

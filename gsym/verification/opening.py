@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.identity import Saying
     from gsym.modules.key import Comparison
@@ -139,17 +138,11 @@ def _parts(
     is_moved = file.debug is not None and file.debug.bias
     yield Part(file.debug if is_moved and file.debug else file, path_map)
     if found.debug_map is not None and isinstance(file, ReferenceMacho):
-        yield from _linked_parts(file, found.debug_map, path_map)
-
-
-def _linked_parts(
-    file: ReferenceMacho, debug_map: DebugMap, path_map: Sequence[tuple[str, str]]
-) -> Iterator[Part]:
-    """The object files that were found; which number each has is the linker's word."""
-    entries = file.debug_map()
-    for number, linked in debug_map.objects:
-        each = linked.path, linked.data, entries[number].functions
-        yield Part(LinkedObject(*each), path_map, linked.path)
+        # Which number an object file has is the linker's word.
+        entries = file.debug_map()
+        for number, linked in found.debug_map.objects:
+            each = linked.path, linked.data, entries[number].functions
+            yield Part(LinkedObject(*each), path_map, linked.path)
 
 
 def _find_split_units(

@@ -215,18 +215,15 @@ def check_records(layout: Layout, extents: list[Extent]) -> Iterator[Finding]:
             except BrokenError as error:
                 yield error.finding
                 continue
-            extents.append(Extent(offset, end, what))
-            yield from _check_place(layout, extents[-1])
+            record = Extent(offset, end, what)
+            extents.append(record)
+            section = layout.function_info
+            if record.start < section.start or record.end > section.end:
+                yield Finding(record.start, f"{record.name} is outside of FunctionInfo")
+            if (record.start - layout.records) % _ALIGNMENT:
+                yield Finding(record.start, f"{record.name} is not aligned")
             for reason in decoder.findings(index):
                 yield reason if isinstance(reason, Finding) else Finding(offset, reason)
-
-
-def _check_place(layout: Layout, record: Extent) -> Iterator[Finding]:
-    section = layout.function_info
-    if record.start < section.start or record.end > section.end:
-        yield Finding(record.start, f"{record.name} is outside of FunctionInfo")
-    if (record.start - layout.records) % _ALIGNMENT:
-        yield Finding(record.start, f"{record.name} is not aligned")
 
 
 class _Decoder:

@@ -189,7 +189,9 @@ class Names:
     def _before(self, index: int, depth: int) -> str:
         """The text before the name that a type declares."""
         if index < _FIRST:
-            return _simple(index)
+            if index == _NULLPTR:
+                return "std::nullptr_t"
+            return _SIMPLE.get(index & 0xFF, "?") + (" *" if index >> 8 & 0xF else "")
         kind, data = self._types.record(index)
         depth += 1
         if kind == _POINTER and depth <= _MOST_NESTED:
@@ -259,12 +261,6 @@ class Names:
             return False
         kind, data = self._types.record(unpack_from("<I", data)[0])
         return kind == _MODIFIER and bool(unpack_from("<4xH", data)[0] & 1)
-
-
-def _simple(index: int) -> str:
-    if index == _NULLPTR:
-        return "std::nullptr_t"
-    return _SIMPLE.get(index & 0xFF, "?") + (" *" if index >> 8 & 0xF else "")
 
 
 def _user_type(kind: int, data: bytes) -> str:

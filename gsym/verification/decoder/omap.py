@@ -89,11 +89,12 @@ class Omap:
                 Place(each.to + base, each.start + base, each.end + base)
                 for each in part
             ]
+            moved = _call(info.inline, places) if info.inline else None
             yield info._replace(
                 address=places[0].to,
                 size=end_of(places) - places[0].to,
                 line_table=tuple(_rows(info.line_table or (), places)) or None,
-                inline=_root(info.inline, places),
+                inline=moved if moved and moved.children else None,
             )
 
 
@@ -117,11 +118,6 @@ def _rows(rows: Sequence[LineEntry], places: Sequence[Place]) -> Iterator[LineEn
             if each[1:] != before:
                 yield each._replace(address=place.to + each.address - place.start)
                 before = (each.path, each.line)
-
-
-def _root(root: InlineInfo | None, places: Sequence[Place]) -> InlineInfo | None:
-    moved = _call(root, places) if root else None
-    return moved if moved and moved.children else None
 
 
 def _call(call: InlineInfo, places: Sequence[Place]) -> InlineInfo | None:

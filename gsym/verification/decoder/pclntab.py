@@ -62,7 +62,7 @@ class ReferencePclntab:
         self._address, self._data = _find_table(file)
         self._magic = self._u32(0)
         self._quantum = self._data[6]
-        fields = [self._word(8 + i * self._pointer) for i in range(8)]
+        fields = [self._uint(8 + i * self._pointer, self._pointer) for i in range(8)]
         if self._magic == _GO_1_16:
             fields.insert(2, 0)
         self._count, _, text = fields[:3]
@@ -99,9 +99,6 @@ class ReferencePclntab:
 
     def _u32(self, at: int) -> int:
         return self._uint(at, 4)
-
-    def _word(self, at: int) -> int:
-        return self._uint(at, self._pointer)
 
     def _string(self, at: int) -> str:
         end = self._data.index(b"\0", at)
