@@ -87,21 +87,13 @@ def add_file(  # noqa: PLR0913 - independent keywords
         OSError: The file cannot be read, or the store not written.
     """
     path = os.fspath(path)
-    known = identity or ModuleKey()
-    with _identified(
-        *(store, path, path), known=known, key=key, most_inflated=most_inflated
-    ) as file:
-        architecture = options.pop("architecture", None)
-        module = _choose(file.modules, key, architecture, path)
-        return _add_module(
-            *(store, file, module),
-            key=key,
-            known=known,
-            code_ids=code_ids,
-            source=source or path,
-            keep_original=keep_original,
-            **options,
-        )
+    architecture = options.pop("architecture", None)
+    addition = _Addition(
+        *(store, path, key, identity or ModuleKey()),
+        *(code_ids, source or path, keep_original, options),
+    )
+    with addition.opened(path, most_inflated) as (folder, modules):
+        return addition.add(_choose(modules, key, architecture, path), folder)
 
 
 def add_all(  # noqa: PLR0913 - independent keywords
@@ -124,125 +116,98 @@ def add_all(  # noqa: PLR0913 - independent keywords
     Returns:
         The outcome for each module, or the error.
     """
-    known, label = identity or ModuleKey(), label or path
-    with _identified(
-        *(store, path, label), known=known, key=None, most_inflated=most_inflated
-    ) as file:
-        for module in file.modules:
-            yield _result(
-                *(store, file, module),
-                key=None,
-                known=known,
-                code_ids=code_ids,
-                source=source or label,
-                keep_original=keep_original,
-                **options,
-            )
+    label = label or path
+    addition = _Addition(
+        *(store, path, None, identity or ModuleKey()),
+        *(code_ids, source or label, keep_original, options),
+    )
+    with addition.opened(label, most_inflated) as (folder, modules):
+        for module in modules:
+            try:
+                result: Publication | GsymError = addition.add(module, folder)
+            except GsymError as error:
+                result = error
+            yield result
 
 
-class _IdentifiedFile(NamedTuple):
-    """A file to add.
+class _Addition(NamedTuple):
+    """A file to add, with the arguments of `add_file`; *known* is its *identity*."""
 
-    Attributes:
-        path: Its path.
-        folder: Temporary folder in the store, for inflated and converted files.
-        modules: Its modules.
-    """
-
+    store: Store
     path: str
-    folder: str
-    modules: tuple[ModuleFile, ...]
+    key: ModuleKey | None
+    known: ModuleKey
+    code_ids: Sequence[str]
+    source: str
+    keep_original: bool
+    options: dict[str, Any]
 
+    @contextmanager
+    def opened(
+        self, label: str, most_inflated: int
+    ) -> Iterator[tuple[str, tuple[ModuleFile, ...]]]:
+        """A temporary folder in the store, and the modules of the file.
 
-@contextmanager
-def _identified(  # noqa: PLR0913 - independent keywords
-    store: Store,
-    path: str,
-    label: str,
-    *,
-    known: ModuleKey,
-    key: ModuleKey | None,
-    most_inflated: int,
-) -> Iterator[_IdentifiedFile]:
-    """Find the modules of a file; errors within the block name it by *label*."""
-    with store.temporary_folder() as folder:
-        file = path
+        Errors within the block name the file by *label*.
+        """
+        with self.store.temporary_folder() as folder:
+            file = self.path
+            try:
+                file = inflate_file(file, folder, most_inflated)
+                wanted = completed(self.known, self.key or ModuleKey())
+                yield folder, modules_in(file, wanted)
+            except GsymError as error:
+                if error.path is not None and error.path.startswith(file):
+                    error.path = label
+                raise
+
+    def add(self, module: ModuleFile, folder: str) -> Publication:
+        """Convert, check and publish one module."""
+        key, options = self.key, dict(self.options)
+        named = _complete(module, self.path, self.known, key)
+        _require(named, key, self.path)
+        output = os.path.join(folder, "converted.gsym")
+        if module.kind in _WITHOUT_SYMBOLS:
+            options.pop("data_symbols", None)
+        originals = {}
+        if self.keep_original and module.kind != "gsym":
+            from shutil import copyfile
+
+            # Of a fat file it has all slices.
+            copy = copyfile(module.path, os.path.join(folder, "original"))
+            originals[_original_kind(module)] = copy
         try:
-            file = inflate_file(path, folder, most_inflated)
-            modules = modules_in(file, completed(known, key or ModuleKey()))
-            yield _IdentifiedFile(path, folder, modules)
-        except GsymError as error:
-            if error.path is not None and error.path.startswith(file):
-                error.path = label
-            raise
-
-
-def _result(*module: Any, **options: Any) -> Publication | GsymError:
-    """The result of `_add_module`, or its error."""
-    try:
-        return _add_module(*module, **options)
-    except GsymError as error:
-        return error
-
-
-def _add_module(  # noqa: PLR0913 - independent keywords
-    store: Store,
-    file: _IdentifiedFile,
-    module: ModuleFile,
-    *,
-    key: ModuleKey | None,
-    known: ModuleKey,
-    code_ids: Sequence[str],
-    source: str,
-    keep_original: bool,
-    **options: Any,
-) -> Publication:
-    """Convert, check and publish one module."""
-    named = _complete(module, file.path, known, key)
-    _require(named, key, file.path)
-    output = os.path.join(file.folder, "converted.gsym")
-    if module.kind in _WITHOUT_SYMBOLS:
-        options.pop("data_symbols", None)
-    originals = {}
-    if keep_original and module.kind != "gsym":
-        originals[_original_kind(module)] = _original(module, file.folder)
-    try:
-        report = convert(module.path, output, arch=module.architecture, **options)
-    except EmptyError:
-        if "executable" not in originals:
-            raise
-        # It joins the module of its debug file.
-        with ObjectFile(map_file(module.path), module.path) as binary:
-            named = named._replace(code_hash=hash_of_code(binary.code()))
-        _require(named, key, file.path)
-        return store.publish(
-            *("", named),
+            report = convert(module.path, output, arch=module.architecture, **options)
+        except EmptyError:
+            if "executable" not in originals:
+                raise
+            # It joins the module of its debug file.
+            with ObjectFile(map_file(module.path), module.path) as binary:
+                named = named._replace(code_hash=hash_of_code(binary.code()))
+            _require(named, key, self.path)
+            return self.store.publish(
+                *("", named),
+                uuid=module.uuid,
+                quality=Quality(0, 0),
+                source=self.source,
+                originals=originals,
+                key=key,
+            )
+        code_hash = _check(output, report, module)
+        named = named._replace(code_hash=named.code_hash or code_hash)
+        _require(named, key, self.path)
+        notes = [note for note in report.notes if isinstance(note, Note)]
+        return self.store.publish(
+            *(output, named),
             uuid=module.uuid,
-            quality=Quality(0, 0),
-            source=source,
+            quality=quality_of(report),
+            source=self.source,
             originals=originals,
             key=key,
+            missing=report.notes,
+            wanted=[path for note in notes for path in note.wanted],
+            code_ids=self.code_ids,
         )
-    code_hash = _check(output, report, module)
-    named = named._replace(code_hash=named.code_hash or code_hash)
-    _require(named, key, file.path)
-    return store.publish(
-        output,
-        named,
-        uuid=module.uuid,
-        quality=quality_of(report),
-        source=source,
-        originals=originals,
-        key=key,
-        missing=report.notes,
-        wanted=[
-            path
-            for note in report.notes
-            if isinstance(note, Note)
-            for path in note.wanted
-        ],
-        code_ids=code_ids,
-    )
 
 
 def _choose(
@@ -354,13 +319,3 @@ def _original_kind(module: ModuleFile) -> str:
     if module.kind == "object" and module.architecture is None:
         return next(iter(facts_of(module.path).kinds), "debuginfo")
     return "debuginfo"
-
-
-def _original(module: ModuleFile, folder: str) -> str:
-    """A copy in *folder* of the file that a module was made from.
-
-    Of a fat file it has all slices.
-    """
-    from shutil import copyfile
-
-    return copyfile(module.path, os.path.join(folder, "original"))

@@ -163,11 +163,7 @@ def remove_aliases(store: str, slot: str, aliases: Mapping[str, str]) -> None:
         with suppress(OSError):
             if os.readlink(path) == alias_target(alias, slot, file):
                 os.unlink(path)
-                _remove_empty_folders(store, alias)
-
-
-def _remove_empty_folders(store: str, alias: str) -> None:
-    folder = os.path.dirname(alias)
-    while folder:
-        os.rmdir(os.path.join(store, folder))
-        folder = os.path.dirname(folder)
+                folder = os.path.dirname(alias)
+                while folder:  # until one is not empty
+                    os.rmdir(os.path.join(store, folder))
+                    folder = os.path.dirname(folder)

@@ -114,9 +114,11 @@ class Store:
         if found is None or not is_use:
             return found
         try:
-            _touch(os.path.join(found.folder, SIDECAR))
+            os.utime(os.path.join(found.folder, SIDECAR))
         except FileNotFoundError:
             return self.get(key)  # replaced meanwhile
+        except OSError:
+            pass  # the store is read-only
         return found
 
     def open(self, key: ModuleKey) -> tuple[Entry, Reader] | None:
@@ -435,7 +437,7 @@ class Store:
         *,
         may_replace: bool,
     ) -> Publication:
-        """Move the files of a checked entry into the store."""
+        """Move the files of a checked entry into the store; confined ones override."""
         return publish_module(self.path, entry, originals, key, may_replace=may_replace)
 
     def _prepare(self) -> None:
@@ -443,17 +445,3 @@ class Store:
         if not self._check_marker():
             make_store(self.path)
             self._is_checked = True
-
-
-def _touch(path: str) -> None:
-    """Record the use of a module, unless the store is read-only.
-
-    Raises:
-        FileNotFoundError: It was removed.
-    """
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        os.stat(path)

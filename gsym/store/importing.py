@@ -9,15 +9,18 @@ from contextlib import suppress
 from hashlib import sha256
 from stat import S_ISREG
 
-from gsym.containers.recognition import recognise_file
 from gsym.errors import FormatError, GsymError, NotFoundError
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
-from gsym.store.adding import add_all
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.sources.source import FoundFile
-from gsym.store.tree_adding import FileOutcome, in_parallel, outcome_of
+from gsym.store.tree_adding import (
+    FileOutcome,
+    added_modules,
+    in_parallel,
+    outcome_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,19 +254,13 @@ def _import(
     with store.temporary_folder() as folder:
         try:
             found = place.take(item, folder)
-            if recognise_file(found.path) == "":
-                yield FileOutcome(item.path, "skipped", "not a debug file")
-                return
-            for result in add_all(
-                store,
-                found.path,
+            yield from added_modules(
+                *(store, item.path, found.path),
                 label=found.location,
                 identity=found.identity,
                 code_ids=found.code_ids,
-                source=found.location,
                 **options,
-            ):
-                yield outcome_of(item.path, result)
+            )
         except GsymError as error:
             yield outcome_of(item.path, error)
         except OSError as error:

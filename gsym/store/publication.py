@@ -128,7 +128,9 @@ def _publish(
 ) -> Publication:
     """Publish the module in a folder; the caller holds its `swap_lock`."""
     others = list(_modules(store, made.identity.debug_id))
-    current = _same_build(made, key, others)
+    current = chosen(
+        made.identity, [each for each in others if not _difference(made, key, each)]
+    )
     if not made.gsym_size and current is None:
         reason = "no functions, and the store has no debug file of the module"
         raise EmptyError(reason)
@@ -205,19 +207,6 @@ def _modules(store: str, debug_id: str) -> Iterator[Entry]:
             current = _current(store, slot)
             if current is not None:
                 yield current
-
-
-def _same_build(
-    made: Entry, key: ModuleKey | None, others: list[Entry]
-) -> Entry | None:
-    """The module that a file is of, and that the request for it may mean, if any.
-
-    Raises:
-        AmbiguousModuleError: It may be any of several.
-    """
-    return chosen(
-        made.identity, [each for each in others if not _difference(made, key, each)]
-    )
 
 
 def _difference(made: Entry, key: ModuleKey | None, other: Entry) -> str:

@@ -157,6 +157,24 @@ def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
     return FileOutcome(name, result.outcome, result.note, result.entry)
 
 
+def added_modules(
+    store: Store, name: str, path: str, **options: Any
+) -> Iterator[FileOutcome]:
+    """Add the modules of a file to a store; yields the outcome for each.
+
+    Args:
+        store: The store.
+        name: Of the file in outcomes.
+        path: The file.
+        options: Keywords of `add_all`.
+    """
+    if not os.path.isdir(path) and recognise_file(path) == "":
+        yield FileOutcome(name, "skipped", "not a debug file")
+        return
+    for result in add_all(store, path, **options):
+        yield outcome_of(name, result)
+
+
 class _Tally:
     """The progress.
 
@@ -257,10 +275,7 @@ def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutco
     path, name = found.path, found.name
     with found.cleanup:
         try:
-            if not os.path.isdir(path) and recognise_file(path) == "":
-                return [FileOutcome(name, "skipped", "not a debug file")]
-            results = add_all(store, path, label=name, **options)
-            return [outcome_of(name, result) for result in results]
+            return list(added_modules(store, name, path, label=name, **options))
         except GsymError as error:
             return [outcome_of(name, error)]
         except OSError as error:
