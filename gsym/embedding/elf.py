@@ -83,13 +83,22 @@ class ElfBinary:
         self._table = self._read_table()
         self._table_size = len(self._table)
         self._segments = self._read_segments()
-        self._names_index = self._find_names()
+        index = self._header[_SHSTRNDX]
+        if index == _EXTENDED:
+            index = self._section(0).link
+        if not 0 < index < self._count:
+            raise self._binary.unsupported("the sections have no names")
+        self._names_index = index
         self._names = self._part(self._section(self._names_index))
         self._index = self._find(_SECTION)
         self._symbols_index: int | None
         self._strings_index: int | None
         self._symbols_index, self._strings_index = self._find_symbols()
-        self._name = self._add_name(_SECTION)
+        names = self._names if self._names.endswith(b"\0") else self._names + b"\0"
+        if _SECTION + b"\0" not in names:
+            names += _SECTION + b"\0"
+        self._names = names
+        self._name = names.index(_SECTION + b"\0")
 
     def shared_table(self) -> SharedTable:
         """The string table of the symbols, where it will be after the new section.
@@ -165,14 +174,6 @@ class ElfBinary:
             raise self._binary.damaged(offset, "section 0 is not of type SHT_NULL")
         size = (count or max(first.size, 1)) * entry_size
         return bytearray(self._binary.part(offset, size, what))
-
-    def _find_names(self) -> int:
-        index = self._header[_SHSTRNDX]
-        if index == _EXTENDED:
-            index = self._section(0).link
-        if not 0 < index < self._count:
-            raise self._binary.unsupported("the sections have no names")
-        return index
 
     def _read_segments(self) -> list[tuple[int, int]]:
         """Start and end of each in the file, and of the headers."""
@@ -294,14 +295,6 @@ class ElfBinary:
         pieces.append(bytes(table - end))
         self._count_sections(table)
         return pieces
-
-    def _add_name(self, name: bytes) -> int:
-        """Offset of *name* in the section names, which may grow."""
-        names = self._names if self._names.endswith(b"\0") else self._names + b"\0"
-        if name + b"\0" not in names:
-            names += name + b"\0"
-        self._names = names
-        return names.index(name + b"\0")
 
     def _count_sections(self, table: int) -> None:
         header, count, names_index = self._header, self._count, self._names_index

@@ -127,7 +127,12 @@ class MachoBinary:
         self._start, self._address = first.offset, first.address
         self._check_order()
         self._content_start = commands.content_start()
-        self._fixups = self._read_fixups()
+        offset, size = self._linkedit_data(LC_DYLD_CHAINED_FIXUPS)
+        data = bytes(self._binary.data[offset : offset + size])
+        if size and self._old is None:
+            count = len(self._commands.segments)
+            data = with_one_more_segment(self._binary, offset, size, count)
+        self._fixups = _Fixups(offset, size, data)
         self._signature, self._unsigned_end = self._read_signature()
         self.signature = ""
         if self._signature is not None:
@@ -159,7 +164,9 @@ class MachoBinary:
         unsigned_end = self._moved(self._unsigned_end)
         code_limit = align(unsigned_end, _SIGNATURE_ALIGNMENT)
         self._commands.move(self._moved)
-        self._place_fixups()
+        command = self._commands.find(LC_DYLD_CHAINED_FIXUPS)
+        if command is not None and self._fixups.growth:
+            command.pack("I", 12, len(self._fixups.data))
         linkedit_end = self._place_signature(code_limit)
         self._place_segments(segment_size, linkedit_end)
         self._place_new(segment_size, padding, payload.size)
@@ -224,14 +231,6 @@ class MachoBinary:
             raise self._binary.damaged(offset, "link-edit data outside of __LINKEDIT")
         return offset, size
 
-    def _read_fixups(self) -> _Fixups:
-        offset, size = self._linkedit_data(LC_DYLD_CHAINED_FIXUPS)
-        data = bytes(self._binary.data[offset : offset + size])
-        if size and self._old is None:
-            count = len(self._commands.segments)
-            data = with_one_more_segment(self._binary, offset, size, count)
-        return _Fixups(offset, size, data)
-
     def _read_signature(self) -> tuple[Signature | None, int]:
         """The signature, and where all ends that is none."""
         offset, size = self._linkedit_data(LC_CODE_SIGNATURE)
@@ -260,11 +259,6 @@ class MachoBinary:
             return offset
         fixups = self._fixups
         return offset + self._growth + (fixups.growth if offset >= fixups.end else 0)
-
-    def _place_fixups(self) -> None:
-        command = self._commands.find(LC_DYLD_CHAINED_FIXUPS)
-        if command is not None and self._fixups.growth:
-            command.pack("I", 12, len(self._fixups.data))
 
     def _place_signature(self, code_limit: int) -> int:
         """Returns where __LINKEDIT ends with it."""

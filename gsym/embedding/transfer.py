@@ -116,7 +116,9 @@ def embed(
         shared = container.shared_table()
         payload = shared_payload(image, shared, module, source)
         table_size = len(shared.table)
-    with AtomicFile(target, mode=_permissions(name)) as out:
+    # Without the bits that let a program run as its owner: that may be another now.
+    mode = stat.S_IMODE(os.stat(name).st_mode) & 0o777
+    with AtomicFile(target, mode=mode) as out:
         for piece in container.with_section(payload):
             out.write(piece)
     return EmbeddingReport(
@@ -209,8 +211,3 @@ def _module_for(
         reason = f"it is of another build than {path}: {fit.reason}"
         raise UuidMismatchError(reason, path=source)
     return module, fit.reason
-
-
-def _permissions(path: str) -> int:
-    """Without the bits that let a program run as its owner: that may be another now."""
-    return stat.S_IMODE(os.stat(path).st_mode) & 0o777

@@ -81,7 +81,8 @@ def answer_address(
         if segment is None:  # no call returns to the begin of a segment
             is_exact = space.find(element.address) is not None
         else:
-            is_exact = not _may_return(segment, address, symbols)
+            code = symbols.of(segment.module).code
+            is_exact = not code.may_return(segment.linked(address) + 1)
         if is_exact:
             address = element.address
     return answer_at(element, address, space, symbols)
@@ -117,8 +118,3 @@ def looked_up(element: Backtrace | Pc | Data, style: Style, *, are_exact: bool) 
             plain_is_return = False
         is_return = element.kind == "ra" or (not element.kind and plain_is_return)
     return (element.address - is_return) & UINT64_MAX
-
-
-def _may_return(segment: Segment, before: int, symbols: Symbols) -> bool:
-    code = symbols.of(segment.module).code
-    return code.may_return(segment.linked(before) + 1)

@@ -74,11 +74,20 @@ class ContextLines:
         """
         self._prefix = prefix
         if isinstance(element, Module):
-            self._take_module(element, ending, put_before)
+            module = self._space.add_module(element)
+            if self._style.lists_segments:
+                self.close_line(ending)
+                put_before()
+                self._begin_line(module, is_new=True)
         elif isinstance(element, Mmap):
             return self._take_mmap(element, ending, put_before)
         elif isinstance(element, Reset):
-            self._take_reset(token, ending, put_before)
+            if self._space and self._style.lists_segments:
+                self.close_line(ending)
+                put_before()
+                if self._shows_summary:
+                    self._put(self._prefix + self._text.raw(token) + ending)
+            self.clear()
         return b""
 
     def close_line(self, ending: bytes) -> None:
@@ -95,15 +104,6 @@ class ContextLines:
         self._space.clear()
         self._bases.clear()
 
-    def _take_module(
-        self, element: Module, ending: bytes, put_before: Callable[[], object]
-    ) -> None:
-        module = self._space.add_module(element)
-        if self._style.lists_segments:
-            self.close_line(ending)
-            put_before()
-            self._begin_line(module, is_new=True)
-
     def _take_mmap(
         self, element: Mmap, ending: bytes, put_before: Callable[[], object]
     ) -> bytes:
@@ -118,16 +118,6 @@ class ContextLines:
             self._begin_line(segment.module, is_new=False)
         self._segments.append(segment)
         return b""
-
-    def _take_reset(
-        self, token: Token, ending: bytes, put_before: Callable[[], object]
-    ) -> None:
-        if self._space and self._style.lists_segments:
-            self.close_line(ending)
-            put_before()
-            if self._shows_summary:
-                self._put(self._prefix + self._text.raw(token) + ending)
-        self.clear()
 
     def _begin_line(self, module: LoadedModule, *, is_new: bool) -> None:
         if not self._shows_summary:

@@ -108,16 +108,13 @@ class Demultiplexer:
         if stream.is_waiting:
             self._waiting[self._key_before] = self._lines_before
         if self._waiting:
-            self._release_oldest()
+            # Stop waiting for a process that had no line for a while.
+            key, since = next(iter(self._waiting.items()))
+            if self._lines_before - since > _MAX_BETWEEN:
+                del self._waiting[key]
+                if key in self._streams:
+                    self._streams[key].release()
         return stream
-
-    def _release_oldest(self) -> None:
-        """Stop waiting for a process that had no line for a while."""
-        key, since = next(iter(self._waiting.items()))
-        if self._lines_before - since > _MAX_BETWEEN:
-            del self._waiting[key]
-            if key in self._streams:
-                self._streams[key].release()
 
     def _stream_of(self, line: bytes) -> LogStream | LineJoiner:
         found = self._key.search(line)

@@ -46,7 +46,9 @@ class DocumentLines(LineFilter):
             max_waiting = 1
         at = 0
         for count, (token, is_last) in enumerate(_with_last(tokens), 1):
-            self._follow_colours(line, at, token.start)
+            if self._settings.colour:  # the text before it stays
+                for code in SGR.finditer(line, at, token.start):
+                    self._colours.interpret(code[0])
             at = token.end
             if is_contextual(token):
                 self._remove(token, parts)
@@ -73,12 +75,6 @@ class DocumentLines(LineFilter):
             parts.has_other = True
         else:
             parts.remove(token)
-
-    def _follow_colours(self, line: bytes, start: int, end: int) -> None:
-        """Track the colours of the log in a part of the line that stays text."""
-        if self._settings.colour:
-            for code in SGR.finditer(line, start, end):
-                self._colours.interpret(code[0])
 
 
 def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:

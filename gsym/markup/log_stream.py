@@ -88,8 +88,12 @@ class LogStream:
                 self._collector.collect(first + block[begin:end])
             self._filter_lines(first, 0, len(first))
             self._filter_lines(block, begin, end)
-        if len(self._rest) > self._settings.line_limit:
-            self._give_up_line()
+        if len(self._rest) > self._settings.line_limit:  # it is text
+            self.release()
+            self._lines.close_line()
+            self._output.text(bytes(self._rest))
+            self._rest.clear()
+            self._is_long = True
 
     @property
     def is_waiting(self) -> bool:
@@ -231,13 +235,6 @@ class LogStream:
         if self._counts_lines:
             self._output.begin_line(number, line, self._process)
         self._lines.filter(line)
-
-    def _give_up_line(self) -> None:
-        self.release()
-        self._lines.close_line()
-        self._output.text(bytes(self._rest))
-        self._rest.clear()
-        self._is_long = True
 
     def _skip_long(self, block: bytes) -> bytes:
         end = block.find(b"\n") + 1

@@ -61,21 +61,13 @@ def record_title(record: Record) -> str:
 def record_lines(record: Record) -> Iterator[str]:
     """A record as lines; inlined calls are indented by their depth, up to 256."""
     if isinstance(record, Range):
-        yield from _range_lines(record)
-    else:
-        yield from _return_pad_lines(record)
-
-
-def _range_lines(record: Range) -> Iterator[str]:
-    indent = "  " * min(record.depth, MOST_DEPTH)
-    yield indent + record_title(record)
-    if record.file is not None:
-        yield f"{indent}  file {record.file}"
-    for offset, line in record.line_table:
-        yield f"{indent}  {record.elf_va + offset:#x} line {line}"
-
-
-def _return_pad_lines(record: ReturnPad) -> Iterator[str]:
+        indent = "  " * min(record.depth, MOST_DEPTH)
+        yield indent + record_title(record)
+        if record.file is not None:
+            yield f"{indent}  file {record.file}"
+        for offset, line in record.line_table:
+            yield f"{indent}  {record.elf_va + offset:#x} line {line}"
+        return
     yield record_title(record)
     for func, file, line in record.entries:
         yield f"  {func} at {_location(file, line)}"

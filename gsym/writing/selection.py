@@ -199,15 +199,11 @@ def write_segments(
         if first == 0:
             source.copy(lib.gsym_creator_add_sections, creator)
         path = f"{output}-{source.start(first):#x}"
-        is_written |= _save(creator, path, keep_same=keep_same)
+        with AtomicFile(path, keep_same=keep_same) as file:
+            finish_creator(creator)
+            for chunk in iter_finished(creator):
+                file.write(chunk)
+        is_written |= file.is_written
         paths.append(path)
         first = end[0]
     return tuple(paths), is_written
-
-
-def _save(creator: Any, path: str, *, keep_same: bool) -> bool:
-    with AtomicFile(path, keep_same=keep_same) as file:
-        finish_creator(creator)
-        for chunk in iter_finished(creator):
-            file.write(chunk)
-    return file.is_written
