@@ -126,7 +126,9 @@ def matching_members(
             return names
         if not names:
             raise MemberError("an archive without object files", path=path)
-        reason = f"an archive of {len(names)} object files: {_some(names)}"
+        reason = (
+            f"an archive of {len(names)} object files: {listed(names, _MAX_LISTED)}"
+        )
         raise MemberError(f"{reason}; choose with --member ('*': all)", path=path)
     chosen = set()
     for pattern in wanted:
@@ -134,7 +136,7 @@ def matching_members(
             name for name in names if fnmatchcase(name, pattern)
         }
         if not found:
-            others = f", but {_some(names)}" if names else " nor any"
+            others = f", but {listed(names, _MAX_LISTED)}" if names else " nor any"
             raise MemberError(f"has no object file '{pattern}'{others}", path=path)
         chosen |= found
     return tuple(name for name in names if name in chosen)
@@ -213,6 +215,7 @@ def _number(text: bytes) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_LISTED
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str], most: int) -> str:
+    """The first *most* names, and the number of others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -17,9 +17,11 @@ from gsym.errors import FormatError, UnsupportedError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+    from typing import Any, TypeVar
 
     from typing_extensions import Buffer
+
+    Piece = TypeVar("Piece", bytes, memoryview)
 
 
 _MAX_PIECE = 1 << 20
@@ -304,17 +306,20 @@ def inflate_data(
     """
 
     def pieces() -> Iterator[bytes]:
-        return _limited(inflate(_read(data)), believable_size(len(data), _MAX_FILE))
+        refused = ValueError("it inflates to more than is believable")
+        most = believable_size(len(data), _MAX_FILE)
+        return limited(inflate(_read(data)), most, refused)
 
     mapped = _map_pieces(pieces)
     return memoryview(b"".join(pieces())) if mapped is None else mapped
 
 
-def _limited(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+def limited(pieces: Iterable[Piece], most: int, refused: Exception) -> Iterator[Piece]:
+    """*pieces*; raises *refused* before one that makes them more than *most* bytes."""
     for piece in pieces:
         most -= len(piece)
         if most < 0:
-            raise ValueError("it inflates to more than is believable")
+            raise refused
         yield piece
 
 

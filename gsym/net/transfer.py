@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import suppress
 
-from gsym.containers.inflation import inflate_gzip, inflate_zstd
+from gsym.containers.inflation import inflate_gzip, inflate_zstd, limited
 from gsym.errors import NotFoundError, SourceError
 from gsym.net import open_connections
 from gsym.net.circuit_breaker import CircuitBreaker
@@ -328,12 +328,7 @@ def within_size(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
     Raises:
         SourceError: They are more.
     """
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > most:
-            raise SourceError(f"is larger than {most} bytes")
-        yield piece
+    return limited(pieces, most, SourceError(f"is larger than {most} bytes"))
 
 
 def inflated_pieces(
@@ -357,13 +352,9 @@ def inflated_pieces(
     inflate = _INFLATERS.get(encoding)
     if inflate is None:
         raise SourceError("has an encoding that was not requested")
-    size = 0
+    refused = SourceError(f"inflates to more than {most} bytes")
     try:
-        for piece in inflate(pieces):
-            size += len(piece)
-            if size > most:
-                raise SourceError(f"inflates to more than {most} bytes")
-            yield piece
+        yield from limited(inflate(pieces), most, refused)
     except ValueError as error:
         raise RetryableError(f"its {encoding} encoding is damaged: {error}") from error
 

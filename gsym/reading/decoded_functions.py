@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 # The engine's records, in the machine's byte order.
-_ROW = Struct("=Q2I")
-_RANGE = Struct("=2Q")
-_NODE = Struct("=Q6I")
-_CALL_SITE = Struct("=Q4I")
-_STRP = Struct("=Q")
+ROW = Struct("=Q2I")
+RANGE = Struct("=2Q")
+NODE = Struct("=Q6I")
+CALL_SITE = Struct("=Q4I")
+STRP = Struct("=Q")
 
 _new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
-def _unpack(items: CData, count: int, item: Struct) -> Iterator[tuple[int, ...]]:
+def unpack(items: CData, count: int, item: Struct) -> Iterator[tuple[int, ...]]:
+    """The fields of *count* records of the engine."""
     return item.iter_unpack(ffi.buffer(items, count * item.size)) if count else iter(())
 
 
@@ -82,7 +83,7 @@ class FunctionDecoder:
         paths = self._paths
         return tuple(
             _new(LineEntry, (address, paths[file], line))
-            for address, file, line in _unpack(function.rows, function.row_count, _ROW)
+            for address, file, line in unpack(function.rows, function.row_count, ROW)
         )
 
     def _inline(self, function: CData) -> InlineInfo:
@@ -90,9 +91,9 @@ class FunctionDecoder:
         strings, paths = self._mapped.strings, self._paths
         ranges = [
             _new(Range, extent)
-            for extent in _unpack(function.ranges, function.range_count, _RANGE)
+            for extent in unpack(function.ranges, function.range_count, RANGE)
         ]
-        nodes = list(_unpack(function.nodes, function.node_count, _NODE))
+        nodes = list(unpack(function.nodes, function.node_count, NODE))
         waiting: list[list[InlineInfo]] = [[], []]  # by depth, last sibling first
         for name, file, line, depth, first, count, _ in reversed(nodes):
             while len(waiting) <= depth + 1:
@@ -109,9 +110,9 @@ class FunctionDecoder:
         strings = self._mapped.strings
         patterns = [
             strings[strp]
-            for (strp,) in _unpack(function.regexes, function.regex_count, _STRP)
+            for (strp,) in unpack(function.regexes, function.regex_count, STRP)
         ]
-        sites = _unpack(function.call_sites, function.call_site_count, _CALL_SITE)
+        sites = unpack(function.call_sites, function.call_site_count, CALL_SITE)
         return tuple(
             CallSite(offset, flags, tuple(patterns[first : first + count]))
             for offset, flags, first, count, _ in sites

@@ -14,6 +14,7 @@ from gsym.containers.inflation import (
     inflate_gzip,
     inflate_xz,
     inflate_zstd,
+    limited,
 )
 from gsym.containers.recognition import recognise, recognise_file
 from gsym.errors import FormatError, LimitError
@@ -119,7 +120,7 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
     size = 0
     with open(target, "xb", buffering=0) as file:
         try:
-            for piece in _within(pieces, most, path):
+            for piece in limited(pieces, most, _too_large(most, path)):
                 size += len(piece)
                 left = memoryview(piece)
                 while left:
@@ -130,13 +131,8 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
     return size
 
 
-def _within(pieces: Iterable[bytes], most: int, path: str) -> Iterator[bytes]:
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > most:
-            raise LimitError(f"inflates to more than {most} bytes", path=path)
-        yield piece
+def _too_large(most: int, path: str) -> LimitError:
+    return LimitError(f"inflates to more than {most} bytes", path=path)
 
 
 class ArchiveLimits(NamedTuple):
@@ -350,13 +346,14 @@ def _contents(file: IO[bytes], size: int) -> Iterator[bytes]:
     start = file.tell()
     inflate = INFLATERS.get(recognise(file.read(min(size, _HEADER_SIZE))))
     file.seek(start)
-    pieces = _limited(pieces_of(file), size)
+    pieces = _first_bytes(pieces_of(file), size)
     if inflate is None:
         return pieces
-    return _within(inflate(pieces), believable_size(size, MOST_INFLATED), file.name)
+    most = believable_size(size, MOST_INFLATED)
+    return limited(inflate(pieces), most, _too_large(most, file.name))
 
 
-def _limited(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _first_bytes(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
     for piece in pieces:
         yield piece[:size]
         size -= len(piece)

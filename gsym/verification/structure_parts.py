@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.model import UINT64_END
+from gsym.reading.decoded_functions import CALL_SITE, NODE, RANGE, ROW, unpack
 from gsym.verification.structure import BrokenError, Extent, Finding
 
 if TYPE_CHECKING:
@@ -197,11 +197,6 @@ def _first_difference(found: memoryview, expected: bytes) -> int | None:
 
 
 _KNOWN_FLAGS = lib.GSYM_CALL_SITE_INTERNAL | lib.GSYM_CALL_SITE_EXTERNAL
-# The engine's gsym_range, gsym_line_row, gsym_inline_node and gsym_call_site.
-_RANGE = struct.Struct("=QQ")
-_ROW = struct.Struct("=QII")
-_NODE = struct.Struct("=QIIIIII")
-_CALL_SITE = struct.Struct("=QIIII")
 _ALIGNMENT = 4
 
 
@@ -276,7 +271,7 @@ class _Decoder:
         yield from self._call_site_errors(function)
 
     def _row_errors(self, function: Any, end: int) -> Iterator[str]:
-        rows = _unpack(_ROW, function.rows, function.row_count)
+        rows = list(unpack(function.rows, function.row_count, ROW))
         for (before, _, _), (after, _, _) in pairwise(rows):
             if after < before:
                 yield f"row {after:#x} follows row {before:#x}"
@@ -287,9 +282,9 @@ class _Decoder:
                 yield f"row {address:#x} has file {file} of {self._file_count}"
 
     def _inline_errors(self, function: Any, end: int) -> Iterator[str]:
-        all_ranges = _unpack(_RANGE, function.ranges, function.range_count)
+        all_ranges = list(unpack(function.ranges, function.range_count, RANGE))
         around: list[list[tuple[int, ...]]] = []  # ranges of the node at each depth
-        for node in _unpack(_NODE, function.nodes, function.node_count):
+        for node in unpack(function.nodes, function.node_count, NODE):
             name, call_file, _, depth, first, count, _ = node
             ranges = all_ranges[first : first + count]
             where = f"inlined call at {ranges[0][0]:#x}" if ranges else "inlined call"
@@ -310,7 +305,7 @@ class _Decoder:
                 yield f"{where}: file {call_file} of {self._file_count}"
 
     def _call_site_errors(self, function: Any) -> Iterator[str]:
-        sites = _unpack(_CALL_SITE, function.call_sites, function.call_site_count)
+        sites = unpack(function.call_sites, function.call_site_count, CALL_SITE)
         for return_offset, flags, _, _, _ in sites:
             if function.size and return_offset > function.size:
                 yield f"call site {return_offset:#x} is outside of the function"
@@ -319,13 +314,3 @@ class _Decoder:
         for index in range(function.regex_count):
             if function.regexes[index] >= self._string_count:
                 yield f"call site pattern {index} is not in the string table"
-
-
-def _unpack(
-    record: struct.Struct,
-    array: Any,
-    count: int,
-) -> list[tuple[int, ...]]:
-    if count == 0:
-        return []
-    return list(record.iter_unpack(ffi.buffer(array, record.size * count)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.inflation import believable_size, inflate_xz
+from gsym.containers.inflation import believable_size, inflate_xz, limited
 from gsym.containers.mapped_file import give_back
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.search import (
@@ -335,12 +335,9 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
 
 def _inflate(payload: memoryview) -> memoryview:
     limit = believable_size(len(payload), _MAX_MINI_SIZE)
-    inflated = bytearray()
+    refused = FormatError(f"inflates to more than {limit} bytes")
     try:
-        for piece in inflate_xz((payload,)):
-            inflated += piece
-            if len(inflated) > limit:
-                raise FormatError(f"inflates to more than {limit} bytes")
+        inflated = b"".join(limited(inflate_xz((payload,)), limit, refused))
     except ValueError as error:
         raise FormatError(f"it is damaged: {error}") from error
     return memoryview(inflated)

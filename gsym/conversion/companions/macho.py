@@ -11,7 +11,7 @@ import os
 from collections import deque
 from struct import Struct
 
-from gsym.containers.archive import list_members
+from gsym.containers.archive import list_members, listed
 from gsym.containers.mapped_file import map_one_of_many
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
@@ -262,7 +262,7 @@ class DebugMap:
         if self._missing and not self.objects:
             self.missing = (
                 f"it is in {len(entries)} object files, and none of them is there: "
-                f"{_some(self._missing)}; give their location with "
+                f"{listed(self._missing, _MAX_LISTED)}; give their location with "
                 "--object-prefix-map, or run dsymutil where they are"
             )
 
@@ -275,20 +275,20 @@ class DebugMap:
             are = "is" if len(self._missing) == 1 else "are"
             text = (
                 f"{len(self._missing)} of the {count} object files that hold its debug "
-                f"information {are} missing: {_some(self._missing)}"
+                f"information {are} missing: {listed(self._missing, _MAX_LISTED)}"
             )
             found.append(Note(text, self.wanted[:_WANTED]))
         if self._changed:
             were = "file was" if len(self._changed) == 1 else "files were"
             found.append(
                 f"{len(self._changed)} object {were} changed after it was linked: "
-                f"{_some(self._changed)}"
+                f"{listed(self._changed, _MAX_LISTED)}"
             )
         if self._assumed:
             were = "was" if len(self._assumed) == 1 else "were"
             found.append(
                 f"{len(self._assumed)} of the archive members that share a name {were} "
-                f"assigned by their order alone: {_some(self._assumed)}"
+                f"assigned by their order alone: {listed(self._assumed, _MAX_LISTED)}"
             )
         return tuple(found)
 
@@ -416,8 +416,3 @@ class DebugMap:
         if not file.is_macho or file.machine != self._binary.machine:
             return f"is for {file.architecture}"
         return ""
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _MAX_LISTED
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
