@@ -94,6 +94,15 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         raise ValueError(_TRUNCATED)
 
 
+def import_zstd() -> Any:
+    """The module for zstd: part of Python since 3.14, before that a backport of it."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
 def inflate_zstd(
     pieces: Iterable[Buffer], *, may_be_cut: bool = False
 ) -> Iterator[bytes]:
@@ -106,10 +115,7 @@ def inflate_zstd(
     Raises:
         ValueError: One is damaged.
     """
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
+    zstd = import_zstd()
     errors = (zstd.ZstdError, EOFError)
     make = zstd.ZstdDecompressor
     return _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)

@@ -9,12 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from gsym.server.access import Cors, HostCheck, ReadAccess, options_response
+from gsym.server.admission import Admission, options_response
+from gsym.server.answers import Answers
 from gsym.server.arrow import arrow_routes
-from gsym.server.compression import Compression
 from gsym.server.downloads import download_routes
-from gsym.server.errors import Errors, ServerError, error_response
-from gsym.server.load_limits import InFlight, Pieces, RateLimit
+from gsym.server.errors import HttpError, error_response
 from gsym.server.logs import RequestLog
 from gsym.server.monitoring import health_routes, metrics_routes
 from gsym.server.openapi import openapi_routes
@@ -62,7 +61,7 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
             origins = request.app.state.service.origins
             return options_response(request, allowed, origins)
         headers["allow"] = f"{allowed}, OPTIONS"
-    title = error.detail if isinstance(error, ServerError) else ""
+    title = error.detail if isinstance(error, HttpError) else ""
     return error_response(status, title, headers)
 
 
@@ -96,24 +95,15 @@ def create_app(
         finally:
             service.close()
 
+    trusted = settings.trusted_proxies
+    proxies = [Middleware(ProxyHeadersMiddleware, trusted)] if trusted else []
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(ProxyHeadersMiddleware, settings.trusted_proxies),
+            *proxies,
             Middleware(RequestLog, service.metrics),
-            Middleware(HostCheck, settings.host, settings.allowed_hosts),
-            Middleware(Cors, service.origins),
-            Middleware(
-                InFlight,
-                settings.limits.max_in_flight,
-                settings.limits.max_of_client,
-                service.metrics.in_flight,
-            ),
-            Middleware(RateLimit, settings.rate_limit, settings.limits.rate_burst),
-            Middleware(ReadAccess, service.tokens),
-            Middleware(Pieces),
-            Middleware(Compression, service.run),
-            Middleware(Errors),
+            Middleware(Admission, service),
+            Middleware(Answers, service.run),
         ],
         exception_handlers={
             HTTPException: on_http_exception,

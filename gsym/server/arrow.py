@@ -18,9 +18,8 @@ from gsym.arrow.rows import has_lists
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import GsymError
 from gsym.modules.key import key_of_build_id, keys_of_text
-from gsym.server.bodies import HeldBody, request_body
-from gsym.server.errors import ServerError
-from gsym.server.load_limits import LARGE
+from gsym.server.bodies import LARGE, HeldBody, request_body
+from gsym.server.errors import HttpError
 from gsym.server.service import Wanted
 from gsym.store.symbolizer import OpenModule
 
@@ -51,7 +50,7 @@ def arrow_routes(service: Service) -> list[Route]:
     async def answer(request: Request) -> StreamingResponse:
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
         if kind.lower() != MEDIA_TYPE:
-            raise ServerError(415, f"Content-Type must be {MEDIA_TYPE}", closes=True)
+            raise HttpError(415, f"Content-Type must be {MEDIA_TYPE}", closes=True)
         options = _read_options(request.query_params)
         async with AsyncExitStack() as stack:
             limit = service.settings.limits.max_body
@@ -63,7 +62,7 @@ def arrow_routes(service: Service) -> list[Route]:
                     stack.push_async_callback(pieces.aclose)
                     first = await anext(pieces)
             except TimeoutError:
-                raise ServerError(503, retry_after=_RETRY_AFTER) from None
+                raise HttpError(503, retry_after=_RETRY_AFTER) from None
             return _Stream(first, pieces, stack.pop_all())
 
     return [Route("/symbolicate/arrow", answer, methods=["POST"])]
@@ -99,21 +98,21 @@ def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
     """Keywords of `symbolize`.
 
     Raises:
-        ServerError: One is unknown or invalid.
+        HttpError: One is unknown or invalid.
     """
     options: dict[str, Any] = dict(query)
     if unknown := sorted({*options} - {*_PARAMETERS}):
         known = ", ".join(_PARAMETERS)
-        raise ServerError(400, f"unknown parameter '{unknown[0][:80]}'; known: {known}")
+        raise HttpError(400, f"unknown parameter '{unknown[0][:80]}'; known: {known}")
     if options.get("output", "stack") not in _OUTPUTS:
-        raise ServerError(400, f"output must be one of {', '.join(_OUTPUTS)}")
+        raise HttpError(400, f"output must be one of {', '.join(_OUTPUTS)}")
     if options.get("return_address") == "true":
         options["return_address"] = True
     base = options.get("base", "")
     try:
         options |= {"base": int(base, 0)} if base[:1].isdigit() else {}
     except ValueError:
-        raise ServerError(400, "base is not a number") from None
+        raise HttpError(400, "base is not a number") from None
     return options
 
 
@@ -142,7 +141,7 @@ class _Modules:
         """Open all of them, by the first of their keys that leads to one.
 
         Raises:
-            ServerError: The file of one was truncated meanwhile.
+            HttpError: The file of one was truncated meanwhile.
         """
         with service.files.guarded() as used:
             await self._open(service)
@@ -171,7 +170,7 @@ async def _begin(
     """The pieces of the answer to a body that was checked.
 
     Raises:
-        ServerError: The body is damaged, or asks for too much.
+        HttpError: The body is damaged, or asks for too much.
     """
     limits = service.settings.limits
     batches = await service.run(_read_batches, body, limits.max_body)
@@ -197,7 +196,7 @@ async def _checked(
     """The pieces, each made in a thread.
 
     Raises:
-        ServerError: The file of a module was truncated meanwhile, or the server holds
+        HttpError: The file of a module was truncated meanwhile, or the server holds
             too many pieces.
     """
     with HeldBody(service.answer_budget) as held:
@@ -214,34 +213,34 @@ async def _checked(
             yield piece
 
 
-def _too_much(most: int, what: str) -> ServerError:
-    return ServerError(413, f"please ask for <= {most} {what} in a request")
+def _too_much(most: int, what: str) -> HttpError:
+    return HttpError(413, f"please ask for <= {most} {what} in a request")
 
 
 def _read_batches(body: bytes, most: int) -> list[Any]:
     """The record batches of a stream, which view *body*.
 
     Raises:
-        ServerError: It is damaged, or pyarrow is not installed.
+        HttpError: It is damaged, or pyarrow is not installed.
     """
     try:
         import pyarrow as pa
     except ImportError:
         title = "Arrow batches need the package pyarrow: pip install 'gsym[arrow]'"
-        raise ServerError(501, title) from None
+        raise HttpError(501, title) from None
     data = pa.py_buffer(body)
     try:
         for message in pa.ipc.MessageReader.open_stream(data):
             if message.type in _WITH_BUFFERS and _is_compressed(message):
                 # Their inflated size is not known before.
                 title = "send plain buffers; the body may have a Content-Encoding"
-                raise ServerError(415, title)
+                raise HttpError(415, title)
         reader = pa.ipc.open_stream(data)
         batches = [*reader] or [pa.RecordBatch.from_pylist([], schema=reader.schema)]
         for batch in batches:
             batch.validate(full=True)
     except (pa.ArrowException, OSError, struct.error, ValueError) as error:
-        raise ServerError(400, f"not an Arrow stream: {error}"[:1000]) from None
+        raise HttpError(400, f"not an Arrow stream: {error}"[:1000]) from None
     if sum(batch.nbytes for batch in batches) > most:  # several views of a buffer
         raise _too_much(most, "bytes")
     return batches
@@ -285,7 +284,7 @@ def _contents(
     """The distinct modules, and the number of addresses, or of rows if that is more.
 
     Raises:
-        ServerError: A column is missing, or has another type.
+        HttpError: A column is missing, or has another type.
     """
     import pyarrow as pa
     import pyarrow.compute
@@ -301,7 +300,7 @@ def _contents(
         try:
             distinct = pa.compute.unique(column).to_pylist()
         except pa.ArrowException as error:
-            raise ServerError(400, f"column '{module}': {error}"[:1000]) from None
+            raise HttpError(400, f"column '{module}': {error}"[:1000]) from None
         values.update(filter(None, distinct))
         # Rows without items may take no bytes.
         count += max(batch.num_rows, _count(batch, address))
@@ -325,7 +324,7 @@ def _parts(batches: list[Any], address: str, most: int | None) -> list[Any]:
         most: Maximum size of the other columns when each address has a row of its own.
 
     Raises:
-        ServerError: They would be larger.
+        HttpError: They would be larger.
     """
     rows = [
         batch.slice(first, _ROWS)
@@ -366,7 +365,7 @@ def _unfolded(rows: Any, address: str) -> int:
 def _column(batch: Any, name: str) -> Any:
     index = batch.schema.get_field_index(name)
     if index < 0:
-        raise ServerError(400, f"the batch has no column '{name[:80]}'")
+        raise HttpError(400, f"the batch has no column '{name[:80]}'")
     return batch.column(index)
 
 
@@ -376,7 +375,7 @@ def _pieces(
     """The bytes of the answer, of a part at a time.
 
     Raises:
-        ServerError: A column has another type than is needed.
+        HttpError: A column has another type than is needed.
     """
     import pyarrow as pa
 
@@ -386,7 +385,7 @@ def _pieces(
             found = symbolize(part, modules, **options)
         except (*_UNSUITABLE, pa.ArrowException) as error:
             title = str(error.args[0] if error.args else error)
-            raise ServerError(400, title[:1000]) from None
+            raise HttpError(400, title[:1000]) from None
         if writer is None:
             writer = pa.ipc.new_stream(sink, found.schema)
         writer.write_batch(found)

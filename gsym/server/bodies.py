@@ -1,4 +1,6 @@
-"""Request bodies: received within time and size limits, inflated or written to a file.
+"""Bodies: received within time and size limits, inflated or written to a file.
+
+What a worker holds of bodies and of large answers counts against budgets.
 
 Large ones are inflated in a thread, so that the event loop serves other requests.
 """
@@ -12,10 +14,11 @@ from io import FileIO
 
 from anyio import fail_after, move_on_after
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
+from gsym.containers.inflation import import_zstd
 from gsym.errors import LimitError
-from gsym.server.compression import zstd
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,10 +26,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from starlette.requests import Request
-    from starlette.types import Receive
+    from starlette.types import Receive, Scope, Send
     from typing_extensions import Self
-
-    from gsym.server.load_limits import ByteBudget
 
     class Inflater(Protocol):
         """A decompressor of one kind of stream."""
@@ -50,6 +51,38 @@ _GZIP_STREAM = 31  # for zlib: gzip with a window of any size
 # Up to these sizes, inflating takes less time than a switch to a thread.
 _FEW_BYTES = 16 << 10
 _FEW_INFLATED = 64 << 10
+_WRITE_SIZE = 1 << 20
+LARGE = 1 << 20  # bytes; smaller answers are not counted, and sent in one piece
+_zstd = import_zstd()
+
+
+class ByteBudget:
+    """A budget of *size* bytes; used from one event loop."""
+
+    def __init__(self, size: int) -> None:
+        self._size = self._left = size
+
+    def take(self, size: int, held: int = 0) -> None:
+        """Reserve *size* bytes.
+
+        Args:
+            size: Bytes to add.
+            held: Bytes that the caller has already; they are released together.
+
+        Raises:
+            HttpError: 503: the budget is used up; 413: it is too small even when
+                unused.
+        """
+        if held + size > self._size:
+            title = f"please ask for less: the server holds <= {self._size} bytes of it"
+            raise HttpError(413, title, closes=True)
+        if size > self._left:
+            raise HttpError(503, retry_after=1, closes=True)
+        self._left -= size
+
+    def give_back(self, size: int) -> None:
+        """Release reserved bytes."""
+        self._left += size
 
 
 class HeldBody:
@@ -69,6 +102,29 @@ class HeldBody:
         """Reserve more bytes."""
         self._budget.take(size, self._taken)
         self._taken += size
+
+
+class HeldAnswer(Response):
+    """JSON that counts against a budget, if it is large, until it was sent.
+
+    Raises:
+        HttpError: The budget is used up.
+    """
+
+    media_type = "application/json"
+
+    def __init__(self, content: bytes | memoryview, budget: ByteBudget) -> None:
+        super().__init__(content)
+        self._budget = budget
+        self._size = len(content) if len(content) > LARGE else 0
+        budget.take(self._size)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._budget.give_back(self._size)
 
 
 @asynccontextmanager
@@ -94,7 +150,7 @@ async def read_body(
         run: Runs a function in a thread.
 
     Raises:
-        ServerError: 408, 413, 415 or 503.
+        HttpError: 408, 413, 415 or 503.
         ClientDisconnect: The client closed the connection.
     """
     declared = request.headers.get("content-length", "")
@@ -103,12 +159,12 @@ async def read_body(
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding not in _INFLATERS:
         title = "Content-Encoding must be gzip, zstd or identity"
-        raise ServerError(415, title, closes=True)
+        raise HttpError(415, title, closes=True)
     body = None
     with move_on_after(seconds):
         body = await _receive(request.receive, held, limit)
     if body is None:
-        raise ServerError(408, closes=True)
+        raise HttpError(408, closes=True)
     return await _inflate(coding, body, held, limit, run)
 
 
@@ -147,19 +203,19 @@ async def _inflate(
     return content
 
 
-def _too_large(limit: int) -> ServerError:
+def _too_large(limit: int) -> HttpError:
     title = f"please limit the body of a request to <= {limit} bytes"
-    return ServerError(413, title, closes=True)
+    return HttpError(413, title, closes=True)
 
 
-def _damaged(coding: str) -> ServerError:
-    return ServerError(400, f"Payload is not valid {coding}")
+def _damaged(coding: str) -> HttpError:
+    return HttpError(400, f"Payload is not valid {coding}")
 
 
 def _inflated(stream: Any, coding: str, body: bytes, limit: int) -> bytes | None:
     try:
         content: bytes = stream.decompress(body, limit + 1)
-    except (zlib.error, zstd.ZstdError):
+    except (zlib.error, _zstd.ZstdError):
         raise _damaged(coding) from None
     if len(content) > limit:
         return None
@@ -173,7 +229,7 @@ def _inflate_gzip(body: bytes, limit: int) -> bytes | None:
 
 
 def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
-    return _inflated(zstd.ZstdDecompressor(), "zstd", body, limit)
+    return _inflated(_zstd.ZstdDecompressor(), "zstd", body, limit)
 
 
 _INFLATERS: dict[str, Inflater | None] = {
@@ -183,9 +239,6 @@ _INFLATERS: dict[str, Inflater | None] = {
     "x-gzip": _inflate_gzip,
     "zstd": _inflate_zstd,
 }
-
-
-_WRITE_SIZE = 1 << 20
 
 
 async def spool_body(

@@ -32,7 +32,7 @@ from gsym.errors import (
 from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import confined_binaries, store_path
 from gsym.store.binary_facts import KINDS, facts_of
@@ -77,7 +77,7 @@ class BinaryFiles:
         """The debug file or the executable of a module.
 
         Raises:
-            ServerError: The server has no such file.
+            HttpError: The server has no such file.
         """
         # It may unpack the file, which must not delay answers.
         found = await self._service.opening.run(self._open, key, entry, kind)
@@ -99,7 +99,7 @@ class BinaryFiles:
             magics: How the file may start.
 
         Raises:
-            ServerError: The server has no such file.
+            HttpError: The server has no such file.
         """
         run = self._service.opening.run
         found = await run(self._open, key, entry, "", magics)
@@ -127,7 +127,7 @@ class BinaryFiles:
         """The bytes of a section, as they are in the debug file or the executable.
 
         Raises:
-            ServerError: Neither has it.
+            HttpError: Neither has it.
         """
         run = self._service.opening.run
         body, tag, unsure = await run(self._section, key, entry, name)
@@ -142,11 +142,11 @@ class BinaryFiles:
         """A source file of a module.
 
         Raises:
-            ServerError: The module does not refer to it, or the server does not have
+            HttpError: The module does not refer to it, or the server does not have
                 it.
         """
         if entry is None or not self._has_source:
-            raise ServerError(404)
+            raise HttpError(404)
         text = await self._service.run(self._source, entry, path)
         return Response(text, media_type=_BINARY)
 
@@ -155,9 +155,9 @@ class BinaryFiles:
         key = request.query_params.get("key", "")
         value = request.query_params.get("value", "")
         if key not in {"glob", "file", "buildid"}:
-            raise ServerError(400, "key must be glob, file or buildid")
+            raise HttpError(400, "key must be glob, file or buildid")
         if len(value) > _LONGEST_VALUE:
-            raise ServerError(400, f"value has more than {_LONGEST_VALUE} characters")
+            raise HttpError(400, f"value has more than {_LONGEST_VALUE} characters")
         # It may open many files, which must not delay answers.
         found = await self._service.opening.run(self._metadata, key, value)
         return Response(msgspec.json.encode(found), media_type="application/json")
@@ -236,7 +236,7 @@ class BinaryFiles:
         if text is None:
             raise not_found("no such source file of the module")
         if len(text) > most:
-            raise ServerError(413, f"the file has more than {most} bytes")
+            raise HttpError(413, f"the file has more than {most} bytes")
         return text
 
     def _metadata(self, key: str, value: str) -> dict[str, object]:
@@ -362,6 +362,6 @@ def _kinds(path: str, build_id: str) -> tuple[str, ...]:
         return ()
 
 
-def not_found(reason: str) -> ServerError:
+def not_found(reason: str) -> HttpError:
     """The error for a missing file."""
-    return ServerError(404, f"404 Not Found: {reason}")
+    return HttpError(404, f"404 Not Found: {reason}")

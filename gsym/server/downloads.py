@@ -24,7 +24,7 @@ from gsym.errors import AmbiguousModuleError, GsymError
 from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.server.debuginfod import SEVERAL, BinaryFiles, not_found, unsure_header
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
 from gsym.server.symstore import is_in_index, symstore_file
@@ -112,7 +112,7 @@ class _Downloads:
         """The file at a path of Microsoft's symbol stores."""
         wanted = symstore_file(name, module_id, file)
         if wanted is None:
-            raise ServerError(404)
+            raise HttpError(404)
         key = wanted.key
         entry = (await self._find(key)).entry
         if not wanted.magics:
@@ -123,7 +123,7 @@ class _Downloads:
         """The file at a path of debuginfod."""
         kind = request.path_params["kind"]
         if kind not in {"gsym", "json", "debuginfo", "executable"}:
-            raise ServerError(404)
+            raise HttpError(404)
         key, found = await self._of_build_id(request)
         if kind in {"debuginfo", "executable"}:
             return await self.binaries.file(request, key, found.entry, kind)
@@ -165,7 +165,7 @@ class _Downloads:
         run, store = self._service.run, self._store
         if name == "metadata.json":
             if not await run(_ranges, store, file_id):
-                raise ServerError(404)
+                raise HttpError(404)
             references = {"dwarfFileID": file_id.base64}
             found = {"version": _VERSION, "symbolFileReferences": references}
             return Response(msgspec.json.encode(found), media_type="application/json")
@@ -211,7 +211,7 @@ class _Downloads:
         """A file of the module, open, as it may be replaced while it is sent.
 
         Raises:
-            ServerError: The module has no such file.
+            HttpError: The module has no such file.
         """
         body = _try_open(entry, kind)
         if body is None:  # the module was replaced since it was found
@@ -290,7 +290,7 @@ def _file_id(request: Request) -> FileId:
     """The FileID in a path.
 
     Raises:
-        ServerError: The path is invalid.
+        HttpError: The path is invalid.
     """
     named = request.path_params
     text = named["file_id"]
@@ -298,9 +298,9 @@ def _file_id(request: Request) -> FileId:
     try:
         file_id = FileId.parse(text)
     except ValueError:
-        raise ServerError(404) from None
+        raise HttpError(404) from None
     if file_id.base64 != text or folders != (named["first"], named["second"]):
-        raise ServerError(404)
+        raise HttpError(404)
     return file_id
 
 
@@ -317,7 +317,7 @@ def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
     """A symbfile and its entity tag.
 
     Raises:
-        ServerError: It does not exist.
+        HttpError: It does not exist.
     """
     file = None
     if name == "returnpads":
@@ -328,7 +328,7 @@ def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
             _ranges(store, file_id)
         )
     if file is None:
-        raise ServerError(404)
+        raise HttpError(404)
     status = os.fstat(file.fileno())
     tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
     return FileBody(file, is_packed=True), tag

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Scope
 
 
 def endpoint_path(scope: Scope) -> str:
@@ -31,15 +29,13 @@ def header_of(scope: Scope, name: bytes, default: str = "") -> str:
     return default
 
 
-_LOG = logging.getLogger("gsym.server")
-
-
-class ServerError(HTTPException):
+class HttpError(HTTPException):
     """A request that ends with an error.
 
     Args:
         status: HTTP status code.
         title: For the client; by default code and phrase of the status.
+        headers: Of the answer.
         retry_after: Seconds until the client may try again; None: it should not.
         closes: Whether to close the connection without reading the rest of the request.
     """
@@ -49,15 +45,16 @@ class ServerError(HTTPException):
         status: int,
         title: str = "",
         *,
+        headers: Mapping[str, str] | None = None,
         retry_after: int | None = None,
         closes: bool = False,
     ) -> None:
-        headers = {}
+        headers = dict(headers or {})
         if retry_after is not None:
             headers["retry-after"] = str(retry_after)
         if closes:
             headers["connection"] = "close"
-        super().__init__(status, title or _phrase(status), headers)
+        super().__init__(status, title or phrase(status), headers)
 
 
 def error_body(title: str) -> bytes:
@@ -74,41 +71,18 @@ def error_response(
 ) -> Response:
     """A response with the body `error_body`."""
     return Response(
-        error_body(title or _phrase(status)),
+        error_body(title or phrase(status)),
         status,
         headers={"vary": "Accept", **(headers or {})},
         media_type="application/json",
     )
 
 
-class Errors:
-    """Logs unexpected exceptions and answers them with 500."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        has_begun = False
-
-        async def send_on(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_on)
-        except ClientDisconnect:
-            pass  # nobody waits for an answer
-        except Exception:
-            _LOG.exception("a request failed")
-            if has_begun:
-                raise
-            await error_response(500)(scope, receive, send)
+def refusal(error: HttpError) -> Response:
+    """The response to a request that ends with *error*."""
+    return error_response(error.status_code, error.detail, error.headers)
 
 
-def _phrase(status: int) -> str:
+def phrase(status: int) -> str:
+    """Code and phrase of a status."""
     return f"{status} {HTTPStatus(status).phrase}"

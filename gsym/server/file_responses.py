@@ -8,8 +8,8 @@ import zlib
 
 from starlette.responses import Response, StreamingResponse
 
-from gsym.server.compression import allows_coding
-from gsym.server.errors import ServerError
+from gsym.server.answers import allows_coding
+from gsym.server.errors import HttpError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def body_response(
         headers: Further headers.
 
     Raises:
-        ServerError: 416.
+        HttpError: 416.
     """
     sent = {**headers, "vary": "Accept-Encoding", "etag": f'"{tag}"'}
     if body.size is not None:
@@ -119,7 +119,7 @@ def body_response(
     start, end = span
     if start >= (body.size or 0):
         body.close()
-        error = ServerError(416)
+        error = HttpError(416)
         error.headers = {"content-range": f"bytes */{body.size}"}
         raise error
     sent["content-range"] = f"bytes {start}-{end - 1}/{body.size}"

@@ -11,7 +11,7 @@ import logging
 from contextlib import contextmanager
 
 from gsym.server import _bus_errors
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ survive_bus_errors = _bus_errors.guard
 bus_errors = _bus_errors.count
 
 
-class TruncatedFileError(ServerError):
+class TruncatedFileError(HttpError):
     """A mapped file was truncated or unreadable while it was used."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.server.bodies import request_body
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.page_data import PageData, PasteRequest, page_data_routes
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ def page_routes(service: Service) -> list[Route]:
     async def file(request: Request) -> Response:
         found = files.get(request.path_params["name"])
         if found is None:
-            raise ServerError(404)
+            raise HttpError(404)
         return found.response(request)
 
     async def form(request: Request) -> Response:

@@ -16,7 +16,7 @@ from gsym.model import UINT64_END
 from gsym.modules.key import key_of_debug_id
 from gsym.server.bodies import request_body
 from gsym.server.debuginfod import SEVERAL
-from gsym.server.errors import ServerError, error_response
+from gsym.server.errors import HttpError, error_response
 from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
 from gsym.symbolication.page_records import (
@@ -78,13 +78,13 @@ class PageData:
         """Symbolize a paste.
 
         Raises:
-            ServerError: The paste is too long.
+            HttpError: The paste is too long.
         """
         service = self._service
         most = service.settings.limits.max_paste
         if len(asked.text) > most:
             title = f"please limit a paste to <= {most} characters"
-            raise ServerError(413, title)
+            raise HttpError(413, title)
         with service.files.guarded() as used:
             work = await service.opening.run(self._prepare, asked)
             wanted = [module for module in work.modules if module.key is not None]
@@ -205,22 +205,22 @@ class PageData:
         """A module of the store or of a folder, its properties, and its file.
 
         Raises:
-            ServerError: It is missing, or cannot be converted.
+            HttpError: It is missing, or cannot be converted.
         """
         try:
             key = key_of_debug_id("", debug_id)
         except ValueError as error:
-            raise ServerError(400, shown(str(error))) from None
+            raise HttpError(400, shown(str(error))) from None
         symbolizer, listing = self._service.symbolizer, self._listing
         module = symbolizer.find(key)
         if module is None and listing is not None and listing.in_folders(key.debug_id):
             module = symbolizer.open(key)
             if module.reader is None:
-                raise ServerError(404, shown(module.reason))
+                raise HttpError(404, shown(module.reason))
         if module is None or module.entry is None or module.reader is None:
             is_several = listing is not None and listing.has_several(key.debug_id)
             missing = "this module is not in the store"
-            raise ServerError(404, SEVERAL if is_several else missing)
+            raise HttpError(404, SEVERAL if is_several else missing)
         return module, module.entry, module.reader
 
 
@@ -233,7 +233,7 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
             try:
                 asked = msgspec.json.decode(body, type=PasteRequest)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                raise ServerError(400, "Payload is not valid") from None
+                raise HttpError(400, "Payload is not valid") from None
             return _json(await data.symbolize(asked))
 
     async def modules(request: Request) -> Response:
@@ -300,7 +300,7 @@ def _number(request: Request, name: str) -> int:
     """A number in a query, decimal or with a prefix; 0 if it is missing.
 
     Raises:
-        ServerError: It is invalid or does not fit in 64 bits.
+        HttpError: It is invalid or does not fit in 64 bits.
     """
     text = _text(request, name).strip() or "0"
     try:
@@ -308,5 +308,5 @@ def _number(request: Request, name: str) -> int:
     except ValueError:
         number = -1
     if not 0 <= number < UINT64_END:
-        raise ServerError(400, f"{name} is not a number")
+        raise HttpError(400, f"{name} is not a number")
     return number

@@ -20,9 +20,8 @@ from gsym.api.response import answer_v4, answer_v5, debug_statistics
 from gsym.api.source import SourceRoots, answer_source, read_source_request
 from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
-from gsym.server.bodies import request_body
-from gsym.server.errors import ServerError
-from gsym.server.load_limits import HeldAnswer
+from gsym.server.bodies import HeldAnswer, request_body
+from gsym.server.errors import HttpError
 from gsym.server.mapped_files import TruncatedFileError
 from gsym.symbolication.module_binaries import ModuleBinaries
 
@@ -65,7 +64,7 @@ class _Answering:
             jobs = _READERS[self._version](body, service.request_limits)
         except RequestError as error:
             service.metrics.request_errors.labels(error.reason).inc()
-            raise ServerError(error.status, error.title) from None
+            raise HttpError(error.status, error.title) from None
         work = Symbolication(jobs)
         return work, work.open_known(service.symbolizer)
 
@@ -87,7 +86,7 @@ class _Answering:
         except LimitError:
             service.metrics.request_errors.labels("too_large_answer").inc()
             title = f"please ask for less: the answer has more than {most} bytes"
-            raise ServerError(413, title) from None
+            raise HttpError(413, title) from None
         service.metrics.count_work(self._version, work)
         return text
 
@@ -137,7 +136,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                 try:
                     text = await answering.run(body)
                 except TimeoutError:
-                    raise ServerError(503, retry_after=_RETRY_AFTER) from None
+                    raise HttpError(503, retry_after=_RETRY_AFTER) from None
             return HeldAnswer(text, service.answer_budget)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
@@ -184,7 +183,7 @@ def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Rou
                 with service.files.guarded():
                     text = await service.opening.run(answer, body)
             except ExtensionError as error:
-                raise ServerError(error.status, error.reason) from None
+                raise HttpError(error.status, error.reason) from None
         return Response(text, media_type="application/json")
 
     return Route(path, endpoint, methods=["POST"])

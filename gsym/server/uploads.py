@@ -32,7 +32,7 @@ from gsym.server.confined_modules import (
     read_descriptions,
 )
 from gsym.server.confined_process import ConfinedError, confinement_report, run_confined
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
@@ -127,10 +127,10 @@ def _upload_holder(request: Request, tokens: Tokens) -> Holder:
     if holder is not None and holder.may(UPLOAD):
         return holder
     if holder is not None:
-        raise ServerError(403, "the token is not for uploads", closes=True)
+        raise HttpError(403, "the token is not for uploads", closes=True)
     if "auth-token" in headers or "authorization" in headers:
-        raise ServerError(403, "unknown token", closes=True)
-    raise ServerError(401, "an upload needs a token", closes=True)
+        raise HttpError(403, "unknown token", closes=True)
+    raise HttpError(401, "an upload needs a token", closes=True)
 
 
 class _Uploads:
@@ -147,10 +147,10 @@ class _Uploads:
         """The result of an upload.
 
         Raises:
-            ServerError: The upload is refused.
+            HttpError: The upload is refused.
         """
         if self._active >= self._settings.limits.max_uploads:
-            raise ServerError(503, retry_after=_RETRY_AFTER, closes=True)
+            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
         stated = _stated_module(request.query_params)
         self._active += 1
         try:
@@ -167,7 +167,7 @@ class _Uploads:
         except OSError as error:
             if error.errno in FULL_DISK:
                 _LOG.error("cannot write to the store: %s", error.strerror)
-                raise ServerError(507, closes=True) from None
+                raise HttpError(507, closes=True) from None
             raise
         finally:
             self._active -= 1
@@ -180,16 +180,16 @@ class _Uploads:
             raise _too_large(limit)
         if not has_free_space(self._settings, _number(declared)):
             _LOG.error("an upload is refused: the store has too little free space")
-            raise ServerError(507, closes=True)
+            raise HttpError(507, closes=True)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             title = "send compressed files unchanged, without Content-Encoding"
-            raise ServerError(415, title, closes=True)
+            raise HttpError(415, title, closes=True)
         try:
             await spool_body(request, self._service, path, limit)
         except LimitError:
             raise _too_large(limit) from None
         except TimeoutError:
-            raise ServerError(408, closes=True) from None
+            raise HttpError(408, closes=True) from None
 
     def _publish(
         self, holder: Holder, folder: str, path: str, sent: _Sent
@@ -210,9 +210,9 @@ class _Uploads:
             statuses = (
                 status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)
             )
-            raise ServerError(next(statuses, 400), error.reason) from None
+            raise HttpError(next(statuses, 400), error.reason) from None
         except ValueError as error:
-            raise ServerError(400, str(error)) from None
+            raise HttpError(400, str(error)) from None
 
     def _unpack(
         self, folder: str, body: str, content_type: str, name: str
@@ -345,7 +345,7 @@ def _stated_module(query: Mapping[str, str]) -> ModuleKey:
     """What the parameters of an upload say of its module.
 
     Raises:
-        ServerError: One is invalid.
+        HttpError: One is invalid.
     """
     given = {name: query.get(name, "") for name in STATED}
     code_id, build_id = given.pop("code_id"), given.pop("build_id")
@@ -367,7 +367,7 @@ def _stated_module(query: Mapping[str, str]) -> ModuleKey:
         except ValueError as error:
             problem = str(error)
     if problem:
-        raise ServerError(400, problem)
+        raise HttpError(400, problem)
     return stated
 
 
@@ -385,5 +385,5 @@ def _texts(found: object) -> list[str]:
     return [str(each) for each in found] if isinstance(found, list) else []
 
 
-def _too_large(limit: int) -> ServerError:
-    return ServerError(413, f"please limit uploads to <= {limit} bytes", closes=True)
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"please limit uploads to <= {limit} bytes", closes=True)

@@ -31,6 +31,7 @@ VALUES = {
     "float": 1.5,
     "float | None": 2.5,
     "bool": True,
+    "Mapping[str, str] | None": {"allow": "GET"},
     "tuple[str, ...]": ("name", "architecture"),
     "Refusal": REFUSALS[0],
 }

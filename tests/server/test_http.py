@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import Gauge
 
-from gsym.server.compression import choose_coding, zstd
-from gsym.server.errors import ServerError
-from gsym.server.load_limits import InFlight, RateLimit, client_of
+from gsym.containers.inflation import import_zstd
+from gsym.server.admission import InFlight, RequestRate, client_of
+from gsym.server.answers import choose_coding
+from gsym.server.errors import HttpError
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
@@ -288,7 +289,7 @@ def test_answers_are_compressed(
     assert "Accept-Encoding" in packed.headers["vary"]
     assert len(packed.body) == int(packed.headers["content-length"])
     assert len(packed.body) < len(plain.body) / 2
-    unpack = gzip.decompress if coding == "gzip" else zstd.decompress
+    unpack = gzip.decompress if coding == "gzip" else import_zstd().decompress
     assert unpack(packed.body) == plain.body
 
 
@@ -331,7 +332,7 @@ def test_a_file_named_like_an_endpoint_needs_a_token(modules: KnownModules) -> N
 
 def test_the_request_rate_is_limited_by_client() -> None:
     now = [100.0]
-    limit = RateLimit(None, 2.0, 3, clock=lambda: now[0])  # type: ignore[arg-type]
+    limit = RequestRate(2.0, 3, clock=lambda: now[0])
     waits = [limit.take("a") for _ in range(4)]
     assert waits == [0, 0, 0, 0.5]
     assert limit.take("b") == 0  # another one
@@ -376,13 +377,13 @@ async def statuses_in_flight(
     async def app(_scope: Any, receive: Any, send: Any) -> None:
         try:
             await receive()
-        except ServerError as error:
+        except HttpError as error:
             await send({"type": "http.response.start", "status": error.status_code})
             return
         await end.wait()
         await send({"type": "http.response.start", "status": 200})
 
-    limit = InFlight(app, 3, 2, Gauge("gauge", "", registry=None))
+    limit = InFlight(3, 2, Gauge("gauge", "", registry=None))
     statuses = []
 
     async def ask(client: str) -> None:
@@ -395,16 +396,22 @@ async def statuses_in_flight(
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
 
-        headers = [] if bodies == "none" else [(b"content-length", b"1")]
-        scope = {"type": "http", "path": "/x", "client": (client, 1)}
-        await limit({**scope, "method": method, "headers": headers}, receive, send)
+        try:
+            place = limit.enter(client, method, receive)
+        except HttpError as error:
+            statuses.append(error.status_code)
+            return
+        try:
+            await app({}, place.receive, send)
+        finally:
+            place.leave()
 
     tasks = [asyncio.create_task(ask(client)) for client in clients]
     for _ in range(10):
         await asyncio.sleep(0)
     end.set()
     await asyncio.gather(*tasks)
-    assert not limit._of_client  # noqa: SLF001 - nothing is left behind
+    assert not limit.of_client  # nothing is left behind
     return statuses
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.server.access import is_loopback
+from gsym.server.admission import is_loopback
 from gsym.server.tokens import Tokens
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver

@@ -249,7 +249,7 @@ def _greeting(url: str, service: Service) -> list[str]:
 
 def _warnings(settings: Settings, service: Service) -> list[str]:
     """Lines about settings that are valid, and perhaps not intended."""
-    from gsym.server.access import is_loopback
+    from gsym.server.admission import is_loopback
     from gsym.server.modules import store_path
 
     lines = []

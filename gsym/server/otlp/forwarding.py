@@ -17,7 +17,7 @@ from gsym.net import open_connections
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after
 from gsym.net.web_address import read_web_address
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.otlp.status import PROTOBUF, status_text
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
             """The body of the answer.
 
             Raises:
-                ServerError: As for `Collector.send`.
+                HttpError: As for `Collector.send`.
             """
 
         def close(self) -> None:
@@ -85,7 +85,7 @@ class Collector:
         """Send a request; the answer of the collector, which may refuse parts of it.
 
         Raises:
-            ServerError: 400 or 413: it refused the request; 503: it may take it later.
+            HttpError: 400 or 413: it refused the request; 503: it may take it later.
         """
         try:
             answer = self._sender.send(data)
@@ -96,7 +96,7 @@ class Collector:
             wait = getattr(error, "wait", None)
             seconds = _RETRY_AFTER if wait is None else min(int(wait), _MAX_RETRY)
             title = "the next collector does not accept profiles now"
-            raise ServerError(503, title, retry_after=max(seconds, 1)) from None
+            raise HttpError(503, title, retry_after=max(seconds, 1)) from None
         if not self._was_reached:
             _LOG.info("profiles are forwarded again")
         self._was_reached = True
@@ -127,7 +127,7 @@ class _HttpSender:
         if answer.status in _ACCEPTED:
             return body
         if answer.status in _REFUSED:
-            raise ServerError(answer.status, _refusal(body))
+            raise HttpError(answer.status, _refusal(body))
         wait = read_retry_after(answer.headers.get("retry-after", ""))
         reason = f"{self._address}: HTTP status {answer.status}"
         raise RetryableError(reason, wait=wait)
@@ -192,10 +192,10 @@ class _GrpcSender:
             keys = {each.key for each in error.trailing_metadata() or ()}
         title = f"the next collector refused the request: {text[:1000]}"
         if code == codes.INVALID_ARGUMENT:
-            raise ServerError(400, title)
+            raise HttpError(400, title)
         # Without a time to retry after, it would not take the request later either.
         if code == codes.RESOURCE_EXHAUSTED and _DETAILS not in keys:
-            raise ServerError(413, title)
+            raise HttpError(413, title)
         raise RetryableError(f"grpc://{self._target}: {code.name}: {text[:1000]}")
 
     def close(self) -> None:

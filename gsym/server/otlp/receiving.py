@@ -18,7 +18,7 @@ from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.logs import LOGGED
 from gsym.server.otlp.status import PROTOBUF, status_response
 from gsym.server.service import Wanted
@@ -57,7 +57,7 @@ async def _answer(request: Request, service: Service) -> Response:
     """The answer to a request.
 
     Raises:
-        ServerError: It is refused, or the next collector refuses it.
+        HttpError: It is refused, or the next collector refuses it.
     """
     limits = service.settings.limits
     holder = service.tokens.holder(request.headers)
@@ -66,7 +66,7 @@ async def _answer(request: Request, service: Service) -> Response:
         raise HTTPException(401, "profiles need a token with that scope", challenge)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != PROTOBUF:
-        raise ServerError(415, f"Content-Type must be {PROTOBUF}", closes=True)
+        raise HttpError(415, f"Content-Type must be {PROTOBUF}", closes=True)
     facts: dict[str, Any] = request.scope.setdefault(LOGGED, {})
     async with request_body(request, service, limits.max_body) as body:
         try:
@@ -75,11 +75,11 @@ async def _answer(request: Request, service: Service) -> Response:
                 facts |= counts
                 answer = await _forwarded(completed, service)
         except FormatError as error:
-            raise ServerError(400, str(error)) from None
+            raise HttpError(400, str(error)) from None
         except LimitError as error:
-            raise ServerError(413, f"please send less: {error}") from None
+            raise HttpError(413, f"please send less: {error}") from None
         except TimeoutError:
-            raise ServerError(503, retry_after=_RETRY_AFTER) from None
+            raise HttpError(503, retry_after=_RETRY_AFTER) from None
     return Response(answer, media_type=PROTOBUF)
 
 
@@ -100,7 +100,7 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     Raises:
         FormatError: The message is damaged.
         LimitError: It has too many locations or modules.
-        ServerError: The file of a module was truncated meanwhile.
+        HttpError: The file of a module was truncated meanwhile.
     """
     limits = service.settings.limits
     completion = await service.run(OtlpCompletion, body, limits.max_frames)
@@ -132,7 +132,7 @@ async def _forwarded(body: bytes, service: Service) -> bytes:
     """The answer of the next collector.
 
     Raises:
-        ServerError: It refused the request, or cannot take it now.
+        HttpError: It refused the request, or cannot take it now.
     """
     collector = service.collector
     assert collector is not None  # noqa: S101 - there is no endpoint without it
@@ -140,7 +140,7 @@ async def _forwarded(body: bytes, service: Service) -> bytes:
     try:
         answer = await loop.run_in_executor(collector.threads, collector.send, body)
         status = 200
-    except ServerError as error:
+    except HttpError as error:
         status = error.status_code
         raise
     finally:

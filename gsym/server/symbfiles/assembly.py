@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
+from gsym.containers.inflation import import_zstd
 from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
-from gsym.server.compression import zstd
 from gsym.server.confined_modules import describe
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of
@@ -134,7 +134,7 @@ def _convert(symbfiles: Sequence[str], file_id: FileId, folder: str) -> dict[str
 
 def _join(symbfiles: Sequence[str], target: str) -> None:
     """Write valid symbfiles as one: one header, then the messages of all."""
-    with zstd.open(target, "xb") as file:
+    with import_zstd().open(target, "xb") as file:
         for number, path in enumerate(symbfiles):
             data = map_file(path)
             file.write(data[_header_end(data) if number else 0 :])

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from gsym.server.bodies import spool_body, work_folder
-from gsym.server.errors import ServerError
+from gsym.server.errors import HttpError
 from gsym.server.logs import LOGGED
 from gsym.server.modules import child_limits, store_path
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
@@ -118,7 +118,7 @@ class _Receiving:
             facts |= {"file_id": header.file_id.hex(), "part": header.part}
             facts["symbfile"] = await self._receive(request, kind, holder, header)
             size = header.size
-        except (ClientDisconnect, ServerError):  # too many requests
+        except (ClientDisconnect, HttpError):  # too many requests
             raise
         except PartError as error:
             return self._refuse(error, facts)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import zlib
 from io import BytesIO
-from sys import version_info
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 
-from gsym.containers.inflation import believable_size
+from gsym.containers.inflation import believable_size, import_zstd
 from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.model import UINT64_END, Range
 from gsym.verification.decoder.ranges import range_at
@@ -310,9 +309,5 @@ def _inflate(kind: int, data: bytes, size: int) -> bytes | None:
     if kind == ZLIB:
         return zlib.decompressobj().decompress(data, size)
     if kind == ZSTD:
-        if version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-        return bytes(zstd.ZstdDecompressor().decompress(data, size))
+        return bytes(import_zstd().ZstdDecompressor().decompress(data, size))
     return None

@@ -1,21 +1,19 @@
-"""Compresses answers with zstd or gzip, as the client accepts.
+"""How answers are sent: errors as JSON, compressed as the client accepts, in pieces.
 
 Only complete text bodies that are not small are compressed; streamed files are sent
-unchanged.
+unchanged. A large body is sent in pieces, each when the previous one was accepted.
 """
 
 from __future__ import annotations
 
+import logging
+
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 
-from gsym.server.errors import header_of
-
-try:  # part of Python since 3.14
-    from compression import zstd
-except ImportError:
-    from backports import zstd
-
-__all__ = ["Compression", "allows_coding", "choose_coding", "zstd"]
+from gsym.containers.inflation import import_zstd
+from gsym.server.bodies import LARGE
+from gsym.server.errors import error_response, header_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     Coder = Callable[[bytes], bytes]
 
+_LOG = logging.getLogger("gsym.server")
 _TEXT = ("application/json", "text/", "application/javascript", "image/svg+xml")
 _LEAST = 1024  # bytes; compressing less does not pay
 _SMALL = 1 << 16  # bytes that are compressed faster than passed to a thread
@@ -32,8 +31,8 @@ _FASTEST = 1
 _GZIP_STREAM = 31
 
 
-class Compression:
-    """Compresses answers.
+class Answers:
+    """Sends the answers of *app*; an unexpected exception is logged and answered 500.
 
     Args:
         app: The application.
@@ -50,36 +49,38 @@ class Compression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        accepted = header_of(scope, b"accept-encoding") if _is_http(scope) else ""
-        coding = choose_coding(accepted)
-        if coding is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        coding = choose_coding(header_of(scope, b"accept-encoding"))
         start: Message | None = None
+        has_begun = False
 
-        async def send_compressed(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start":
+        async def send_answer(message: Message) -> None:
+            nonlocal start, has_begun
+            has_begun = True
+            if message["type"] == "http.response.start" and coding is not None:
                 start = message
                 return
             if start is not None:
                 begun, start = start, None
-                if self._is_worth_it(begun, message):
+                if coding and _is_worth_it(begun, message):
                     message = await self._compress(begun, message, coding)
                 await send(begun)
-            await send(message)
+            if len(message.get("body", b"")) <= LARGE:
+                await send(message)
+            else:
+                await _send_pieces(message, send)
 
-        await self._app(scope, receive, send_compressed)
-
-    def _is_worth_it(self, start: Message, body: Message) -> bool:
-        headers = Headers(raw=start["headers"])
-        return (
-            body["type"] == "http.response.body"
-            and not body.get("more_body", False)
-            and len(body.get("body", b"")) >= _LEAST
-            and "content-encoding" not in headers
-            and headers.get("content-type", "").startswith(_TEXT)
-        )
+        try:
+            await self._app(scope, receive, send_answer)
+        except ClientDisconnect:
+            pass  # nobody waits for an answer
+        except Exception:
+            _LOG.exception("a request failed")
+            if has_begun:
+                raise
+            await error_response(500)(scope, receive, send_answer)
 
     async def _compress(self, start: Message, message: Message, coding: str) -> Message:
         body = message["body"]
@@ -92,8 +93,24 @@ class Compression:
         return {**message, "body": packed}
 
 
-def _is_http(scope: Scope) -> bool:
-    return bool(scope["type"] == "http")
+def _is_worth_it(start: Message, body: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    return (
+        body["type"] == "http.response.body"
+        and not body.get("more_body", False)
+        and len(body.get("body", b"")) >= _LEAST
+        and "content-encoding" not in headers
+        and headers.get("content-type", "").startswith(_TEXT)
+    )
+
+
+async def _send_pieces(message: Message, send: Send) -> None:
+    whole, has_more = memoryview(message["body"]), message.get("more_body", False)
+    for first in range(0, len(whole), LARGE):
+        end = first + LARGE
+        is_last = end >= len(whole) and not has_more
+        piece = {"body": whole[first:end], "more_body": not is_last}
+        await send({**message, **piece})
 
 
 def choose_coding(accepted: str) -> str | None:
@@ -112,7 +129,7 @@ def allows_coding(accepted: str, coding: str) -> bool:
 
 
 def _zstd(body: bytes) -> bytes:
-    return bytes(zstd.compress(body, _FASTEST))
+    return bytes(import_zstd().compress(body, _FASTEST))
 
 
 def _gzip(body: bytes) -> bytes:
