@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     Scanned = Iterator[tuple["Option | None", str]]
+    Work = Callable[["Values"], int]
 
 _MAX_DIGITS = 1024  # Python prints no number of many more digits
 _HELP_COLUMN = 26
@@ -263,9 +264,9 @@ class Command:
         self.options = (*options, _HELP, _VERSION)
         self.epilog = epilog
         self._scan = scan or (lambda words, options: scan_getopt(words, options, GSYM))
-        self._work: Callable[[Values], int] | None = None
+        self._work: Work | None = None
 
-    def __call__(self, work: Callable[[Values], int]) -> Command:
+    def __call__(self, work: Work) -> Command:
         """Make *work*, which gives the exit code, what the verb does."""
         self._work = work
         return self
@@ -277,15 +278,15 @@ class Command:
 
         return VERBS.get(self.program.removeprefix("gsym "), ("", ""))[1]
 
-    def run(self, arguments: list[str]) -> int:
-        """Read *arguments* and do the work.
+    def read(self, arguments: Sequence[str]) -> tuple[Work, Values]:
+        """Read *arguments*: the function to call, and the values for it.
 
         Raises:
             HelpRequested: The help or the version was asked for.
             UsageError: The command line is wrong.
         """
         assert self._work is not None  # noqa: S101 - the decorator was applied
-        return self._work(self.parse(arguments))
+        return self._work, self.parse(arguments)
 
     def parse(self, arguments: Sequence[str]) -> Values:
         """Read *arguments*, those after the verb.

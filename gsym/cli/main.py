@@ -10,9 +10,14 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.grammar import Command, HelpRequested, UsageError, suggestion
-from gsym.cli.program import EXIT_USAGE, run_program
-from gsym.cli.terminal import printable
+from gsym.cli.program import EXIT_FAILED, EXIT_USAGE, run_program
+from gsym.cli.terminal import describe, printable
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _MODULES = "gsym.cli.verbs."
 SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
@@ -21,7 +26,7 @@ SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(lambda: _dispatch(arguments), _complain)
+    return run_program(arguments, _read, _complain)
 
 
 def find_command(verb: str) -> Command:
@@ -65,54 +70,62 @@ _ANSWERS = dict.fromkeys(("--help", "-h"), help_text) | dict.fromkeys(
 )
 
 
-def _complain(reason: str) -> None:
-    print(f"gsym: error: {reason}", file=sys.stderr)
+def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
+    """Read a command line: the function of its verb, and the values for it.
 
-
-def _dispatch(arguments: list[str]) -> int:
-    _let_any_name_through()
-    if arguments[:1] == ["help"]:
-        arguments = [*arguments[1:], "--help"]
-    return _run(arguments, "")
-
-
-def _run(arguments: list[str], parent: str) -> int:
-    """Run the verb below *parent*; the exit code, also of a wrong command line."""
-    if not arguments:
-        print(help_text(parent), end="", file=sys.stderr)
-        return EXIT_USAGE
-    first, *rest = arguments
-    program = f"gsym {parent}".rstrip()
-    if first in _ANSWERS:
-        print(_ANSWERS[first](parent), end="")
-        return 0
-    verb = f"{parent} {first}".lstrip()
-    if verb not in VERBS or " " in first:
-        kind = "option" if first.startswith("-") else "verb"
-        hint = suggestion(first, verbs_of(parent))
-        return _refuse(program, f"unknown {kind} '{first}'{hint}")
-    return _run_command(rest, verb) if VERBS[verb][0] else _run(rest, verb)
-
-
-def _run_command(arguments: list[str], verb: str) -> int:
-    try:
-        return find_command(verb).run(arguments)
-    except HelpRequested as request:
-        print(request, end="")
-        return 0
-    except UsageError as error:
-        return _refuse(f"gsym {verb}", str(error))
-
-
-def _refuse(program: str, reason: str) -> int:
-    print(f"{program}: error: {printable(reason)}", file=sys.stderr)
-    print(f"Try '{program} --help'.", file=sys.stderr)
-    return EXIT_USAGE
-
-
-def _let_any_name_through() -> None:
-    """Names are bytes of any kind: print them as they came in."""
+    Raises:
+        UsageError: The command line is wrong.
+    """
     for stream in (sys.stdout, sys.stderr):
+        # Names are bytes of any kind: print them as they came in.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="surrogateescape")
+    verb, words = _split(arguments)
+    if verb and VERBS[verb][0]:
+        try:
+            return find_command(verb).read(words)
+        except HelpRequested as request:
+            return _answer, str(request)
+    if not words:
+        return _show_verbs, verb
+    first = words[0]
+    if first in _ANSWERS:
+        return _answer, _ANSWERS[first](verb)
+    kind = "option" if first.startswith("-") else "verb"
+    hint = suggestion(first, verbs_of(verb))
+    raise UsageError(f"unknown {kind} '{first}'{hint}")
+
+
+def _split(arguments: list[str]) -> tuple[str, list[str]]:
+    """Split off the verb that a command line begins with."""
+    verb, words = "", list(arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    while words and not (verb and VERBS[verb][0]):
+        longer = f"{verb} {words[0]}".lstrip()
+        if longer not in VERBS or " " in words[0]:
+            break
+        verb = longer
+        del words[0]
+    return verb, words
+
+
+def _answer(text: str) -> int:
+    print(text, end="")
+    return 0
+
+
+def _show_verbs(parent: str) -> int:
+    print(help_text(parent), end="", file=sys.stderr)
+    return EXIT_USAGE
+
+
+def _complain(error: Exception, arguments: list[str]) -> int:
+    if not isinstance(error, UsageError):
+        print(f"gsym: error: {describe(error)}", file=sys.stderr)
+        return EXIT_FAILED
+    program = f"gsym {_split(arguments)[0]}".rstrip()
+    print(f"{program}: error: {printable(str(error))}", file=sys.stderr)
+    print(f"Try '{program} --help'.", file=sys.stderr)
+    return EXIT_USAGE

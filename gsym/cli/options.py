@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Operand, Option, UsageError, parse_number
+from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.program import EXIT_FAILED
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from gsym.cli.grammar import Values
+    from gsym.cli.grammar import Values, Work
     from gsym.net.limits import TransferLimits
     from gsym.store.sources.settings import SourceOpener
     from gsym.store.sources.source import Source
@@ -109,39 +109,45 @@ def output_option(help: str) -> Option:  # noqa: A002 - the word for it
     return Option("--output", help, short="-o", metavar="OUT")
 
 
-def writes_file(work: Callable[[Values], int]) -> Callable[[Values], int]:
+class OutputCommand(Command):
     """A verb with `output_option`, for which `-o -` is standard output.
 
-    *work* then writes a temporary file, and prints as with `QUIET`.
+    It then writes a temporary file, and prints as with `QUIET`.
     """
 
-    def run(values: Values) -> int:
+    __slots__ = ()
+
+    def read(self, arguments: Sequence[str]) -> tuple[Work, Values]:
+        """Read *arguments*; for `-o -` the function is `_print_output`."""
+        work, values = super().read(arguments)
         if values.text("--output") != STANDARD_STREAM:
-            return work(values)
+            return work, values
         for option in (JSON.name, "--depfile", "--json-summary", "--segment-size"):
             if values.has(option) and values.flag(option):
                 raise UsageError(f"option '{option}' excludes '--output -'")
-        import os
-        import shutil
-        import sys
-        from tempfile import TemporaryDirectory
+        return lambda values: _print_output(work, values), values
 
-        from gsym.conversion.output_key import KEY_SUFFIX
 
-        with TemporaryDirectory(prefix="gsym-") as folder:
-            path = os.path.join(folder, "output")
-            status = work(values.with_text(QUIET.name).with_text("--output", path))
-            if status == EXIT_FAILED and not os.path.exists(path):
-                return status
-            if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
-                raise GsymError(
-                    "cannot write several files to standard output; use -o PATH"
-                )
-            with open(path, "rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-        return status
+def _print_output(work: Work, values: Values) -> int:
+    import os
+    import shutil
+    import sys
+    from tempfile import TemporaryDirectory
 
-    return run
+    from gsym.conversion.output_key import KEY_SUFFIX
+
+    with TemporaryDirectory(prefix="gsym-") as folder:
+        path = os.path.join(folder, "output")
+        status = work(values.with_text(QUIET.name).with_text("--output", path))
+        if status == EXIT_FAILED and not os.path.exists(path):
+            return status
+        if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
+            raise GsymError(
+                "cannot write several files to standard output; use -o PATH"
+            )
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    return status
 
 
 # ---- values

@@ -13,8 +13,8 @@ from _signal import (  # type: ignore[import-not-found]
     signal,
 )
 
+from gsym.cli.grammar import UsageError
 from gsym.cli.terminal import (
-    describe,
     discard_output,
     flush_or_discard,
     guard_terminals,
@@ -26,6 +26,9 @@ from gsym.errors import GsymError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -34,16 +37,21 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
-def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> int:
-    """Do *work*, which gives the exit code, unless it fails.
+def run_program(
+    arguments: list[str],
+    read: Callable[[list[str]], tuple[Callable[[T], int], T]],
+    complain: Callable[[Exception, list[str]], int],
+) -> int:
+    """Read a command line and do what it asks for.
 
-    A reader of the output that goes away, as in `gsym dump FILE | head`, has seen
-    enough: that is not a failure. SIGTERM ends the run like an error: files are closed,
-    and temporary files are removed.
+    A closed pipe, as in `gsym dump FILE | head`, is not a failure. SIGTERM ends the run
+    like an error: files are closed, and temporary files are removed.
 
     Args:
-        work: Prints to standard output.
-        complain: Gets one line on what failed, after all output.
+        arguments: The command line, without the program.
+        read: Returns the function to call and its argument. The function prints to
+            standard output and returns the exit code.
+        complain: Prints an error, after all output, and returns the exit code.
 
     Raises:
         SystemExit: The process received SIGTERM.
@@ -51,27 +59,22 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
     is_handled = _handle_sigterm()
     try:
         guard_terminals()
-        return _run(work, complain)
-    finally:
-        unguard_terminals()
-        if is_handled:
-            _restore_sigterm()
-
-
-def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
-    try:
         require_streams()
-        status = work()
+        work, values = read(arguments)
+        status = work(values)
         sys.stdout.flush()
     except BrokenPipeError:
         discard_output()
         return 0
-    except (GsymError, OSError, MemoryError) as error:
+    except (GsymError, UsageError, OSError, MemoryError) as error:
         flush_or_discard()
-        complain(describe(error))
-        return EXIT_FAILED
+        return complain(error, arguments)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    finally:
+        unguard_terminals()
+        if is_handled:
+            _restore_sigterm()
     return status
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.dropins.addr2line_options import ExitRequested, help_text, parse
-from gsym.cli.grammar import expand_response_files
+from gsym.cli.dropins.addr2line_options import help_text, parse
+from gsym.cli.grammar import HelpRequested, UsageError, expand_response_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,18 +79,15 @@ def test_demangling_has_styles(words: list[str], *, demangles: bool) -> None:
     ids=repr,
 )
 def test_mistakes_are_named_with_the_help(words: list[str], reason: str) -> None:
-    with pytest.raises(ExitRequested) as caught:
+    with pytest.raises(UsageError) as caught:
         parse(words)
     assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
-    assert caught.value.status == 1
 
 
 @pytest.mark.parametrize("word", ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"])
 def test_help_and_version_succeed(word: str) -> None:
-    with pytest.raises(ExitRequested) as caught:
+    with pytest.raises(HelpRequested, match="addr2line"):
         parse(["-f", word, "-Z"])
-    assert caught.value.status == 0
-    assert "addr2line" in str(caught.value)
 
 
 def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +118,7 @@ def test_words_of_a_file(tmp_path: Path, text: str, words: list[str]) -> None:
 def test_recursive_options_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "loop"
     path.write_text(f"1 @{path}")
-    with pytest.raises(ExitRequested, match="too many @-files"):
+    with pytest.raises(UsageError, match="too many @-files"):
         parse([f"@{path}"])
     assert parse(["@no-such-file"]).addresses == ["@no-such-file"]
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.dropins.addr2line_options import PROGRAM, ExitRequested, parse
-from gsym.cli.program import run_program
+from gsym.cli.dropins.addr2line_options import PROGRAM, parse
+from gsym.cli.grammar import HelpRequested, UsageError
+from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
-from gsym.cli.terminal import escape_for_output, flush_or_discard, one_line
+from gsym.cli.terminal import describe, escape_for_output, one_line
 from gsym.engine.native import to_str
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import wants_read_ahead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from gsym.cli.dropins.addr2line_options import Options
     from gsym.formatting.formatter import Formatter
     from gsym.reading.reader import Reader
@@ -30,18 +34,27 @@ _SPACES = b" \t\n\v\f\r"
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(lambda: _parse_and_answer(arguments), _report)
+    return run_program(arguments, _read, _complain)
 
 
-def _parse_and_answer(arguments: list[str]) -> int:
+def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
     try:
-        _answer_all(parse(arguments))
-    except ExitRequested as request:
-        stream = sys.stderr if request.status else sys.stdout
-        stream.buffer.write(os.fsencode(str(request)))
-        flush_or_discard()
-        return request.status
+        return _answer_all, parse(arguments)
+    except HelpRequested as request:
+        return _show, str(request)
+
+
+def _show(text: str) -> int:
+    sys.stdout.buffer.write(os.fsencode(text))
     return 0
+
+
+def _complain(error: Exception, _arguments: list[str]) -> int:
+    if isinstance(error, UsageError):
+        sys.stderr.buffer.write(os.fsencode(str(error)))
+    else:
+        _report(describe(error))
+    return EXIT_FAILED
 
 
 def _report(text: str) -> None:
@@ -49,7 +62,7 @@ def _report(text: str) -> None:
     sys.stderr.buffer.write(os.fsencode(line))
 
 
-def _answer_all(options: Options) -> None:
+def _answer_all(options: Options) -> int:
     from gsym.cli.dropins.addr2line_input import open_input
     from gsym.formatting.addr2line import addr2line_style
     from gsym.formatting.formatter import Formatter
@@ -79,6 +92,7 @@ def _answer_all(options: Options) -> None:
             session.answer_word(word)
     elif sys.stdin is not None:
         answer_lines(sys.stdin.fileno(), session.answer)
+    return 0
 
 
 def _is_number(word: str) -> bool:

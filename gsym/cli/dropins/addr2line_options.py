@@ -10,13 +10,13 @@ import os
 
 from gsym.cli.grammar import (
     GNU,
+    HelpRequested,
     Option,
     UsageError,
     expand_response_files,
     help_entry,
     scan_getopt,
 )
-from gsym.errors import CopyableError
 
 PROGRAM = "gsym-addr2line"
 
@@ -74,14 +74,6 @@ OPTIONS = (
 _HELP_COLUMN = 25
 
 
-class ExitRequested(CopyableError):  # noqa: N818 - not always an error
-    """The command line ends the program, with a text and an exit status."""
-
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
-
-
 class Options:
     """A parsed command line.
 
@@ -108,12 +100,17 @@ class Options:
         return self.has("C") and self._style != "none"
 
     def take(self, option: Option, value: str) -> None:
-        """Apply an option; help and version end the program immediately."""
+        """Apply an option.
+
+        Raises:
+            HelpRequested: It is for help or the version.
+            UsageError: Its value is unknown.
+        """
         letter = option.short[1:]
         if letter == "h":
-            raise ExitRequested(help_text(), 0)
+            raise HelpRequested(help_text())
         if letter == "v":
-            raise ExitRequested(_version_text(), 0)
+            raise HelpRequested(_version_text())
         self._letters.add(letter)
         if letter == "e":
             self.file = value
@@ -122,7 +119,7 @@ class Options:
         elif letter == "C":
             if value not in _STYLES:
                 reason = f"unknown demangling style `{value}'"
-                raise ExitRequested(f"{PROGRAM}: {reason}\n", 1)
+                raise UsageError(f"{PROGRAM}: {reason}\n")
             self._style = value
 
 
@@ -155,22 +152,24 @@ def parse(arguments: list[str]) -> Options:
     """Read a command line.
 
     Raises:
-        ExitRequested: It requests help or the version, or is invalid.
+        HelpRequested: Help or the version is asked for.
+        UsageError: It is invalid; the text is complete lines.
     """
     options = Options()
     try:
         words = expand_response_files(arguments, _MAX_FILES, is_strict=True)
     except UsageError as error:
-        raise ExitRequested(f"{PROGRAM}: {error}\n", 1) from None
+        raise UsageError(f"{PROGRAM}: {error}\n") from None
     is_posix = "POSIXLY_CORRECT" in os.environ
-    try:
-        for option, value in scan_getopt(
-            words, OPTIONS[1:], GNU, options_first=is_posix
-        ):
-            if option is None:
-                options.addresses.append(value)
-            else:
-                options.take(option, value)
-    except UsageError as error:
-        raise ExitRequested(f"{PROGRAM}: {error}\n{help_text()}", 1) from None
-    return options
+    scanned = scan_getopt(words, OPTIONS[1:], GNU, options_first=is_posix)
+    while True:
+        try:
+            option, value = next(scanned, (None, None))
+        except UsageError as error:
+            raise UsageError(f"{PROGRAM}: {error}\n{help_text()}") from None
+        if value is None:
+            return options
+        if option is None:
+            options.addresses.append(value)
+        else:
+            options.take(option, value)

@@ -13,7 +13,7 @@ from gsym.cli.dropins.gsymutil_options import PROGRAM, help_text, parse
 from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
-from gsym.cli.terminal import flush_or_discard, one_line
+from gsym.cli.terminal import describe, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,23 +24,16 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(lambda: _parse_and_run(arguments), _report)
+    return run_program(arguments, lambda words: (_run, parse(words)), _complain)
 
 
-def _parse_and_run(arguments: list[str]) -> int:
-    try:
-        return _run(parse(arguments))
-    except UsageError as error:
-        reason = str(error)
-    except Failure as error:
+def _complain(error: Exception, _arguments: list[str]) -> int:
+    if isinstance(error, Failure):
         reason = one_line(str(error), sys.stderr)
-    flush_or_discard()
-    _report(reason)
+    else:
+        reason = str(error) if isinstance(error, UsageError) else describe(error)
+    sys.stderr.buffer.write(os.fsencode(f"{reason}\n"))
     return EXIT_FAILED
-
-
-def _report(text: str) -> None:
-    sys.stderr.buffer.write(os.fsencode(f"{text}\n"))
 
 
 def _run(options: Options) -> int:

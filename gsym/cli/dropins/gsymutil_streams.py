@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
 
-class Failure(Exception):  # noqa: N818 - ends the program
+class Failure(GsymError):  # noqa: N818 - ends the program
     """The command failed, for the reason in the text."""
 
 

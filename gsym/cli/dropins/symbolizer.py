@@ -18,7 +18,7 @@ from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_re
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
-from gsym.cli.terminal import flush_or_discard, one_line, shortened
+from gsym.cli.terminal import describe, one_line, shortened
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -34,19 +34,13 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(
-        lambda: _parse_and_run(arguments),
-        lambda reason: _complain(f"{PROGRAM}: error: {reason}\n"),
-    )
+    return run_program(arguments, lambda words: (_run, parse(words)), _report)
 
 
-def _parse_and_run(arguments: list[str]) -> int:
-    try:
-        return _run(parse(arguments))
-    except UsageError as error:
-        flush_or_discard()
-        _complain(str(error))
-        return EXIT_FAILED
+def _report(error: Exception, _arguments: list[str]) -> int:
+    is_complete = isinstance(error, UsageError)
+    _complain(str(error) if is_complete else f"{PROGRAM}: error: {describe(error)}\n")
+    return EXIT_FAILED
 
 
 def _run(options: Options) -> int:

@@ -7,8 +7,8 @@ import sys
 
 from gsym.cli import conversion as conversion_report
 from gsym.cli.conversion import convert_keywords, convert_options, search_options
-from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, output_option, writes_file
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import QUIET, STRICT, OutputCommand, output_option
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion.input_file import open_input
@@ -57,7 +57,7 @@ _KEYWORDS = tuple(
 )
 
 
-@Command(
+@OutputCommand(
     "gsym convert",
     (
         Operand(
@@ -98,7 +98,6 @@ _KEYWORDS = tuple(
         Option("--verify", "check each output against its input afterwards"),
     ),
 )
-@writes_file
 def convert_all(values: Values) -> int:
     """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
     for option in _UNVERIFIABLE:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, output_option, writes_file
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import QUIET, OutputCommand, output_option
 from gsym.cli.terminal import printable
 from gsym.embedding.transfer import embed, extract
 from gsym.writing.atomic_file import is_same_file
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gsym.embedding.transfer import EmbeddingReport
 
 
-@Command(
+@OutputCommand(
     "gsym embed",
     (
         Operand("FILE", "GSYM file"),
@@ -38,7 +38,6 @@ The section is .gsym in an ELF file, __GSYM,__gsym in a Mach-O file; an existing
 replaced. Loaded code and data do not change. A signed Mach-O file is signed again, ad
 hoc. All commands that read a GSYM file also accept the binary.""",
 )
-@writes_file
 def embed_file(values: Values) -> int:
     """Embed one file and print the result."""
     source, binary = values.operand("FILE"), values.operand("BINARY")
@@ -86,7 +85,7 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
         yield "  signed ad hoc"
 
 
-@Command(
+@OutputCommand(
     "gsym extract",
     (Operand("BINARY", "ELF or Mach-O file or dSYM bundle with a GSYM file"),),
     (
@@ -97,7 +96,6 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
 OUT is identical to the file that was embedded. If that shares strings with the binary,
 they are copied, so OUT has the same contents in other bytes. BINARY is not changed.""",
 )
-@writes_file
 def extract_file(values: Values) -> int:
     """Write one file and print its size."""
     binary = values.operand("BINARY")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.grammar import Option, UsageError
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     GSYM_FILE,
     IDENTITY_OPTIONS,
     QUIET,
     VERBOSE,
+    OutputCommand,
     module_identity,
     output_option,
-    writes_file,
 )
 from gsym.cli.terminal import printable, progress_for
 from gsym.conversion.export import IdentityError, export_breakpad
@@ -37,7 +37,7 @@ _OPTION_OF_FIELD = {
 }
 
 
-@Command(
+@OutputCommand(
     "gsym export",
     (GSYM_FILE,),
     (
@@ -66,7 +66,6 @@ Without --debug-id it is made of the UUID, without --name the name is that of FI
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
 servers and profilers, but without unwind records (STACK), which GSYM does not have.""",
 )
-@writes_file
 def export(values: Values) -> int:
     """Write the output; what it cannot say is told on standard error."""
     if values.choice("--to") is None:

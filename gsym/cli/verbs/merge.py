@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gsym.cli.conversion import convert_keywords, convert_options
-from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, output_option, writes_file
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import QUIET, STRICT, OutputCommand, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.conversion.merging import merge_files
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
 
 
-@Command(
+@OutputCommand(
     "gsym merge",
     (Operand("FILE", "GSYM file", many=True),),
     (
@@ -41,7 +41,6 @@ Of functions with the same range the one that says most is taken. The segments t
 
   gsym merge app.gsym-0x* -o app.gsym""",
 )
-@writes_file
 def merge(values: Values) -> int:
     """Merge the files; the exit code is 3 as `--strict` says."""
     output = values.text("--output")

@@ -12,9 +12,9 @@ from gsym.cli.options import (
     JSON,
     QUIET,
     STRICT,
+    OutputCommand,
     output_option,
     parse_address,
-    writes_file,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable
@@ -273,7 +273,7 @@ def print_ids(values: Values) -> int:
     return 0
 
 
-@Command(
+@OutputCommand(
     "gsym symbfile convert",
     (Operand("FILE", "symbfile with ranges; give all parts", many=True),),
     (
@@ -289,7 +289,6 @@ def print_ids(values: Values) -> int:
 A lookup in OUT returns what the ranges contain. Names are unchanged; return pads are
 ignored.""",
 )
-@writes_file
 def convert(values: Values) -> int:
     """Write the output and print a report."""
     paths = values.operands("FILE")
