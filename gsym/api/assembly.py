@@ -7,7 +7,9 @@ import re
 import msgspec
 
 from gsym.api.request import (
+    DebugId,
     ExtensionError,
+    Number,
     decode_request,
     read_number,
 )
@@ -156,12 +158,12 @@ class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
             which the range begins.
     """
 
-    start_address: str
-    size: str
+    start_address: Number
+    size: Number
     name: str | None = None
     code_id: str | None = None
     debug_name: str | None = None
-    debug_id: str | None = None
+    debug_id: DebugId | None = None
     continue_until_function_end: bool = False
 
     @property
@@ -170,6 +172,24 @@ class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
         debug_id = read_debug_id(self.debug_id).upper() if self.debug_id else ""
         code_id = (self.code_id or "").upper()
         return ModuleKey(self.debug_name or "", debug_id, self.name or "", code_id)
+
+
+class AssemblyAnswer(msgspec.Struct, rename="camel"):
+    """The body of a response.
+
+    Attributes:
+        start_address: Of the first instruction, as text with `0x`.
+        size: Of all instructions in bytes, as text with `0x`.
+        arch: The architecture.
+        syntax: Of the texts.
+        instructions: Offset from the start and text of each.
+    """
+
+    start_address: Number
+    size: Number
+    arch: str
+    syntax: list[str]
+    instructions: list[tuple[int, str]]
 
 
 def read_assembly_request(body: bytes) -> AssemblyRequest:
@@ -275,7 +295,7 @@ class _Names:
 
 def _disassembled(
     binary: ObjectFile, start: int, size: int, names: _Names
-) -> dict[str, object] | None:
+) -> AssemblyAnswer | None:
     """The response; None if the binary has no code there."""
     address = (binary.base_address or 0) + start
     try:
@@ -296,13 +316,9 @@ def _disassembled(
         return None
     instructions = list(reader.read(code, start, size))
     last = instructions[-1] if instructions else None
-    return {
-        "startAddress": f"{start:#x}",
-        "size": f"{last.offset + last.size if last else 0:#x}",
-        "arch": reader.name,
-        "syntax": [reader.syntax],
-        "instructions": _texts(instructions, names),
-    }
+    end = last.offset + last.size if last else 0
+    texts = _texts(instructions, names)
+    return AssemblyAnswer(hex(start), hex(end), reader.name, [reader.syntax], texts)
 
 
 def _texts(instructions: list[Instruction], names: _Names) -> list[tuple[int, str]]:

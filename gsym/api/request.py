@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import re
 from itertools import chain
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from gsym.errors import CopyableError, GsymError
 from gsym.model import UINT64_END
@@ -250,6 +252,9 @@ def _stack_error(stack: Any, module_count: int) -> str:
 
 
 _LONGEST_NUMBER = 18  # characters: 0x and 64 bits
+# Texts whose form `decode_request` does not check.
+Number = Annotated[str, Meta(extra_json_schema={"pattern": "^0x[0-9a-fA-F]{1,16}$"})]
+DebugId = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9A-F]{33}$"})]
 
 
 class ExtensionError(GsymError):

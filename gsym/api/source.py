@@ -8,7 +8,9 @@ import stat
 import msgspec
 
 from gsym.api.request import (
+    DebugId,
     ExtensionError,
+    Number,
     decode_request,
     read_number,
 )
@@ -97,9 +99,25 @@ class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
     """
 
     debug_name: str
-    debug_id: str
-    module_offset: str
+    debug_id: DebugId
+    module_offset: Number
     file: str
+
+
+class SourceAnswer(msgspec.Struct, rename="camel"):
+    """The body of a response.
+
+    Attributes:
+        symbols_last_modified: Unknown.
+        source_last_modified: Unknown.
+        file: As in the request.
+        source: The text.
+    """
+
+    symbols_last_modified: None
+    source_last_modified: None
+    file: str
+    source: str
 
 
 def read_source_request(body: bytes) -> SourceRequest:
@@ -144,14 +162,8 @@ def answer_source(
             if len(text) > most:
                 reason = f"the file has more than {most} bytes"
                 raise ExtensionError(reason, _TOO_LARGE)
-            return msgspec.json.encode(
-                {
-                    "symbolsLastModified": None,
-                    "sourceLastModified": None,
-                    "file": request.file,
-                    "source": text.decode("utf-8", "replace"),
-                }
-            )
+            source = text.decode("utf-8", "replace")
+            return msgspec.json.encode(SourceAnswer(None, None, request.file, source))
     raise ExtensionError("no such source file for this address", _NOT_FOUND)
 
 

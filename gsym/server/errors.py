@@ -57,13 +57,20 @@ class HttpError(HTTPException):
         super().__init__(status, title or phrase(status), headers)
 
 
-def error_body(title: str) -> bytes:
-    """A JSON object with the error as `title` and as `error`.
+class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of an answer to a failed request, with the error in both fields.
 
     Clients of Mozilla's symbolication server read the first, those that upload to its
     symbol server the second.
     """
-    return msgspec.json.encode({"title": title, "error": title})
+
+    title: str
+    error: str
+
+
+def error_body(title: str) -> bytes:
+    """An `ErrorBody` in JSON."""
+    return msgspec.json.encode(ErrorBody(title, title))
 
 
 def error_response(

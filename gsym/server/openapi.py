@@ -1,363 +1,307 @@
-"""The OpenAPI document: its paths and schemas."""
+"""The OpenAPI document: its schemas are those of the records that are sent."""
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Annotated, Any
+
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym import __version__
-from gsym.server.uploads import STATED
+from gsym.api.assembly import AssemblyAnswer, AssemblyRequest
+from gsym.api.source import SourceAnswer, SourceRequest
+from gsym.server.errors import ErrorBody
+from gsym.server.symbfiles.protocol import Accepted, Refused
+from gsym.server.uploads import STATED, AuthInfo, UploadAnswer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Iterable, Mapping
 
     from starlette.requests import Request
 
     from gsym.server.service import Service
 
 
-_TEXT = {"type": "string"}
-_INTEGER = {"type": "integer"}
-_BOOLEAN = {"type": "boolean"}
-_TEXT_OR_NULL = {"type": ["string", "null"]}
-_STATE = {"type": ["boolean", "null"]}
-_OFFSET = {"type": "string", "pattern": "^-?0x[0-9a-f]+$"}
-_NUMBER = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,16}$"}
-_DEBUG_ID = {"type": "string", "pattern": "^[0-9A-F]{33}$"}
-_LINE = {"type": "integer", "minimum": 1}
+# ---- records of symbolication, which the engine reads and writes without objects
+
+_Index = Annotated[int, Meta(ge=-1)]
+_Offset = Annotated[str, Meta(pattern="^-?0x[0-9a-f]+$")]
+_Line = Annotated[int, Meta(ge=1)]
 
 
-def _array(items: dict[str, Any] | None = None, **limits: object) -> dict[str, Any]:
-    return {"type": "array", **limits, **({"items": items} if items else {})}
+class Job(msgspec.Struct, rename="camel"):
+    """Stacks and their modules."""
+
+    memory_map: list[
+        Annotated[tuple[str, str], Meta(description="debug file and debug id")]
+    ]
+    stacks: Annotated[
+        list[
+            list[
+                Annotated[
+                    tuple[_Index, _Index],
+                    Meta(
+                        description="index of the module, -1 for none, and offset from "
+                        "its base"
+                    ),
+                ]
+            ]
+        ],
+        Meta(min_length=1),
+    ]
 
 
-def _object(
-    required: str, *, closed: bool = False, **properties: object
-) -> dict[str, Any]:
-    """An object with these properties; if *closed*, with no others.
+class Jobs(msgspec.Struct):
+    """Several jobs."""
 
-    Args:
-        required: Names of the required properties, separated by blanks.
-        closed: Whether other properties are invalid.
-        properties: Schemas by name.
-    """
-    schema = {"type": "object", "required": required.split(), "properties": properties}
-    return {**schema, "additionalProperties": False} if closed else schema
+    jobs: list[Job]
 
 
-def _schema(*names: str) -> dict[str, Any]:
-    found = [{"$ref": f"#/components/schemas/{name}"} for name in names]
-    return found[0] if len(found) == 1 else {"anyOf": found}
+class InlinedCall(msgspec.Struct, forbid_unknown_fields=True):
+    """A call that was inlined, innermost first."""
+
+    function: str
+    file: str | UnsetType = UNSET
+    line: _Line | UnsetType = UNSET
 
 
-_MODULE = {
-    **_array(_TEXT, minItems=2, maxItems=2),
-    "description": "debug file and debug id",
-}
-_FRAME = {
-    **_array({"type": "integer", "minimum": -1}, minItems=2, maxItems=2),
-    "description": "index of the module, -1 for none, and offset from its base",
-}
+class Frame(msgspec.Struct, forbid_unknown_fields=True):
+    """A frame of a stack."""
 
-SCHEMAS: dict[str, Any] = {
-    "Error": _object("title error", closed=True, title=_TEXT, error=_TEXT),
-    "AuthInfo": _object(
-        "email try_symbols token_expires_at upload_api_version",
-        closed=True,
-        email=_TEXT,
-        try_symbols={"type": "boolean"},
-        token_expires_at=_INTEGER,
-        upload_api_version=_INTEGER,
-    ),
-    "Job": _object(
-        "stacks memoryMap",
-        memoryMap=_array(_MODULE),
-        stacks=_array(_array(_FRAME), minItems=1),
-    ),
-    "Jobs": _object("jobs", jobs=_array(_schema("Job"))),
-    "Frame": _object(
-        "frame module module_offset",
-        closed=True,
-        frame={"type": "integer", "minimum": 0},
-        module=_TEXT,
-        module_offset=_OFFSET,
-        function=_TEXT,
-        function_offset=_OFFSET,
-        function_size=_OFFSET,
-        file=_TEXT,
-        line=_LINE,
-        inlines=_array(
-            _object("function", closed=True, function=_TEXT, file=_TEXT, line=_LINE),
-            minItems=1,
-        ),
-    ),
-    "Result": _object(
-        "stacks found_modules",
-        closed=True,
-        stacks=_array(_array(_schema("Frame"))),
-        found_modules={"type": "object", "additionalProperties": _STATE},
-        unsure={"type": "object", "additionalProperties": _TEXT},
-        module_errors={"type": "object"},
-    ),
-    "Results": _object(
-        "results",
-        closed=True,
-        results=_array(_schema("Result")),
-        debug={"type": "object"},
-    ),
-    "Calls": _object(
-        "symbolicatedStacks knownModules",
-        closed=True,
-        symbolicatedStacks=_array(_array(_TEXT)),
-        knownModules=_array(_STATE),
-        unsure={"type": "object", "additionalProperties": _TEXT},
-    ),
-    "SourceFile": _object(
-        "debugName debugId moduleOffset file",
-        debugName=_TEXT,
-        debugId=_DEBUG_ID,
-        moduleOffset=_NUMBER,
-        file=_TEXT,
-    ),
-    "Source": _object(
-        "symbolsLastModified sourceLastModified file source", file=_TEXT, source=_TEXT
-    ),
-    "Code": _object(
-        "startAddress size debugId",
-        startAddress=_NUMBER,
-        size=_NUMBER,
-        name=_TEXT_OR_NULL,
-        codeId=_TEXT_OR_NULL,
-        debugName=_TEXT_OR_NULL,
-        debugId=_DEBUG_ID,
-        continueUntilFunctionEnd=_BOOLEAN,
-    ),
-    "Assembly": _object(
-        "startAddress size arch syntax instructions",
-        startAddress=_NUMBER,
-        size=_NUMBER,
-        arch=_TEXT,
-        syntax=_array(_TEXT),
-        instructions=_array(_array()),
-    ),
-    "Accepted": _object(
-        "success status", closed=True, success={"const": True}, status={"const": 200}
-    ),
-    "Refused": _object(
-        "success uuid error status",
-        closed=True,
-        success={"const": False},
-        uuid={"type": "string", "format": "uuid"},
-        error=_object("Code Text", closed=True, Code=_TEXT, Text=_TEXT),
-        status={"type": "integer", "minimum": 400, "maximum": 599},
-    ),
-}
+    frame: Annotated[int, Meta(ge=0)]
+    module: str
+    module_offset: _Offset
+    function: str | UnsetType = UNSET
+    function_offset: _Offset | UnsetType = UNSET
+    function_size: _Offset | UnsetType = UNSET
+    file: str | UnsetType = UNSET
+    line: _Line | UnsetType = UNSET
+    inlines: Annotated[list[InlinedCall], Meta(min_length=1)] | UnsetType = UNSET
 
+
+class Result(msgspec.Struct, forbid_unknown_fields=True):
+    """The answer to a job."""
+
+    stacks: list[list[Frame]]
+    found_modules: dict[str, bool | None]
+    unsure: dict[str, str] | UnsetType = UNSET
+    module_errors: dict[str, list[dict[str, str]]] | UnsetType = UNSET
+
+
+class Results(msgspec.Struct, forbid_unknown_fields=True):
+    """The answers to all jobs, and statistics with the header `Debug`."""
+
+    results: list[Result]
+    debug: dict[str, Any] | UnsetType = UNSET
+
+
+class Calls(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """The answer to a job in version 4."""
+
+    symbolicated_stacks: list[list[str]]
+    known_modules: list[bool | None]
+    unsure: dict[str, str] | UnsetType = UNSET
+
+
+# ---- operations
 
 _JSON = "application/json"
-
-
-def _content(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"content": {_JSON: {"schema": schema}}}
-
-
-def _response(description: str, *schemas: str) -> dict[str, Any]:
-    return {"description": description, **_content(_schema(*schemas))}
-
-
-def _parameter(
-    name: str, place: str, schema: dict[str, Any], about: str = "", *, required: bool
-) -> dict[str, Any]:
-    described = {"description": about} if about else {}
-    return {
-        "name": name,
-        "in": place,
-        **described,
-        "required": required,
-        "schema": schema,
-    }
-
-
-def _symbolication(
-    summary: str, request: dict[str, Any], answer: str
-) -> dict[str, Any]:
-    return {
-        "post": {
-            "summary": summary,
-            "requestBody": {"required": True, **_content(request)},
-            "responses": {
-                "200": _response("Answered", answer),
-                "400": _response("Invalid request", "Error"),
-                "413": _response("Request or answer too large", "Error"),
-                "default": _response("Not answered", "Error"),
-            },
-        }
-    }
-
-
-def _file(summary: str, *names: str) -> dict[str, Any]:
-    text = {"type": "string", "minLength": 1}
-    return {
-        "get": {
-            "summary": summary,
-            "parameters": [
-                _parameter(name, "path", text, required=True) for name in names
-            ],
-            "responses": {
-                "200": {"description": "The file", "content": {"*/*": {}}},
-                "302": {"description": "The same by debug file and debug id"},
-                "404": _response("Not found", "Error"),
-                "default": _response("Not answered", "Error"),
-            },
-        }
-    }
-
-
-def _extension(summary: str, request: str, answer: str) -> dict[str, Any]:
-    found = _symbolication(summary, _schema(request), answer)
-    found["post"]["responses"]["404"] = _response("Not found", "Error")
-    return found
-
-
-_BINARY: dict[str, Any] = {"application/octet-stream": {}}
+_BINARY = "application/octet-stream"
+_ARROW = "application/vnd.apache.arrow.stream"
+_PROTOBUF = "application/x-protobuf"
+_TEXT = {"type": "string"}
+_RECORDS = (
+    *(ErrorBody, AuthInfo, Jobs, Job, Results, Calls, UploadAnswer),
+    *(SourceRequest, SourceAnswer, AssemblyRequest, AssemblyAnswer, Accepted, Refused),
+)
 _FORM = {
     "type": "object",
     "properties": {"url": _TEXT, "symbols": {"type": "string", "format": "binary"}},
 }
-_UPLOAD: dict[str, Any] = {
-    "post": {
-        "summary": "Add debug information to the store",
-        "security": [{"token": []}],
-        "parameters": [
-            _parameter(name, "query", _TEXT, about, required=False)
-            for name, about in {"name": "name of a single file", **STATED}.items()
-        ],
-        "requestBody": {
-            "required": True,
-            "content": {"multipart/form-data": {"schema": _FORM}, **_BINARY},
-        },
-        "responses": {
-            "201": {
-                "description": "Added",
-                **_content({"type": "object", "required": ["upload"]}),
-            },
-            "default": _response("Refused", "Error"),
-        },
+
+
+def _content(*kinds: object) -> dict[str, Any]:
+    """A body: records in JSON, or a media type."""
+    refs = [
+        {"$ref": f"#/components/schemas/{kind.__name__}"}
+        for kind in kinds
+        if isinstance(kind, type)
+    ]
+    media: dict[str, Any] = {kind: {} for kind in kinds if isinstance(kind, str)}
+    if refs:
+        media[_JSON] = {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}
+    return {"content": media} if media else {}
+
+
+def _operation(
+    summary: str,
+    answers: Mapping[str, tuple[object, ...]],
+    body: Mapping[str, Any] | None = None,
+    *,
+    parameters: Iterable[Mapping[str, Any]] = (),
+    security: str = "",
+) -> dict[str, Any]:
+    """An operation.
+
+    Args:
+        summary: One line about it.
+        answers: By status: a description, then the records or media types of bodies.
+        body: The body of the request, as made by `_content`.
+        parameters: As made by `_parameters`.
+        security: The kind of token that it needs.
+    """
+    made: dict[str, Any] = {"summary": summary}
+    if security:
+        made["security"] = [{security: []}]
+    if parameters := [*parameters]:
+        made["parameters"] = parameters
+    if body:
+        made["requestBody"] = {"required": True, **body}
+    made["responses"] = {
+        status: {"description": description, **_content(*kinds)}
+        for status, (description, *kinds) in answers.items()
     }
-}
-_AUTH_INFO: dict[str, Any] = {
-    "post": {
-        "summary": "What the token of an upload may do",
-        "security": [{"token": []}],
-        "responses": {
-            "200": _response("The token is for uploads", "AuthInfo"),
-            "default": _response("Refused", "Error"),
-        },
+    return made
+
+
+def _parameters(
+    place: str,
+    named: Mapping[str, str],
+    schema: Mapping[str, object] = _TEXT,
+    *,
+    required: bool = False,
+) -> list[dict[str, Any]]:
+    """Parameters by name, with descriptions."""
+    return [
+        {
+            "name": name,
+            "in": place,
+            **({"description": about} if about else {}),
+            "required": required,
+            "schema": schema,
+        }
+        for name, about in named.items()
+    ]
+
+
+_NOT_ANSWERED: dict[str, tuple[object, ...]] = {"default": ("Not answered", ErrorBody)}
+_REFUSED: dict[str, tuple[object, ...]] = {"default": ("Refused", ErrorBody)}
+_NOT_FOUND: dict[str, tuple[object, ...]] = {"404": ("Not found", ErrorBody)}
+
+
+def _symbolication(summary: str, answer: type, *requests: type) -> dict[str, Any]:
+    answers = {
+        "200": ("Answered", answer),
+        "400": ("Invalid request", ErrorBody),
+        "413": ("Request or answer too large", ErrorBody),
+        **_NOT_ANSWERED,
     }
-}
+    if answer in {SourceAnswer, AssemblyAnswer}:
+        answers |= _NOT_FOUND
+    return {"post": _operation(summary, answers, _content(*requests))}
+
+
+def _file(summary: str, *names: str) -> dict[str, Any]:
+    text = {"type": "string", "minLength": 1}
+    answers = {
+        "200": ("The file", "*/*"),
+        "302": ("The same by debug file and debug id",),
+        **_NOT_FOUND,
+        **_NOT_ANSWERED,
+    }
+    parameters = _parameters("path", dict.fromkeys(names, ""), text, required=True)
+    return {"get": _operation(summary, answers, parameters=parameters)}
 
 
 def _symbfile(summary: str) -> dict[str, Any]:
-    headers = (
-        ("FileID", _TEXT, "FileID of the executable", True),
-        ("FilePart", _INTEGER, "number of the part, from 0", True),
-        ("FileParts", _INTEGER, "number of parts", False),
-    )
-    operation = {
-        "summary": summary,
-        "security": [{"apiKey": []}],
-        "parameters": [
-            _parameter(name, "header", schema, about, required=required)
-            for name, schema, about, required in headers
-        ],
-        "requestBody": {"required": True, "content": _BINARY},
-        "responses": {
-            "200": _response("The part is stored", "Accepted"),
-            "default": _response("Refused", "Refused", "Error"),
+    number = {"type": "integer"}
+    part = {"FilePart": "number of the part, from 0"}
+    operation = _operation(
+        summary,
+        {
+            "200": ("The part is stored", Accepted),
+            "default": ("Refused", Refused, ErrorBody),
         },
-    }
+        _content(_BINARY),
+        parameters=[
+            *_parameters(
+                "header", {"FileID": "FileID of the executable"}, required=True
+            ),
+            *_parameters("header", part, number, required=True),
+            *_parameters("header", {"FileParts": "number of parts"}, number),
+        ],
+        security="apiKey",
+    )
     return {"post": operation, "put": operation}
 
 
-_STREAM: dict[str, Any] = {"application/vnd.apache.arrow.stream": {}}
-_ARROW: dict[str, Any] = {
-    "post": {
-        "summary": "Symbolicate addresses in Arrow record batches",
-        "parameters": [
-            _parameter(name, "query", _TEXT, about, required=False)
-            for name, about in (
-                ("module", "column of modules; default: build_id"),
-                ("address", "column of addresses; default: address"),
-                ("return_address", "column of flags, or true"),
-                ("base", "column of addresses that modules are loaded at, or one"),
-                ("output", "stack or frames"),
-            )
-        ],
-        "requestBody": {"required": True, "content": _STREAM},
-        "responses": {
-            "200": {"description": "The batches with answers", "content": _STREAM},
-            "default": _response("Not answered", "Error"),
-        },
-    }
-}
-
-_PROTOBUF: dict[str, Any] = {"application/x-protobuf": {}}
-_PROFILES: dict[str, Any] = {
-    "post": {
-        "summary": "Symbolize profiles of OpenTelemetry, and send them on",
-        "security": [{"token": []}],
-        "requestBody": {"required": True, "content": _PROTOBUF},
-        "responses": {
-            "200": {
-                "description": "The answer of the next collector",
-                "content": _PROTOBUF,
-            },
-            "default": {
-                "description": "Not accepted",
-                "content": {**_PROTOBUF, **_content(_schema("Error"))},
-            },
-        },
-    }
-}
+def _get(summary: str, *media_type: str) -> dict[str, Any]:
+    return {"get": _operation(summary, {"200": (summary, *media_type)})}
 
 
-def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": summary}
-    if media_type is not None:
-        answer["content"] = {media_type: {}}
-    return {"get": {"summary": summary, "responses": {"200": answer}}}
-
-
-_METADATA = _get("The binaries of local sources by build id or path", _JSON)
-_METADATA["get"]["parameters"] = [
-    _parameter(
-        "key",
+_UPLOAD = _operation(
+    "Add debug information to the store",
+    {"201": ("Added", UploadAnswer), **_REFUSED},
+    {"content": {"multipart/form-data": {"schema": _FORM}, _BINARY: {}}},
+    parameters=_parameters("query", {"name": "name of a single file", **STATED}),
+    security="token",
+)
+_AUTH_INFO = _operation(
+    "What the token of an upload may do",
+    {"200": ("The token is for uploads", AuthInfo), **_REFUSED},
+    security="token",
+)
+_ADDRESSES = _operation(
+    "Symbolicate addresses in Arrow record batches",
+    {"200": ("The batches with answers", _ARROW), **_NOT_ANSWERED},
+    _content(_ARROW),
+    parameters=_parameters(
         "query",
-        {"type": "string", "enum": ["buildid", "file", "glob"]},
-        required=True,
+        {
+            "module": "column of modules; default: build_id",
+            "address": "column of addresses; default: address",
+            "return_address": "column of flags, or true",
+            "base": "column of addresses that modules are loaded at, or one",
+            "output": "stack or frames",
+        },
     ),
-    _parameter("value", "query", _TEXT, required=False),
-]
-_METADATA["get"]["responses"]["default"] = _response("Not answered", "Error")
-
+)
+_PROFILES = _operation(
+    "Symbolize profiles of OpenTelemetry, and send them on",
+    {
+        "200": ("The answer of the next collector", _PROTOBUF),
+        "default": ("Not accepted", _PROTOBUF, ErrorBody),
+    },
+    _content(_PROTOBUF),
+    security="token",
+)
+_KEYS = {"type": "string", "enum": ["buildid", "file", "glob"]}
+_METADATA = _operation(
+    "The binaries of local sources by build id or path",
+    {
+        "200": ("The binaries of local sources by build id or path", _JSON),
+        **_NOT_ANSWERED,
+    },
+    parameters=[
+        *_parameters("query", {"key": ""}, _KEYS, required=True),
+        *_parameters("query", {"value": ""}),
+    ],
+)
 _PATHS: dict[str, Any] = {
-    "/symbolicate/v5": _symbolication(
-        "Symbolicate stacks", _schema("Jobs", "Job"), "Results"
-    ),
-    "/symbolicate/v4": _symbolication(
-        "Symbolicate the stacks of one job", _schema("Job"), "Calls"
-    ),
-    "/source/v1": _extension("A source file", "SourceFile", "Source"),
-    "/asm/v1": _extension("Disassembled code", "Code", "Assembly"),
-    "/upload/": _UPLOAD,
-    "/upload/auth_info/": _AUTH_INFO,
+    "/symbolicate/v5": _symbolication("Symbolicate stacks", Results, Jobs, Job),
+    "/symbolicate/v4": _symbolication("Symbolicate the stacks of one job", Calls, Job),
+    "/source/v1": _symbolication("A source file", SourceAnswer, SourceRequest),
+    "/asm/v1": _symbolication("Disassembled code", AssemblyAnswer, AssemblyRequest),
+    "/upload/": {"post": _UPLOAD},
+    "/upload/auth_info/": {"post": _AUTH_INFO},
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
     "/api/symbols-returnpads": _symbfile("A part of its return pads"),
-    "/symbolicate/arrow": _ARROW,
-    "/v1development/profiles": _PROFILES,
+    "/symbolicate/arrow": {"post": _ADDRESSES},
+    "/v1development/profiles": {"post": _PROFILES},
     "/buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),
@@ -367,7 +311,7 @@ _PATHS: dict[str, Any] = {
     "/buildid/{build_id}/source/{path}": _file(
         "A source file that the module refers to", "build_id", "path"
     ),
-    "/metadata": _METADATA,
+    "/metadata": {"get": _METADATA},
     "/{name}/{module_id}/{file}": _file(
         "A file in the layout of Breakpad's stores", "name", "module_id", "file"
     ),
@@ -381,6 +325,15 @@ _PATHS: dict[str, Any] = {
     "/metrics": _get("Metrics for Prometheus", "text/plain"),
     "/openapi.json": _get("This document", _JSON),
 }
+
+
+@cache
+def _schemas() -> dict[str, Any]:
+    template = "#/components/schemas/{name}"
+    _, found = msgspec.json.schema_components(_RECORDS, ref_template=template)
+    for schema in found.values():
+        schema["description"] = schema["description"].partition("\n")[0]
+    return found
 
 
 def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any]:
@@ -400,7 +353,7 @@ def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any
         "servers": [{"url": root_path or "/"}],
         "paths": {path: _PATHS[path] for path in paths if path in _PATHS},
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": _schemas(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "apiKey": {"type": "http", "scheme": "APIKey"},

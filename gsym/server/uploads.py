@@ -71,6 +71,53 @@ _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
 _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 
+class AuthInfo(msgspec.Struct, forbid_unknown_fields=True):
+    """What the token of an upload may do."""
+
+    email: str
+    try_symbols: bool
+    token_expires_at: int
+    upload_api_version: int
+
+
+class UploadedModule(msgspec.Struct):
+    """A module of an upload.
+
+    Attributes:
+        file: The file that it is from.
+        debug_file: Of the module.
+        debug_id: Of the module.
+        outcome: Whether it was added, replaced another one, or the other one was kept.
+    """
+
+    file: str
+    debug_file: str
+    debug_id: str
+    outcome: str
+
+
+class Upload(msgspec.Struct):
+    """The outcome of an upload.
+
+    Attributes:
+        size: Its bytes.
+        id: A number that the log has as well.
+        modules: The outcome for each.
+        skipped_keys: Files without a module, and those of modules that were kept.
+    """
+
+    size: int
+    id: int
+    modules: list[UploadedModule]
+    skipped_keys: list[str]
+
+
+class UploadAnswer(msgspec.Struct):
+    """The body of the answer to an upload."""
+
+    upload: Upload
+
+
 def upload_routes(service: Service) -> list[Route]:
     """The endpoints, if there are tokens for them."""
     if not service.tokens.names(UPLOAD):
@@ -80,17 +127,17 @@ def upload_routes(service: Service) -> list[Route]:
 
     async def upload(request: Request) -> Response:
         holder = _upload_holder(request, service.tokens)
-        body = msgspec.json.encode({"upload": await uploads.receive(request, holder)})
-        return Response(body, 201, media_type="application/json")
+        answer = UploadAnswer(await uploads.receive(request, holder))
+        return Response(msgspec.json.encode(answer), 201, media_type="application/json")
 
     async def auth_info(request: Request) -> Response:
         holder = _upload_holder(request, service.tokens)
-        info = {
-            "email": holder.name,
-            "try_symbols": False,
-            "token_expires_at": _NEVER,
-            "upload_api_version": 1,
-        }
+        info = AuthInfo(
+            holder.name,
+            try_symbols=False,
+            token_expires_at=_NEVER,
+            upload_api_version=1,
+        )
         return Response(msgspec.json.encode(info), media_type="application/json")
 
     return [
@@ -143,7 +190,7 @@ class _Uploads:
         self._store = Store(store_path(settings))
         self._active = 0
 
-    async def receive(self, request: Request, holder: Holder) -> dict[str, Any]:
+    async def receive(self, request: Request, holder: Holder) -> Upload:
         """The result of an upload.
 
         Raises:
@@ -191,9 +238,7 @@ class _Uploads:
         except TimeoutError:
             raise HttpError(408, closes=True) from None
 
-    def _publish(
-        self, holder: Holder, folder: str, path: str, sent: _Sent
-    ) -> dict[str, Any]:
+    def _publish(self, holder: Holder, folder: str, path: str, sent: _Sent) -> Upload:
         source, size = "upload", os.path.getsize(path)
         try:
             names, urls = self._unpack(folder, path, sent.content_type, sent.name)
@@ -205,7 +250,8 @@ class _Uploads:
                 name = source.rpartition("/")[2] or "upload"
                 names, _ = self._unpack(folder, path, "", name)
             answer = self._convert(folder, names, sent.module)
-            return {"size": size, **self._add(answer, holder, folder, names, source)}
+            added = self._add(answer, holder, folder, names, source)
+            return Upload(size, *added)
         except GsymError as error:
             statuses = (
                 status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)
@@ -260,13 +306,8 @@ class _Uploads:
         folder: str,
         names: list[str],
         source: str,
-    ) -> dict[str, Any]:
-        """Publish the converted modules.
-
-        Returns:
-            `id`: a number that the log has as well; `modules`: the outcome for each;
-            `skipped_keys`: files without a module, and those of modules that were kept.
-        """
+    ) -> tuple[int, list[UploadedModule], list[str]]:
+        """Publish the converted modules; return number, modules and skipped files."""
         modules = read_descriptions(answer.get("modules"), folder)
         members = [names[module.member] for module in modules]
         skipped = answer.get("skipped", ())
@@ -298,20 +339,19 @@ class _Uploads:
                     *(holder.name, number),
                 )
         known = [name for name, each in outcomes.items() if each == {"kept"}]
-        return {
-            "id": number,
-            "modules": [
-                {
-                    "file": member,
-                    "debug_file": done.entry.identity.debug_file,
-                    "debug_id": done.entry.identity.debug_id,
-                    "outcome": done.outcome,
-                }
-                for _, member, done in kept
-                if done is not None
-            ],
-            "skipped_keys": [*(names[each] for each, _ in skipped), *lone, *known],
-        }
+        modules_of = [
+            UploadedModule(
+                *(member, done.entry.identity.debug_file),
+                *(done.entry.identity.debug_id, done.outcome),
+            )
+            for _, member, done in kept
+            if done is not None
+        ]
+        return (
+            number,
+            modules_of,
+            [*(names[each] for each, _ in skipped), *lone, *known],
+        )
 
     def _fetch(self, url: str, folder: str, path: str) -> WebAddress:
         """Download a URL to *path*, in a new folder."""

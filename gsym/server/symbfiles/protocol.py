@@ -8,8 +8,10 @@ Source: README.md of symb-proto in opentelemetry-ebpf-profiler, "Symbfile upload
 from __future__ import annotations
 
 import re
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response
 
 from gsym.errors import CopyableError
@@ -102,9 +104,33 @@ class PartError(CopyableError):
         self.closes = closes
 
 
+class Accepted(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of the answer to an accepted part."""
+
+    success: Annotated[bool, Meta(extra_json_schema={"const": True})]
+    status: Literal[200]
+
+
+class Reason(msgspec.Struct, rename="pascal", forbid_unknown_fields=True):
+    """Why a part is refused."""
+
+    code: str
+    text: str
+
+
+class Refused(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of the answer to a refused part."""
+
+    success: Annotated[bool, Meta(extra_json_schema={"const": False})]
+    uuid: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    error: Reason
+    status: Annotated[int, Meta(ge=400, le=599)]
+
+
 def success_response() -> Response:
     """The answer to an accepted part."""
-    return Response(b'{"success":true,"status":200}', 200, media_type=_JSON)
+    body = msgspec.json.encode(Accepted(success=True, status=200))
+    return Response(body, 200, media_type=_JSON)
 
 
 def refusal_response(error: PartError, uuid: str) -> Response:
@@ -120,12 +146,8 @@ def refusal_response(error: PartError, uuid: str) -> Response:
         headers["retry-after"] = str(refusal.retry_after)
     if refusal is NO_KEY or refusal is UNKNOWN_KEY:
         headers["www-authenticate"] = "APIKey"
-    body = {
-        "success": False,
-        "uuid": uuid,
-        "error": {"Code": refusal.code, "Text": error.text},
-        "status": refusal.status,
-    }
+    reason = Reason(refusal.code, error.text)
+    body = Refused(success=False, uuid=uuid, error=reason, status=refusal.status)
     return Response(
         msgspec.json.encode(body), refusal.status, headers=headers, media_type=_JSON
     )
