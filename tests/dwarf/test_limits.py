@@ -274,6 +274,37 @@ def test_a_function_of_many_ranges_keeps_all_inlined_calls(
     assert sum(len(tree.children) for tree in trees) >= 400
 
 
+@pytest.mark.long
+def test_thousands_of_parts_with_a_call_in_each_keep_all_calls(tmp_path: Path) -> None:
+    """Also those of the function after it; big-endian, with 4-byte addresses."""
+    count, step = 9000, 16
+    starts = [0x1000 + step * number for number in range(count)]
+    end = starts[-1] + step
+    where = ranges(*((start, start + 8) for start in starts))
+    calls = [
+        inlined(Ref("g"), (start + 2, start + 6), call=(1, line))
+        for line, start in enumerate(starts, 1)
+    ]
+    main = unit(
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        Die(Tag.subprogram, {At.name: "f", At.ranges: where}, *calls),
+        function("last", end, end + 8, inlined(Ref("g"), (end, end + 4), call=(1, 7))),
+        version=4,
+        attributes={At.low_pc: 0},
+        lines=LineProgram(sequence((0x1000, 3), end=end + 8)),
+    )
+    sections = Dwarf([main], "big", 4).sections()
+    text = code_section(0x1000, step * (count + 1))
+    image = elf_of(sections, text, bits=32, byteorder="big")
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    assert len(converted.functions) == count + 1
+    for line, info in zip([*range(1, count + 1), 7], converted.functions, strict=True):
+        assert info.inline is not None
+        (call,) = info.inline.children
+        assert (call.name, call.call_line) == ("g", line)
+
+
 # ---- functions of 4 GiB and more ----------------------------------------------------
 
 GIB = 1 << 30

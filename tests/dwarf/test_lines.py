@@ -9,7 +9,7 @@ import pytest
 
 from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import Case, convert_bytes, describe, words
-from tests.inputs.dies import Die, Ref
+from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf_constants import At, Content, Form, Tag
 from tests.inputs.elf import NOTYPE, Symbol, code_section
 from tests.inputs.encoding import Encoding, uleb
@@ -39,6 +39,7 @@ from tests.inputs.line_program import (
     special,
 )
 from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
+from tests.inputs.range_lists import RangeEntry, ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -886,6 +887,43 @@ def test_rows_of_a_table_of_several_units_are_for_functions_only(
         1010-1018 g
           1010 /src/a.c:6
         1020-1030 s
+    """)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_units_without_functions_have_the_rows_in_their_ranges(
+    layout: Layout, tmp_path: Path
+) -> None:
+    """Line tables only, of several units that went through one assembly text."""
+    version, dwarf64 = layout.version, layout.dwarf64
+    rows_of_both = sequence((0x1000, 2, 1), (0x1010, 3, 2), (0x1018, 4), end=0x1020)
+    table = lines(*rows_of_both, version=version)
+    parts = ranges((0x1010, 0x1018), (0x1018, 0x1020))
+    if version >= 5:
+        parts = ranges(
+            RangeEntry.start_end(0x1010, 0x1018), RangeEntry.start_end(0x1018, 0x1020)
+        )
+    second = {At.stmt_list: 0, **code(0x1010, 0x1020)}
+    if version >= 3:
+        second = {At.stmt_list: 0, At.low_pc: 0, At.ranges: parts}
+    image = program(
+        unit(
+            version=version,
+            lines=table,
+            dwarf64=dwarf64,
+            attributes=code(0x1000, 0x1010),
+        ),
+        unit(version=version, dwarf64=dwarf64, attributes=second),
+        symbols=[Symbol("slow", 0x1000, 0x10), Symbol("kernel", 0x1010, 0x10)],
+        byteorder=layout.byteorder,
+        address_size=layout.address_size,
+    )
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 slow
+          1000 /src/a.c:2
+        1010-1020 kernel
+          1010 /src/b.h:3
+          1018 /src/b.h:4
     """)
 
 

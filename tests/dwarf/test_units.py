@@ -367,13 +367,19 @@ def test_the_report_counts_what_the_file_holds(tmp_path: Path) -> None:
     assert report.warnings == {}
 
 
+@pytest.mark.parametrize("table_version", [5, 6])
+@pytest.mark.parametrize("layout", LAYOUTS[-4:], ids=str)
 @pytest.mark.parametrize(
     ("language", "name"),
     # Numbers of DW_LNAME_C, C_plus_plus and Rust.
     [(0x03, "f"), (0x04, "N::f"), (0x19, "N::f"), (None, "N::f")],
 )
 def test_units_of_version_6_name_their_language(
-    language: int | None, name: str, tmp_path: Path
+    language: int | None,
+    name: str,
+    layout: Layout,
+    table_version: int,
+    tmp_path: Path,
 ) -> None:
     scope = Die(Tag.namespace, {At.name: "N"}, function("f", 0x1000, 0x1010))
     named = {} if language is None else {At.language_name: Form.data2(language)}
@@ -381,9 +387,12 @@ def test_units_of_version_6_name_their_language(
         sequence((0x1000, 3, 0), end=0x1010),
         directories=("/src",),
         files=(File("a.c"),),
+        version=table_version,
     )
     six = unit(scope, version=6, language=None, lines=lines, attributes=named)
-    image = program(six)
+    six.dwarf64 = layout.dwarf64
+    size = layout.address_size
+    image = program(six, byteorder=layout.byteorder, address_size=size)
     assert describe(convert_bytes(tmp_path, image).functions) == (
         f"1000-1010 {name}\n  1000 /src/a.c:3\n"
     )

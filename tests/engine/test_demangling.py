@@ -93,8 +93,16 @@ def test_a_deep_name_within_the_limits_is_demangled() -> None:
 # What not every C++ runtime knows, with the texts of llvm-cxxfilt 22.
 NEW_NAMES = {
     "_ZN2nsW3mod3fooEi": "ns::foo@mod(int)",
+    "_ZN2nsW3modWP4part3fooEi": "ns::foo@mod:part(int)",
+    "_ZGIW3mod": "initializer for module mod",
+    "_ZNH1A1fES_": "A::f(this A)",
+    "_ZN1A1gIiEEvT_Qaa1CIS1_E1DIS1_E": "void A::g<int>(int) requires C<int> && D<int>",
+    "_Z1fITk1CiEvT_": "void f<int>(int)",
     "_Z1fDF16b": "f(std::bfloat16_t)",
+    "_Z1fDF16_DF128_": "f(_Float16, _Float128)",
+    "_Z1fDB8_DU16_": "f(_BitInt(8), unsigned _BitInt(16))",
     "___Z4main_block_invoke": "invocation function for block in main",
+    "____ZN1A1fEi_block_invoke_2": "invocation function for block in A::f(int)",
     f"_Z1200{'a' * 1200}v": f"{'a' * 1200}()",
 }
 
@@ -114,7 +122,13 @@ def test_names_that_a_runtime_does_not_know_are_left_to_the_package(
                 for at, name in enumerate([*NEW_NAMES, *others])
             )
         )
-        main(["lookup", str(path), *(hex(0x1000 + 16 * at) for at in range(103))])
+        main(
+            [
+                "lookup",
+                str(path),
+                *(hex(0x1000 + 16 * at) for at in range(99 + len(NEW_NAMES))),
+            ]
+        )
         lines = capsys.readouterr().out.splitlines()
         texts = [line.partition(": ")[2] for line in lines]
         found = dict(zip(NEW_NAMES, texts[: len(NEW_NAMES)], strict=True))
