@@ -44,7 +44,8 @@ void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
 
 /* How well a sequence fits a function that starts in it; the lowest is best. */
 typedef struct sequence_fit {
-    uint8_t extent; /* 0: it is the range, 1: it contains the range, 2: it ends in it */
+    uint8_t extent; /* it contains the range and 0: starts with it, 1: before it; 2: it ends
+                     * in the range */
     uint32_t lines; /* distance from the function's declaration to its first row */
     uint64_t size;
 } sequence_fit;
@@ -61,7 +62,7 @@ static sequence_fit fit_of(const unit_joiner *joiner, const line_sequence *seque
         &joiner->rows->items[row_at(joiner->rows, sequence, range->start)];
     sequence_fit fit = {2, UINT32_MAX, sequence->high - sequence->low};
     if (sequence->high >= range->end)
-        fit.extent = sequence->low != range->start || sequence->high != range->end;
+        fit.extent = sequence->low != range->start;
     if (declared->line != 0 && row->line >= declared->line &&
         (row->file == declared->file || declared->file == NO_FILE))
         fit.lines = (uint32_t)(row->line - declared->line);

@@ -262,6 +262,9 @@ GOING_DOWN = (
     *(set_address(0x1030), advance_line(1), COPY),
     *END,
 )
+# As llvm-dwarfutil joins sequences whose functions are adjacent.
+RUNNING_ON = sequence((0x1000, 11), (0x1010, 31), end=0x1020)
+FOLDED = sequence((0x1000, 21), end=0x1010)
 ROWS_OF_A_FUNCTION = [
     taken(
         "the last of several rows at the start",
@@ -363,6 +366,41 @@ ROWS_OF_A_FUNCTION = [
               1000 /src/a.c:11
               1008 /src/a.c:12
         """),
+    ),
+    *(
+        Case(
+            f"a sequence of a folded function runs on into the next, {order}",
+            program(
+                unit(
+                    function(
+                        "own",
+                        0x1000,
+                        0x1010,
+                        attributes={At.decl_file: 1, At.decl_line: declared},
+                    ),
+                    function(
+                        "next",
+                        0x1010,
+                        0x1020,
+                        attributes={At.decl_file: 1, At.decl_line: 30},
+                    ),
+                    version=4,
+                    lines=lines(*first, *second),
+                )
+            ),
+            words(f"""
+                1000-1010 own
+                  1000 /src/a.c:{line}
+                1010-1020 next
+                  1010 /src/a.c:31
+            """),
+            "llvm-gsymutil takes rows of the first sequence that ends after the start",
+        )
+        for order, first, second in [
+            ("before the other", RUNNING_ON, FOLDED),
+            ("after the other", FOLDED, RUNNING_ON),
+        ]
+        for declared, line in [(10, 11), (20, 21)]
     ),
     taken(
         "rows of several sequences, whatever their order",

@@ -324,6 +324,16 @@ SEQUENCES = [
     ),
     Fault(
         program(
+            c_unit(
+                folded(decl_file=1, decl_line=3),
+                table=lines(*sequence((0x1000, 4), end=0x1020), *SECOND),
+            )
+        ),
+        [info("first", 0x1000, 0x1010, (0x1000, 14), (0x1008, 15))],
+        (0x1000, "lines", f"0x1000 {A_C}:4", f"0x1000 {A_C}:14"),
+    ),
+    Fault(
+        program(
             c_unit(folded(decl_file=1, decl_line=13), table=lines(*FIRST, *SECOND))
         ),
         [info("first", 0x1000, 0x1010, (0x1000, 4), (0x1008, 5))],

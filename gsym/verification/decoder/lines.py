@@ -69,7 +69,7 @@ class LineSequence(NamedTuple):
 
     def unfit(self, span: Range, declared: Declaration) -> tuple[int, int, int]:
         """How badly it suits a function; of several sequences the least is its own."""
-        extent = 2 if self.high < span.end else (self.low, self.high) != span
+        extent = 2 if self.high < span.end else int(self.low != span.start)
         row = self.index_of(span.start) or 0
         lines = _UNKNOWN
         if declared.line and declared.file in {None, self.files[row]}:
