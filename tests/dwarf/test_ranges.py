@@ -10,7 +10,7 @@ from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
-from tests.inputs.elf import NOBITS, WRITE, Section, code_section, elf_of
+from tests.inputs.elf import NOBITS, WRITE, Section, Symbol, code_section, elf_of
 from tests.inputs.encoding import Encoding
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, program, unit
@@ -504,6 +504,75 @@ def test_code_may_end_with_the_address_space(
         image = elf_of(main.sections(), code_section(start - 0x10, 0x20), bits=32)
         functions = convert_bytes(tmp_path, image).functions
         assert describe(functions) == f"{start:x}-{start + 0x10:x} f\n"
+
+
+TOP = (1 << 32) - 0x20
+ENDING_AT_THE_TOP = {
+    3: [ranges((TOP, 0))],
+    5: [
+        ranges(RangeEntry.base_address(TOP), RangeEntry.offset_pair(0, 0x20)),
+        ranges(RangeEntry.start_length(TOP, 0x20)),
+        ranges(RangeEntry.start_end(TOP, 0)),
+        ranges(RangeEntry.startx_length(TOP, 0x20)),
+        ranges(RangeEntry.startx_endx(TOP, 0)),
+    ],
+}
+ENDING_AT_THE_TOP[4] = ENDING_AT_THE_TOP[3]
+
+
+@pytest.mark.parametrize(
+    ("layout", "where"),
+    [
+        (layout, where)
+        for layout in LAYOUTS
+        if layout.address_size == 4
+        for where in ENDING_AT_THE_TOP.get(layout.version, ())
+    ],
+    ids=str,
+)
+def test_rows_and_calls_may_end_with_the_address_space(
+    layout: Layout, where: RangeList, tmp_path: Path
+) -> None:
+    end = Form.addr(0) if layout.version < 4 else Form.data1(0x10)
+    call = {
+        At.abstract_origin: Ref("g"),
+        At.low_pc: TOP + 0x10,
+        At.high_pc: end,
+        At.call_file: 1,
+        At.call_line: 9,
+    }
+    main = unit(
+        Die(
+            Tag.subprogram,
+            {At.name: "f", At.ranges: where},
+            Die(Tag.inlined_subroutine, call),
+        ),
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        version=layout.version,
+        dwarf64=layout.dwarf64,
+        attributes={} if layout.version >= 5 else {At.low_pc: 0},
+        lines=LineProgram(
+            sequence((TOP, 3), (TOP + 0x10, 4), end=1 << 32),
+            files=(File("a.c"), File("a.c")),
+            directories=("/src",),
+        ),
+    )
+    image = program(
+        main,
+        text=[code_section(TOP - 0x10, 0x30)],
+        symbols=[Symbol("f", TOP, 0x20), Symbol("before", TOP - 0x10, 0x10)],
+        byteorder=layout.byteorder,
+        address_size=4,
+    )
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    assert describe(converted.functions) == words("""
+        ffffffd0-ffffffe0 before
+        ffffffe0-100000000 f
+          ffffffe0 /src/a.c:3
+          fffffff0 /src/a.c:4
+          inlined g fffffff0-100000000 from /src/a.c:9
+    """)
 
 
 def test_an_end_of_0_is_no_end_elsewhere(tmp_path: Path) -> None:
