@@ -70,6 +70,11 @@ _KINDS = (
     ),
 )
 
+COMPRESSED = frozenset(
+    {"gzip file", "zstd file", "xz file", "bzip2 file", "cabinet"},
+)
+"""The kinds that hold one compressed file; `gsym.store.archives` inflates them."""
+
 # Machine, the first field of a COFF object file: i386, ARM, x86-64, ARM64.
 _COFF_MACHINES = {b"\x4c\x01", b"\xc4\x01", b"\x64\x86", b"\x64\xaa"}
 _OPTIONAL_SIZE_AT = 16  # only images have an optional header

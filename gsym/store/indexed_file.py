@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import HEAD_SIZE, recognise
-from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey, key_of_uuid
-from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
-from gsym.store.archives import bare_name
-from gsym.store.module_file import modules_in
 from gsym.store.package_formats import is_deb, is_rpm
 
 TYPE_CHECKING = False
@@ -63,6 +57,8 @@ def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
             return _read_gsym(path, stamp)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
             return IndexedFile(stamp, is_debug_file=False)
+        from gsym.store.module_file import modules_in
+
         modules = [each.identity for each in modules_in(path, ModuleKey())]
         rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
@@ -78,6 +74,8 @@ def with_code(path: str, kind: str, module: ModuleKey) -> ModuleKey:
     """
     if module.code_hash or kind not in _WITH_CODE:
         return module
+    from gsym.conversion.identity import keys_in
+
     try:
         for key, _ in keys_in(path, with_code=True):
             if (key.debug_id, key.code_id) == (module.debug_id, module.code_id):
@@ -95,6 +93,9 @@ def _is_sym_file(path: str) -> bool:
 
 def _rank(path: str) -> int:
     """See `IndexedFile`."""
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
     with ObjectFile(map_file(path), path) as binary:
         if any(map(binary.has_section, _DWARF)):
             return WITH_DWARF
@@ -103,6 +104,8 @@ def _rank(path: str) -> int:
 
 def _named(identity: ModuleKey, path: str) -> ModuleKey:
     """An identity with the name that the module would get in a store."""
+    from gsym.store.archives import bare_name
+
     if identity.debug_file in {"", os.path.basename(path)}:
         return identity._replace(debug_file=bare_name(path))
     return identity
@@ -110,6 +113,9 @@ def _named(identity: ModuleKey, path: str) -> ModuleKey:
 
 def _read_gsym(path: str, stamp: tuple[int, int]) -> IndexedFile:
     """The module of a GSYM file."""
+    from gsym.reading.reader import open as open_reader
+    from gsym.store.archives import bare_name
+
     with open_reader(path) as reader:
         uuid, byteorder, module = reader.uuid, reader.header.byteorder, reader.module
     name = bare_name(path).removesuffix(".gsym")

@@ -15,7 +15,6 @@ from gsym.records import NamedTuple
 from gsym.store.choosing import difference, fitting_files
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
 from gsym.store.modules import Entry
-from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.store.choosing import FittingFile
     from gsym.store.packages import Packages
+    from gsym.store.sources.source import FoundFile
 
 
 class _Index(NamedTuple):
@@ -142,6 +142,8 @@ class LooseFiles:
             raise NotFoundError(f"not found (searched {len(self._index.files)} files)")
         if is_packed and self.packages is not None:
             return self.packages.find(key, folder)
+        from gsym.store.sources.source import FoundFile
+
         return FoundFile(path, path)
 
     def best(self, key: ModuleKey) -> str:

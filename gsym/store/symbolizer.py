@@ -23,7 +23,6 @@ from gsym.errors import (
 )
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.modules.key import ModuleKey, fits_uuid
-from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 from gsym.store.modules import Attempt, Resolution, resolved
@@ -393,6 +392,8 @@ def _open(path: str, index_limit: int) -> Reader:
         from gsym.remote.reader import open_remote
 
         return open_remote(path, index_limit=index_limit)
+    from gsym.reading.reader import open as open_reader
+
     return open_reader(path, index_limit=index_limit, read_ahead=False)
 
 

@@ -207,13 +207,14 @@ class Report(NamedTuple):
         between: str,
         shown: Callable[[tuple[Frame, ...]], Iterable[str]],
     ) -> str:
-        from gsym.engine.demangling import demangle
-        from gsym.symbolication.stacks.browser_profile import answer_name
-        from gsym.symbolication.stacks.profilers import FOLDED
-
         if not frame.calls or frame.offset is None:
             return frame.text
+        from gsym.engine.demangling import demangle
+        from gsym.symbolication.stacks.profilers import FOLDED
+
         if self.form == _PROFILE:
+            from gsym.symbolication.stacks.browser_profile import answer_name
+
             return answer_name(demangle(frame.calls[-1].name))
         if self.form == FOLDED:
             return ";".join(demangle(each.name) for each in reversed(frame.calls))

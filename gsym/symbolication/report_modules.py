@@ -25,12 +25,10 @@ from gsym.modules.key import (
     has_id,
 )
 from gsym.records import NamedTuple
-from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolizer
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym, open_module
 from gsym.symbolication.function_names import FunctionNames
 
 TYPE_CHECKING = False
@@ -118,6 +116,7 @@ class ReportModules:
         path = store or default_store()
         if not servers:
             return Symbolizer(path) if os.path.isdir(path) else None
+        from gsym.store.directory import Store
         from gsym.store.resolver import Resolver
         from gsym.store.sources.settings import SourceOpener
 
@@ -234,6 +233,8 @@ def _open_file(path: str, match: FileMatch) -> FoundGsym:
         GsymError: It is damaged, or no slice of it is chosen.
         OSError: It cannot be read.
     """
+    from gsym.symbolication.binary_lookup import BinarySearch, find_gsym, open_module
+
     if match.architecture is None:
         return open_module(path)
     search = BinarySearch(store=True, partial=True, architecture=match.architecture)

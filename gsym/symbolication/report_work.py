@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter
 
-from gsym.containers.machine_code import find_machine_code
 from gsym.conversion.file_match import NAME_ALONE
 from gsym.model import Frame
 from gsym.modules.key import key_of_debug_id
@@ -320,6 +319,8 @@ class ReportWork:
     def _exact(self, module: ModuleOfReport, places: LinkAddresses) -> set[int]:
         """Frames that no call returns to, where the report does not say it."""
         asked = [at for at in module.frames if self._frames[at].may_be_exact]
+        from gsym.containers.machine_code import find_machine_code
+
         code = find_machine_code(module.files() if asked else ())
         return {at for at in asked if not places.may_return(self._frames[at], code)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
+from gsym.containers.recognition import COMPRESSED, recognise_file
 from gsym.symbolication.report_work import ReportWork
 
 TYPE_CHECKING = False
@@ -21,14 +22,15 @@ _HEAD = 18  # bytes, up to the type of an ELF file
 
 def is_dump(path: str) -> bool:
     """Whether a file is a core file or a minidump."""
-    from gsym.symbolication.memory.elf_core import is_core
-    from gsym.symbolication.memory.minidump import MAGIC
-
     if not os.path.isfile(path):
         return False
+    kind = recognise_file(path)
+    if kind != "object":
+        return kind == "minidump"
+    from gsym.symbolication.memory.elf_core import is_core
+
     with open(path, "rb") as file:
-        head = file.read(_HEAD)
-    return is_core(head) or head.startswith(MAGIC)
+        return is_core(file.read(_HEAD))
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords
@@ -127,7 +129,8 @@ def inflated(path: str) -> Iterator[str]:
         FormatError: The compressed data is damaged.
         LimitError: It inflates to too much.
     """
-    if not os.path.isfile(path):  # such as a pipe, which can be read once
+    # A pipe can be read once.
+    if not os.path.isfile(path) or recognise_file(path) not in COMPRESSED:
         yield path
         return
     from tempfile import TemporaryDirectory

@@ -16,7 +16,6 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
-from gsym.cli.verbs.symbolicate_jobs import decode_request, is_request, symbolicate_jobs
 from gsym.errors import GsymError
 from gsym.symbolication.link_addresses import NOT_PLACED
 from gsym.symbolication.report_work import NO_PLACE
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from gsym.cli.grammar import Values
     from gsym.symbolication.memory.loaded import LoadedSymbols
     from gsym.symbolication.report import Report, ReportModule
+
+_JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 
 
 @Command(
@@ -197,6 +198,8 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
     if server is not None and (store is not None or sources):
         raise UsageError("give either '--server', or '--store' and '--source'")
     if server is not None:
+        from gsym.cli.verbs.symbolicate_jobs import decode_request, symbolicate_jobs
+
         request = decode_request(_read_file(path), path)
         return symbolicate_jobs(path, request, values)
     with inflated(path) as file:
@@ -207,9 +210,18 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
             raise GsymError("not a core file and not a minidump", path=path)
         text = _read_text(file)
     document = decode_document(text)
-    if is_request(document):
+    if _is_request(document):
+        from gsym.cli.verbs.symbolicate_jobs import symbolicate_jobs
+
         return symbolicate_jobs(path, document, values)
     return _symbolicate_report(path, text, values, document=document)
+
+
+def _is_request(document: Any) -> bool:
+    """Whether decoded JSON is a request to the symbolication API, or jobs of one."""
+    jobs = document if isinstance(document, list) else [document]
+    is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
+    return bool(jobs) and all(is_job)
 
 
 def _symbolicate_report(

@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from gsym.cli.grammar import Values
 
 _PATIENCE = 2.0  # seconds; a server that fetches symbols takes minutes
-_JOB_KEYS = {"jobs", "memoryMap", "stacks"}
-
-
-def is_request(document: Any) -> bool:
-    """Whether decoded JSON is a request to the symbolication API, or jobs of one."""
-    jobs = document if isinstance(document, list) else [document]
-    is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
-    return bool(jobs) and all(is_job)
 
 
 def decode_request(data: bytes, path: str) -> Any:

@@ -6,8 +6,6 @@ it, `{{{bt:..}}}` and `{{{pc:..}}}` are addresses. All other elements are text.
 
 from __future__ import annotations
 
-import re
-
 from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
 from gsym.markup.headings import Headings
 from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
@@ -27,14 +25,8 @@ if TYPE_CHECKING:
 
 FORM = "symbolizer markup"
 
-_KNOWN = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
 _LONGEST_ID = 128  # bytes
 _ODD = "surrogatepass"
-
-
-def is_markup_log(text: str) -> bool:
-    """Whether there is an element that these frames depend on."""
-    return _KNOWN.search(text) is not None
 
 
 def add_markup_log(lines: Iterable[str], stack: StackBuilder) -> None:

@@ -5,6 +5,8 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
+import re
+
 from gsym.symbolication.stacks import (
     addresses,
     android,
@@ -18,19 +20,8 @@ from gsym.symbolication.stacks import (
     sanitizers,
 )
 from gsym.symbolication.stacks.apple import add_ips_report, is_ips_report
-from gsym.symbolication.stacks.browser_profile import (
-    FORM as PROFILE_FORM,
-    add_browser_profile,
-    is_browser_profile,
-)
 from gsym.symbolication.stacks.documents import as_list, decode_document
 from gsym.symbolication.stacks.line_forms import LineReader, ReportForms
-from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
-from gsym.symbolication.stacks.minidump_json import (
-    FORM as MINIDUMP_FORM,
-    add_minidump_report,
-    find_minidump_report,
-)
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     ReportLimits,
@@ -65,6 +56,8 @@ _OF_PROGRAMS = (
 PROGRAMS = (*_OF_PROGRAMS, addresses.FORMS)
 # Of a log, sentences may have `a.c+0x12`.
 LOGS = (*_OF_PROGRAMS, ReportForms(images=addresses.FORMS.images))
+# Elements with addresses, or that addresses depend on.
+_MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
 _PAIR = 2
 
 
@@ -144,21 +137,14 @@ def parse_report(  # noqa: PLR0913 - independent keywords
     """
     report = decode_document(text) if document is None else document
     stack = StackBuilder(limits)
-    if is_symbolication_request(report):
-        add_symbolication_request(report, stack)
-        return stack.finish("symbolication request", is_verbatim=False)
-    if is_ips_report(report):
-        add_ips_report(report, stack)
-        return stack.finish("Apple crash report (.ips)", is_verbatim=False)
-    if is_browser_profile(report):
-        add_browser_profile(report, text, stack)
-        return stack.finish(PROFILE_FORM)
-    minidump = find_minidump_report(report)
-    if minidump is not None:
-        add_minidump_report(minidump, stack)
-        return stack.finish(MINIDUMP_FORM, is_verbatim=False)
+    if report is not None:
+        parsed = _parse_document(report, text, stack)
+        if parsed is not None:
+            return parsed
     lines, rest = _lines(text, limits.lines)
-    if is_markup_log(text):
+    if _MARKUP.search(text):
+        from gsym.symbolication.stacks.markup_log import add_markup_log
+
         add_markup_log(lines, stack)
     else:
         process = None if isinstance(maps, str) else maps
@@ -177,6 +163,26 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         stack.add_text(rest)
         stack.add_note(f"Only the first {limits.lines} lines are read.")
     return stack.finish()
+
+
+def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport | None:
+    """Parse decoded JSON; None if it is not of a known form."""
+    from gsym.symbolication.stacks import browser_profile, minidump_json
+
+    if is_symbolication_request(report):
+        add_symbolication_request(report, stack)
+        return stack.finish("symbolication request", is_verbatim=False)
+    if is_ips_report(report):
+        add_ips_report(report, stack)
+        return stack.finish("Apple crash report (.ips)", is_verbatim=False)
+    if browser_profile.is_browser_profile(report):
+        browser_profile.add_browser_profile(report, text, stack)
+        return stack.finish(browser_profile.FORM)
+    minidump = minidump_json.find_minidump_report(report)
+    if minidump is None:
+        return None
+    minidump_json.add_minidump_report(minidump, stack)
+    return stack.finish(minidump_json.FORM, is_verbatim=False)
 
 
 def _lines(text: str, limit: int) -> tuple[list[str], str]:
