@@ -13,9 +13,9 @@ from threading import Thread
 from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.request import RequestLimits
+from gsym.confined.process import watch_processes
 from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
-from gsym.server.confined_process import watch_processes
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.otlp.forwarding import Collector

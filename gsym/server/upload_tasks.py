@@ -7,6 +7,7 @@ import os
 from email.parser import BytesHeaderParser
 from urllib.parse import parse_qs
 
+from gsym.confined.adding import Delivery, describe
 from gsym.containers.recognition import recognise_file
 from gsym.errors import (
     ArchitectureError,
@@ -19,7 +20,6 @@ from gsym.errors import (
 from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
-from gsym.server.confined_modules import Delivery, describe
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name, inflate_file
 from gsym.store.module_file import modules_in

@@ -19,6 +19,17 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.confined.adding import (
+    is_file_in,
+    publish_described,
+    read_descriptions,
+)
+from gsym.confined.process import (
+    ConfinedError,
+    confinement_report,
+    register_task,
+    run_confined,
+)
 from gsym.errors import FormatError, GsymError, LimitError, SourceError
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
@@ -26,12 +37,6 @@ from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 from gsym.server.bodies import spool_body, work_folder
-from gsym.server.confined_modules import (
-    is_file_in,
-    publish_described,
-    read_descriptions,
-)
-from gsym.server.confined_process import ConfinedError, confinement_report, run_confined
 from gsym.server.errors import HttpError
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
@@ -68,6 +73,8 @@ STATED = {
 }
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
+register_task("unpack", "gsym.server.upload_tasks", "unpack_upload")
+register_task("convert", "gsym.server.upload_tasks", "convert_members")
 _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 

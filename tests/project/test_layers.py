@@ -30,6 +30,7 @@ FOLDERS = (
     "embedding",
     "symbfile",
     "store",
+    "confined",
     "arrow",
     "markup",
     "symbolication",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gsym
-from gsym.server.confinement import ChildLimits
+from gsym.confined.confinement import ChildLimits
 from gsym.server.symbfiles import publication as symbfile_publication
 from gsym.server.symbfiles.assembly import assemble
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads

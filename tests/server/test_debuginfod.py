@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gsym.server.confined_process import run_confined
+from gsym.confined.process import run_confined
 from gsym.server.file_responses import FileBody
 from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
@@ -336,7 +336,7 @@ def test_uploaded_binaries_are_read_by_confined_processes(
         tasks.append(task)
         return run_confined(task, *rest, **named)
 
-    monkeypatch.setattr("gsym.server.confined_binaries.run_confined", run)
+    monkeypatch.setattr("gsym.confined.binaries.run_confined", run)
     symbolizer = make_symbolizer(made_settings(**settings))
     with RunningServer(symbolizer, **settings) as server:
         base = f"/buildid/{build.build_id}"

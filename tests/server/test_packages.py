@@ -305,7 +305,7 @@ def test_a_package_is_read_once(
         read.append(path)
         return []
 
-    monkeypatch.setattr("gsym.server.confined_binaries.ConfinedBinaries.index", index)
+    monkeypatch.setattr("gsym.confined.binaries.ConfinedBinaries.index", index)
     again = opened(tmp_path)
     wait_for(again)
     assert read == []
@@ -377,7 +377,7 @@ def test_a_package_is_read_again_after_a_failure_that_may_pass(
         return []
 
     monkeypatch.setattr("gsym.store.packages._RETRY_SECONDS", pause)
-    monkeypatch.setattr("gsym.server.confined_binaries.ConfinedBinaries.index", index)
+    monkeypatch.setattr("gsym.confined.binaries.ConfinedBinaries.index", index)
     symbolizer = opened(tmp_path)
     wait_for(symbolizer)
     wait_for(symbolizer)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.confined.confinement import ChildLimits
 from gsym.containers.inflation import import_zstd
 from gsym.errors import FormatError, LimitError
-from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import publication as symbfile_publication
 from gsym.server.symbfiles.pending import PendingUpload
 from gsym.store.verification import verify_store

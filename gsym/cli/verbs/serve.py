@@ -162,7 +162,7 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
         OSError: A file cannot be read, or the address is in use.
         ValueError: A setting is invalid.
     """
-    from gsym.server.confined_process import end_processes
+    from gsym.confined.process import end_processes
     from gsym.server.modules import store_path
     from gsym.server.reloading import reloading_app
     from gsym.server.workers import bind, check_grpc_port, check_tls, serve

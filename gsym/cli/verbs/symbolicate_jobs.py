@@ -146,8 +146,7 @@ def answer_locally(
     try:
         from gsym.api.response import answer_v5
         from gsym.api.symbolication import Symbolication
-        from gsym.server.modules import make_symbolizer
-        from gsym.server.settings import Settings
+        from gsym.confined.symbolizer import open_symbolizer
     except ImportError as missing:
         raise UnsupportedError(
             f"without --server this needs the package {missing.name}: "
@@ -161,8 +160,10 @@ def answer_locally(
     if not sources and not Store(folder).exists():
         raise GsymError("not a store", path=folder)
     read = [_read_job(number, job) for number, job in enumerate(jobs)]
-    settings = Settings(store=folder, sources=sources)
-    symbolizer = make_symbolizer(settings, patience=None)
+    try:
+        symbolizer = open_symbolizer(folder, sources)
+    except ValueError as error:
+        raise GsymError(str(error)) from None
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
         work.open_all(symbolizer)

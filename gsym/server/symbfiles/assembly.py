@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
+from gsym.confined.adding import describe
 from gsym.containers.inflation import import_zstd
 from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
-from gsym.server.confined_modules import describe
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of
 from gsym.store.modules import Entry

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import FormatError, LimitError
-from gsym.server.confined_modules import (
+from gsym.confined.adding import (
     is_file_in,
     publish_one,
     read_descriptions,
 )
-from gsym.server.confined_process import ConfinedError, run_confined
+from gsym.confined.process import ConfinedError, register_task, run_confined
+from gsym.errors import FormatError, LimitError
 from gsym.server.symbfiles.protocol import (
     DAMAGED,
     TOO_COSTLY,
@@ -30,8 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.server.confined_modules import DescribedModule
-    from gsym.server.confinement import ChildLimits
+    from gsym.confined.adding import DescribedModule
+    from gsym.confined.confinement import ChildLimits
     from gsym.store.directory import Store
     from gsym.symbfile.file_id import FileId
 
@@ -41,6 +41,7 @@ _REFUSALS = {
     "too large": TOO_LARGE,
     "unfit": UNFIT,
 }
+register_task("assemble", "gsym.server.symbfiles.assembly", "assemble")
 _SOURCE = "symbfile"
 _MAX_TEXT = 500
 _INFLATED_TIMES = 8  # assumed compression ratio, for the time limit

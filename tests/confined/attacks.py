@@ -1,6 +1,6 @@
 """What a process that was taken over by its input would try, from inside.
 
-    python -m tests.server.confined_attacks FOLDER OTHER
+    python -m tests.confined.attacks FOLDER OTHER
 
 Confines itself to FOLDER, attacks its parent and the files in OTHER, and prints what
 became of each attempt as JSON: "done", or the name of the error.
@@ -19,7 +19,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gsym.server.confinement import NUMBERS, ChildLimits, confine
+from gsym.confined.confinement import NUMBERS, ChildLimits, confine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

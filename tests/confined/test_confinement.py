@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.errors import FormatError, LimitError
-from gsym.server import confined_process
-from gsym.server.confined_process import (
-    ConfinedError,
-    confinement_report,
-    run_confined,
-)
-from gsym.server.confinement import (
+from gsym.confined import process as confined_process
+from gsym.confined.confinement import (
     NUMBERS,
     ChildLimits,
     filter_program,
     restrict_files,
 )
-from gsym.server.forkserver import ForkServer
+from gsym.confined.forkserver import ForkServer
+from gsym.confined.process import (
+    ConfinedError,
+    confinement_report,
+    run_confined,
+)
+from gsym.errors import FormatError, LimitError
 from gsym.server.modules import child_limits
-from tests.server.confined_attacks import attacks
+from tests.confined.attacks import attacks
 from tests.server.running import made_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def confined(
         "import sys\n"
         f"sys.path[:0] = [{str(ROOT)!r}]\n"
         "import os, socket, json, ctypes, threading\n"
-        "from gsym.server.confinement import ChildLimits, confine\n"
+        "from gsym.confined.confinement import ChildLimits, confine\n"
         f"confine(ChildLimits(*{tuple(allowed)!r}), 20, {allowed.memory}, "
         f"{str(folder)!r})\n"
         f"{code}\n"
@@ -151,7 +151,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ]
 
     before = state()
-    module = "tests.server.confined_attacks"
+    module = "tests.confined.attacks"
     command = [sys.executable, "-m", module, str(own), str(other)]
     done = subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     measures, found = json.loads(done.stdout)
@@ -226,7 +226,7 @@ def run_task(
     """Run a function of `confined_tasks` in a confined process."""
 
     def run(name: str, **limits: int) -> dict[str, Any]:
-        task = ("tests.server.confined_tasks", name)
+        task = ("tests.confined.tasks", name)
         monkeypatch.setitem(confined_process.TASKS, "probe", task)
         return run_confined("probe", {}, str(tmp_path), ChildLimits(**limits))
 
@@ -301,7 +301,7 @@ def run(order):
 @pytest.fixture
 def fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
     """A server of its own, which starts with its first process."""
-    server = ForkServer("gsym.server.confined_process:run_order", [])
+    server = ForkServer("gsym.confined.process:run_order", [])
     monkeypatch.setattr(confined_process, "_FORKS", server)
     yield server
     server.close()
@@ -333,7 +333,7 @@ def test_a_process_has_no_descriptors_but_its_own(
 def test_processes_run_side_by_side_and_by_one_server(
     fork_server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = ("tests.server.confined_tasks", "wait_for_the_other")
+    task = ("tests.confined.tasks", "wait_for_the_other")
     monkeypatch.setitem(confined_process.TASKS, "probe", task)
 
     def run(number: int) -> dict[str, Any]:
@@ -425,7 +425,7 @@ def test_the_server_is_replaced_after_many_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     del fork_server
-    monkeypatch.setattr("gsym.server.forkserver._MOST_FORKS", 2)
+    monkeypatch.setattr("gsym.confined.forkserver._MOST_FORKS", 2)
     parents = [run_task("show_parent")["parent"] for _ in range(5)]
     assert [parents.count(each) for each in dict.fromkeys(parents)] == [2, 2, 1]
 

@@ -14,9 +14,9 @@ import signal
 from contextlib import suppress
 from importlib import import_module
 
+from gsym.confined.confinement import ChildLimits, confine
+from gsym.confined.forkserver import ForkServer
 from gsym.errors import FormatError, GsymError, LimitError
-from gsym.server.confinement import ChildLimits, confine
-from gsym.server.forkserver import ForkServer
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     """Run a task and return its answer.
 
     Args:
-        task: A key of `TASKS`.
+        task: A key of `TASKS`, of this room or registered.
         arguments: Its arguments, as JSON values. Paths are below *folder*.
         folder: Folder of the process; its contents are untrusted afterwards.
         limits: Limits of the process.
@@ -189,19 +189,21 @@ def _reason(error: Exception) -> str:
 # Module and function of each task.
 TASKS = {
     "probe": (__name__, "probe"),
-    "unpack": ("gsym.server.upload_tasks", "unpack_upload"),
-    "convert": ("gsym.server.upload_tasks", "convert_members"),
-    "add": ("gsym.server.confined_modules", "add_alone"),
-    "facts": ("gsym.server.confined_binaries", "confined_facts"),
-    "index": ("gsym.server.confined_binaries", "confined_index"),
-    "extract": ("gsym.server.confined_binaries", "confined_extract"),
-    "assemble": ("gsym.server.symbfiles.assembly", "assemble"),
+    "add": ("gsym.confined.adding", "add_alone"),
+    "facts": ("gsym.confined.binaries", "confined_facts"),
+    "index": ("gsym.confined.binaries", "confined_index"),
+    "extract": ("gsym.confined.binaries", "confined_extract"),
 }
-# Loaded when first needed: by nearly every conversion.
-_LATE = (
+_LOADED = [
+    *(module for module, _ in TASKS.values()),
+    # Otherwise loaded when first needed: by nearly every conversion.
     *("gsym.conversion.inputs.dwarf", "encodings.ascii"),
     "gsym.containers.cabinet_library",  # which starts processes to find its library
-)
-_FORKS = ForkServer(
-    f"{__name__}:run_order", [*(module for module, _ in TASKS.values()), *_LATE]
-)
+]
+_FORKS = ForkServer(f"{__name__}:run_order", _LOADED)
+
+
+def register_task(name: str, module: str, function: str) -> None:
+    """Add a task, whose module is loaded before the first process is forked."""
+    TASKS[name] = module, function
+    _LOADED.append(module)

@@ -10,11 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 import gsym.reading.reader
-from gsym.errors import FormatError, GsymError, UuidMismatchError
-from gsym.modules.key import ModuleKey, key_of_build_id
-from gsym.modules.part import module_part_start
-from gsym.server.confined_binaries import ConfinedBinaries
-from gsym.server.confined_modules import (
+from gsym.confined.adding import (
     ConfinedAdder,
     _companions,
     describe,
@@ -22,8 +18,12 @@ from gsym.server.confined_modules import (
     publish_described,
     read_descriptions,
 )
-from gsym.server.confined_process import ConfinedError, run_confined
-from gsym.server.confinement import ChildLimits
+from gsym.confined.binaries import ConfinedBinaries
+from gsym.confined.confinement import ChildLimits
+from gsym.confined.process import ConfinedError, run_confined
+from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.part import module_part_start
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.adding import add_file
@@ -162,7 +162,7 @@ def test_a_forged_answer_adds_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: object
 ) -> None:
     run = Mock(return_value={"modules": modules})
-    monkeypatch.setattr("gsym.server.confined_modules.run_confined", run)
+    monkeypatch.setattr("gsym.confined.adding.run_confined", run)
     with pytest.raises(FormatError):
         added(tmp_path, tmp_path / "x")
     assert Store(tmp_path / "store").get(key(1)) is None
@@ -193,7 +193,7 @@ def test_a_forged_answer_about_a_binary_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, answer: dict[str, Any]
 ) -> None:
     run = Mock(return_value=answer)
-    monkeypatch.setattr("gsym.server.confined_binaries.run_confined", run)
+    monkeypatch.setattr("gsym.confined.binaries.run_confined", run)
     path, target = tmp_path / "x", tmp_path / "target"
     path.write_bytes(bytes(4))
     confined = ConfinedBinaries(Store(tmp_path / "store"), ChildLimits(), 1 << 30)
@@ -306,7 +306,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_without_debug_information(
         allowed.extend([*given["readable"], *given["companions"]])
         return run_confined(*order, **given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gsym.server.confined_modules.run_confined", run)
+    monkeypatch.setattr("gsym.confined.adding.run_confined", run)
     found = added(tmp_path, split.path, str(split.path))
     assert set(allowed) == {split.source, str(split.path)}
     assert functions(found.entry.path) == ["in_binary"]
@@ -316,7 +316,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_of_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("gsym.server.confined_modules.recognise_file", asked.append)
+    monkeypatch.setattr("gsym.confined.adding.recognise_file", asked.append)
     assert _companions(["/proc/version", __file__]) == []
     assert asked == [__file__]
 

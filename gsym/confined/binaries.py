@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gsym.confined.adding import is_file_in
+from gsym.confined.process import run_confined
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
-from gsym.server.confined_modules import is_file_in
-from gsym.server.confined_process import run_confined
 from gsym.store.archives import ArchiveLimits
 from gsym.store.binary_facts import BinaryFacts, facts_of
 from gsym.store.packages import extract_from_package, index_package, member_of_row
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.server.confinement import ChildLimits
+    from gsym.confined.confinement import ChildLimits
     from gsym.store.directory import Store
     from gsym.store.packages import PackageMember
 

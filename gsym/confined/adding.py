@@ -19,6 +19,7 @@ import sys
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory, mkdtemp
 
+from gsym.confined.process import run_confined
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.errors import (
@@ -29,7 +30,6 @@ from gsym.errors import (
 )
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
-from gsym.server.confined_process import run_confined
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from gsym.server.confinement import ChildLimits
+    from gsym.confined.confinement import ChildLimits
     from gsym.store.modules import Entry
 
 

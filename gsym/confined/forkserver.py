@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BOOTSTRAP = (
     "import json, sys; target, modules, sys.path[:] = json.loads(sys.argv[1]); "
-    "from gsym.server.forkserver import serve_forks; serve_forks(target, modules)"
+    "from gsym.confined.forkserver import serve_forks; serve_forks(target, modules)"
 )
 # Needed by an engine with sanitizers. Nothing else of the environment is passed on, as
 # it may contain credentials.

@@ -1,0 +1,1 @@
+"""Processes that read files of strangers, and what they may do."""

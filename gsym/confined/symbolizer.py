@@ -1,0 +1,111 @@
+"""A symbolizer that fetches modules, and converts them in confined processes."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import ExitStack
+from functools import partial
+from hashlib import sha256
+
+from gsym.confined.adding import ConfinedAdder
+from gsym.confined.binaries import ConfinedBinaries
+from gsym.confined.confinement import ChildLimits
+from gsym.net.limits import TransferLimits
+from gsym.store.directory import Store
+from gsym.store.loose_files import LooseFiles
+from gsym.store.packages import Packages
+from gsym.store.resolver import Resolver, negative_cache_of
+from gsym.store.sources.negative_cache import MissLifetimes
+from gsym.store.sources.settings import SourceOpener
+from gsym.store.symbolizer import Symbolizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gsym.store.publication import Publication
+    from gsym.store.resolver import Adder
+    from gsym.store.sources.source import Source
+
+_LOG = logging.getLogger("gsym.server")
+_LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too
+_PACKAGES = ".packages"
+_FOLDER_DIGITS = 32
+_TRANSFERS, _PROCESSES = TransferLimits(), ChildLimits()
+INFLATED_TIMES = 2  # maximum ratio of inflated to transferred size
+
+
+def open_symbolizer(  # noqa: PLR0913 - independent keywords
+    store: str,
+    sources: Sequence[str] = (),
+    *,
+    transfers: TransferLimits = _TRANSFERS,
+    processes: ChildLimits = _PROCESSES,
+    allow_private: bool = False,
+    missing_seconds: float = 3600.0,
+    most_open: int = 256,
+    patience: float | None = None,
+    add: Adder | None = None,
+) -> Symbolizer:
+    """Open modules from a store, and from sources if the store lacks them.
+
+    Closing the symbolizer closes the connections of the sources.
+
+    Args:
+        store: Folder of the store.
+        sources: Folders and URLs, in order; without any, the current folder.
+        transfers: Limits of a file from a source; inflated, it may have twice the size.
+        processes: Limits of the processes that convert files.
+        allow_private: Whether redirects may lead to private addresses.
+        missing_seconds: How long a missing module is not searched again.
+        most_open: Number of modules that stay open.
+        patience: Seconds to wait for the first scan of a folder; None: no limit.
+        add: Adds fetched files to the store; by default a confined process does.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        ValueError: A source is invalid.
+    """
+    most = INFLATED_TIMES * transfers.most_bytes
+    processes = processes._replace(output=most)
+    opener = SourceOpener(
+        limits=transfers._replace(most_inflated=most, wait_seconds=_LONGEST_WAIT),
+        allow_private=allow_private,
+    )
+    opened: list[Source] = []
+    place = Store(store)
+    for text in sources or [os.curdir]:
+        opened += opener.open(text)
+        if os.path.isdir(text):
+            digits = sha256(os.path.abspath(text).encode()).hexdigest()[:_FOLDER_DIGITS]
+            packages = Packages(
+                ConfinedBinaries(place, processes, most),
+                os.path.join(store, _PACKAGES, digits),
+            )
+            opened.append(
+                LooseFiles(
+                    text,
+                    max_depth=32,
+                    max_files=200_000,
+                    patience=patience,
+                    packages=packages,
+                )
+            )
+    misses = negative_cache_of(place, MissLifetimes(missing=missing_seconds))
+    closing = ExitStack()
+    closing.callback(opener.close)
+    closing.callback(misses.close)
+    adder = partial(_add, add or ConfinedAdder(processes, most))
+    resolver = Resolver(place, opened, misses=misses, add=adder)
+    return Symbolizer(resolver, most_open=most_open, on_close=closing.close)
+
+
+def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
+    """Add a file to the store, and log missing debug information."""
+    publication = add(store, path, **known)
+    entry = publication.entry
+    if entry.missing and publication.outcome != "kept":
+        _LOG.warning("%s is incomplete: %s", known["source"], "; ".join(entry.missing))
+    return publication
