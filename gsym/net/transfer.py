@@ -12,11 +12,12 @@ from gsym.net import open_connections
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
+from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from typing import Any, TypeVar
 
@@ -139,11 +140,13 @@ class Transfer:
         limits, origin = self.limits, address.origin
         until = time.monotonic() + limits.total_seconds
         self._wait_for(address)
+        own = [("Authorization", address.authorization)] if address.credentials else []
         download = _Download(
             self._connections,
             limits,
             address,
-            (tuple(headers), tuple(own_headers)),
+            tuple(headers),
+            (*own, *own_headers),
             is_trusted,
             until,
         )
@@ -189,26 +192,16 @@ class Transfer:
             raise SourceError(reason, path=str(address), may_retry=True)
 
 
-class _Download:
+class _Download(NamedTuple):
     """One download: attempts at a URL and at what it redirects to."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - of `Transfer.receive`
-        self,
-        connections: Connections,
-        limits: TransferLimits,
-        address: WebAddress,
-        headers: tuple[tuple[tuple[str, str], ...], ...],
-        is_trusted: bool,
-        until: float,
-    ) -> None:
-        self._connections = connections
-        self._limits = limits
-        self._first = address
-        own = [("Authorization", address.authorization)] if address.credentials else []
-        self._headers, own_headers = headers
-        self._own_headers = (*own, *own_headers)
-        self._is_trusted = is_trusted
-        self._until = until
+    connections: Connections
+    limits: TransferLimits
+    first: WebAddress
+    headers: Sequence[tuple[str, str]]
+    own_headers: Sequence[tuple[str, str]]
+    is_trusted: bool
+    until: float
 
     def run(self, take: Callable[[Answer], Result]) -> Result:
         """Attempt it once.
@@ -218,7 +211,7 @@ class _Download:
             SourceError: As for `Transfer.receive`; a `RetryableError` if it may succeed
                 later.
         """
-        address, seen = self._first, {self._first}
+        address, seen = self.first, {self.first}
         try:
             while True:
                 with self._ask(address) as answer:
@@ -229,9 +222,9 @@ class _Download:
                 seen.add(address)
         except (NotFoundError, SourceError) as error:
             error.path = str(address)
-            is_late = time.monotonic() >= self._until
+            is_late = time.monotonic() >= self.until
             if is_late and isinstance(error, RetryableError):
-                limit = f"took more than {self._limits.total_seconds:g} seconds"
+                limit = f"took more than {self.limits.total_seconds:g} seconds"
                 reason = f"{error.reason}; it {limit}"
                 raise SourceError(reason, path=error.path, may_retry=True) from error
             raise
@@ -244,26 +237,26 @@ class _Download:
         except ValueError as error:
             raise SourceError(f"invalid redirect: {error}") from None
         is_downgrade = address.scheme == "https" and target.scheme == "http"
-        if is_downgrade and self._first.scheme != "http":
+        if is_downgrade and self.first.scheme != "http":
             raise SourceError("redirected from https to http")
         if target in seen:
             raise SourceError("redirect loop")
-        if len(seen) > self._limits.redirects:
-            raise SourceError(f"more than {self._limits.redirects} redirects")
+        if len(seen) > self.limits.redirects:
+            raise SourceError(f"more than {self.limits.redirects} redirects")
         return target
 
     def _ask(self, address: WebAddress) -> AbstractContextManager[Answer]:
-        is_own = address.origin == self._first.origin
-        return self._connections.ask(
+        is_own = address.origin == self.first.origin
+        return self.connections.ask(
             address,
-            [*self._headers, *(self._own_headers if is_own else ())],
-            is_trusted=self._is_trusted and is_own,
-            until=self._until,
+            [*self.headers, *(self.own_headers if is_own else ())],
+            is_trusted=self.is_trusted and is_own,
+            until=self.until,
         )
 
     def _limited(self, answer: Answer) -> Answer:
         """An answer whose pieces are within the limits."""
-        most = self._limits.most_bytes
+        most = self.limits.most_bytes
         length = answer.headers.get("content-length", "")
         if length.isdigit() and int(length[:20]) > most:
             raise SourceError(f"is larger than {most} bytes")
@@ -271,12 +264,12 @@ class _Download:
         return answer._replace(pieces=pieces)
 
     def _in_time(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        limits = self._limits
+        limits = self.limits
         since, recent = time.monotonic(), 0
         for piece in pieces:
             recent += len(piece)
             now = time.monotonic()
-            if now > self._until:
+            if now > self.until:
                 raise RetryableError("timed out")
             if now - since > limits.idle_seconds:
                 if recent < limits.least_bytes:

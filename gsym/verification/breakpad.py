@@ -13,6 +13,7 @@ from gsym.errors import FormatError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
 from gsym.verification.decoder.lines import rewritten
+from gsym.verification.decoder.ranges import extend
 from gsym.verification.reference import Reference
 
 if TYPE_CHECKING:
@@ -84,12 +85,6 @@ class _Node:
         self.ranges: list[Range] = []
         self.calls: list[_Node] = []
 
-    def add(self, start: int, end: int) -> None:
-        """Add a range, which begins at the end of the last one or behind it."""
-        if self.ranges and self.ranges[-1].end == start:
-            start = self.ranges.pop().start
-        self.ranges.append(Range(start, end))
-
 
 _NOWHERE = (UINT64_END, UINT64_END, _Node(None, None))
 
@@ -157,7 +152,9 @@ class BreakpadReference(Reference):
                 rest = rest.removeprefix(b"m ")
             try:
                 if kind == b"FUNC":
-                    function = _function(rest)
+                    (address, size, _), name = _numbers(rest, 3)
+                    _check(0 < size < 1 << 32)
+                    function = _Function(address, size, name)
                     functions.append(function)
                 elif kind == b"PUBLIC":
                     (address, _), name = _numbers(rest, 2)
@@ -248,7 +245,7 @@ class BreakpadReference(Reference):
                         node = newest[piece.record] = _Node(piece, caller)
                         caller.calls.append(node)
                     stop = min(end, piece.end)
-                    node.add(last, stop)
+                    extend(node.ranges, last, stop)
                     spans.append((last, stop, node))
                     last = stop
             _check(bool(spans))
@@ -274,13 +271,6 @@ def _numbers(rest: bytes, count: int) -> tuple[list[int], str]:
     words = rest.split(None, count)
     _check(len(words) >= count)
     return [int(word, 16) for word in words[:count]], _name(words[count:], _UNKNOWN)
-
-
-def _function(rest: bytes) -> _Function:
-    (address, size, _), name = _numbers(rest, 3)
-    function = _Function(address, size, name)
-    _check(0 < function.size < 1 << 32)
-    return function
 
 
 def _read_part(function: _Function | None, kind: bytes, rest: bytes) -> None:

@@ -26,6 +26,7 @@ from gsym.verification.decoder.msf import (
     text_of,
 )
 from gsym.verification.decoder.omap import Omap, end_of
+from gsym.verification.decoder.ranges import extend
 from gsym.verification.reference import Place, Reference
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class _Node:
         self.site = site
         self.file = file
         self.line = line
-        self.ranges: list[tuple[int, int]] = []
+        self.ranges: list[Range] = []
         self.calls: list[_Node] = []
 
 
@@ -155,7 +156,7 @@ class PdbReference(Reference):
             self._texts = (
                 texts[12 : 12 + unpack_from("<8xI", texts)[0]] if texts else b""
             )
-            self._names = Names(Types(self._streams.read(TPI)), Types(ids))
+            self.names = Names(Types(self._streams.read(TPI)), Types(ids))
             self._read(self._streams.read(DBI))
         except DECODING_ERRORS as error:
             reason = f"the second decoder cannot read it: {error}"
@@ -185,7 +186,7 @@ class PdbReference(Reference):
                 self._read_trampolines(data[4 : module.symbols], trampolines)
         self._read_publics(self._streams.read(symbols), trampolines)
 
-    def _address(self, segment: int, offset: int) -> int | None:
+    def address(self, segment: int, offset: int) -> int | None:
         """Of segment:offset in the source; None where it has no code."""
         if not 0 < segment <= len(self._sections):
             return None
@@ -198,8 +199,8 @@ class PdbReference(Reference):
         for kind, data in records(symbols, 0, len(symbols)):
             if kind == _TRAMPOLINE:
                 offset, to, segment, to_segment = unpack_from("<4xIIHH", data)
-                address = self._address(segment, offset)
-                target = self._address(to_segment, to)
+                address = self.address(segment, offset)
+                target = self.address(to_segment, to)
                 if address is not None and target is not None:
                     found.setdefault(target, []).append(address)
 
@@ -208,7 +209,7 @@ class PdbReference(Reference):
         for kind, data in records(symbols, 0, len(symbols)):
             if kind in _PUBLICS:
                 flags, offset, segment = unpack_from("<IIH", data)
-                address = self._address(segment, offset)
+                address = self.address(segment, offset)
                 name = text_of(_name(kind, data, 10))
                 if address is not None and name and not flags & _MSIL:
                     found.append((address, name))
@@ -291,21 +292,12 @@ class PdbReference(Reference):
 
     # What modules ask.
 
-    def address(self, segment: int, offset: int) -> int | None:
-        """Of segment:offset in the source; None where it has no code."""
-        return self._address(segment, offset)
-
     def start(self, segment: int, offset: int) -> int | None:
         """The same, of a function."""
-        address = self._address(segment, offset)
+        address = self.address(segment, offset)
         if address is not None:
             self._starts.add(address)
         return address
-
-    @property
-    def names(self) -> Names:
-        """Names of functions."""
-        return self._names
 
     def path(self, offset: int) -> str:
         """The path at an offset of /names, rewritten."""
@@ -594,10 +586,7 @@ def _join(function: _Function, rows: list[Row]) -> tuple[list[Row], _Node] | Non
                 if caller.span.site != function.sites[span.site - 1].parent:
                     return None
                 node = _called(function.sites[span.site - 1], span.site, caller)
-                if node.ranges and node.ranges[-1][1] == piece.start:
-                    node.ranges.append((node.ranges.pop()[0], piece.end))
-                else:
-                    node.ranges.append((piece.start, piece.end))
+                extend(node.ranges, piece.start, piece.end)
                 here.append(_Placed(piece, node))
         placed += here
         above = here

@@ -109,7 +109,10 @@ class Reference:
             return
         functions = self.functions if info.name else self.nameless
         key = info.address, info.address + info.size
-        _add_candidate(functions.setdefault(key, []), info)
+        candidates = functions.setdefault(key, [])
+        if info not in candidates:
+            is_best = not candidates or is_better(info, candidates[0])
+            candidates.insert(0 if is_best else len(candidates), info)
 
     def add_symbols(self, symbols: Iterator[Symbol]) -> None:
         """Add what a symbol table says."""
@@ -129,13 +132,3 @@ def rows_within(rows: Sequence[LineEntry], start: int, end: int) -> Iterator[Lin
     if before and (not inside or inside[0].address != start):
         yield before[0]._replace(address=start)
     yield from inside
-
-
-def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
-    """Add a function of the same range, unless it is present; the best comes first."""
-    if info in candidates:
-        return
-    if candidates and not is_better(info, candidates[0]):
-        candidates.append(info)
-    else:
-        candidates.insert(0, info)

@@ -245,7 +245,10 @@ class LineTable:
     def row_starts(self, start: int, end: int) -> list[int]:
         """The addresses in a range at which rows with a line start."""
         found = []
-        for sequence in self._covering(start, end):
+        above = bisect_left(self._lows, end)
+        for sequence in self._sequences[bisect_right(self._reach, start) : above]:
+            if sequence.high <= start:
+                continue
             first, last = (bisect_left(sequence.addresses, at) for at in (start, end))
             found += [
                 sequence.addresses[index]
@@ -253,13 +256,6 @@ class LineTable:
                 if sequence.lines[index]
             ]
         return found
-
-    def _covering(self, start: int, end: int) -> Iterator[LineSequence]:
-        """Sequences that share addresses with the function."""
-        last = bisect_left(self._lows, end)
-        for index in range(bisect_right(self._reach, start), last):
-            if self._sequences[index].high > start:
-                yield self._sequences[index]
 
 
 def _own(

@@ -14,6 +14,7 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.verification.decoder.ranges import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,10 +126,8 @@ def _call(call: InlineInfo, places: Sequence[Place]) -> InlineInfo | None:
     ranges: list[Range] = []
     for place in places:
         for start, end in (place.shift(*each) for each in call.ranges):
-            if start < end and ranges and ranges[-1].end == start:
-                ranges[-1] = Range(ranges[-1].start, end)
-            elif start < end:
-                ranges.append(Range(start, end))
+            if start < end:
+                extend(ranges, start, end)
     if not ranges:
         return None
     children = [moved for each in call.children if (moved := _call(each, places))]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.lines import rewritten
+from gsym.verification.decoder.ranges import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -256,9 +257,8 @@ class ReferencePclntab:
             number = step.value
             end = min(step.end, size)
             while 0 <= number < len(calls) and step.start < end:
-                _extend(
-                    ranges.setdefault(number, []), address + step.start, address + end
-                )
+                found = ranges.setdefault(number, [])
+                extend(found, address + step.start, address + end)
                 number = calls[number].parent
         if not ranges:
             return None
@@ -313,10 +313,3 @@ def _value_at(steps: list[_Step], offset: int) -> int:
         if step.start <= offset < step.end:
             return step.value
     return -1
-
-
-def _extend(ranges: list[Range], start: int, end: int) -> None:
-    if ranges and ranges[-1].end == start:
-        ranges[-1] = Range(ranges[-1].start, end)
-    else:
-        ranges.append(Range(start, end))

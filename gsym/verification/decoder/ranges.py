@@ -31,6 +31,13 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
     return joined
 
 
+def extend(ranges: list[Range], start: int, end: int) -> None:
+    """Add a range, which begins at the end of the last one or behind it."""
+    if ranges and ranges[-1].end == start:
+        start = ranges.pop().start
+    ranges.append(Range(start, end))
+
+
 def intersection(left: list[Range], right: list[Range]) -> Iterator[Range]:
     """What two lists of merged ranges share."""
     if len(left) > len(right):
