@@ -86,7 +86,8 @@ class Store:
             FormatError: The folder is damaged.
             UnsupportedError: It was made by a newer version.
         """
-        return self._check_marker()
+        self._is_checked = self._is_checked or is_store(self.path)
+        return self._is_checked
 
     # ---- reading
 
@@ -106,7 +107,7 @@ class Store:
             FormatError: The record of the module is damaged.
             UnsupportedError: The store was made by a newer version.
         """
-        self._check_marker()
+        self.exists()
         damaged: list[FormatError] = []
         found = chosen(key, self._candidates(key, damaged))
         if found is None and damaged:
@@ -151,7 +152,7 @@ class Store:
         Raises:
             FormatError: The record of a module is damaged.
         """
-        self._check_marker()
+        self.exists()
         for slot in self.slots():
             try:
                 entry = self.at(slot)
@@ -317,7 +318,7 @@ class Store:
         """
         from gsym.store.collection import Collection, collect
 
-        if not self._check_marker():
+        if not self.exists():
             return Collection()
         return collect(self.path, list(self.slots()), max_size, max_age, min_free)
 
@@ -415,11 +416,6 @@ class Store:
         self._known.keep(target, entry)
         return entry
 
-    def _check_marker(self) -> bool:
-        """Whether the folder is a store, as by `is_store`."""
-        self._is_checked = self._is_checked or is_store(self.path)
-        return self._is_checked
-
     def _may_appear(self, path: str) -> bool:
         """Whether a file may appear at a path, which may be that of an unpacked one."""
         return len(path) <= _MAX_NOTE and not path.startswith(self.path + os.sep)
@@ -442,6 +438,6 @@ class Store:
 
     def _prepare(self) -> None:
         """Create the store if necessary."""
-        if not self._check_marker():
+        if not self.exists():
             make_store(self.path)
             self._is_checked = True

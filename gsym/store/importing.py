@@ -109,10 +109,7 @@ class _OtherStore:
 
     def __init__(self, path: str) -> None:
         self._store = Store(path)
-
-    @property
-    def name(self) -> str:
-        return self._store.path
+        self.name = self._store.path
 
     def items(self) -> Iterator[ImportItem]:
         for slot in self._store.slots():
@@ -138,10 +135,7 @@ class _Bucket:
 
     def __init__(self, storage: ObjectStorage) -> None:
         self._storage = storage
-
-    @property
-    def name(self) -> str:
-        return self._storage.name
+        self.name = storage.name
 
     def items(self) -> Iterator[ImportItem]:
         for path, mark in self._storage.objects():

@@ -52,7 +52,7 @@ from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from gsym.store.modules import Entry
@@ -335,37 +335,40 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
 
 def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
     """Move and sync the files; return the entry as it will be read later."""
-    moves = {GSYM_FILE: entry.path} if entry.path else {}
-    moves |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
-    sizes = {}
-    for name, path in moves.items():
-        target = os.path.join(folder, name)
-        _move(path, target)
-        sizes[name] = os.path.getsize(target)
-    made = _placed(entry._replace(originals=dict(originals)), folder)._replace(
-        size=sum(sizes.values()),
-        added=time.time(),
-        gsym_size=sizes.get(GSYM_FILE, 0),  # 0 of an executable alone
-    )
-    write_sidecar(folder, made, sizes)
-    return made
+    entry = entry._replace(originals=dict(originals), added=time.time())
+    return _recorded(folder, entry, _paths(entry.path, originals), _move)
 
 
 def _combined(folder: str, joined: Entry) -> Entry:
     """The module of `_joined`, with its files in *folder* and no others."""
-    paths = {GSYM_FILE: joined.path}
-    paths |= {ORIGINAL_FILES[kind]: path for kind, path in joined.originals.items()}
-    sizes = {}
+    paths = _paths(joined.path, joined.originals)
     for name in names_in(folder):
         if name not in paths:
             os.unlink(os.path.join(folder, name))
+    return _recorded(folder, joined, paths, _link)
+
+
+def _paths(gsym_path: str, originals: Mapping[str, str]) -> dict[str, str]:
+    """The files of a module by their names in a store."""
+    paths = {GSYM_FILE: gsym_path} if gsym_path else {}  # an executable may be alone
+    return paths | {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
+
+
+def _recorded(
+    folder: str,
+    entry: Entry,
+    paths: Mapping[str, str],
+    bring: Callable[[str, str], None],
+) -> Entry:
+    """The entry with its files, brought into *folder*, and their record."""
+    sizes = {}
     for name, path in paths.items():
         target = os.path.join(folder, name)
         if path != target:
-            _link(path, target)
+            bring(path, target)
         sizes[name] = os.path.getsize(target)
-    made = _placed(joined, folder)._replace(
-        size=sum(sizes.values()), gsym_size=sizes[GSYM_FILE]
+    made = _placed(entry, folder)._replace(
+        size=sum(sizes.values()), gsym_size=sizes.get(GSYM_FILE, 0)
     )
     write_sidecar(folder, made, sizes)
     return made

@@ -305,7 +305,8 @@ def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference
         for record in records.elements():
             places[_key(record)][side].append(record)
     for place in sorted(places):
-        olds, news = (sorted(side, key=_order) for side in places[place])
+        # A total order independent of the file; fields may be None.
+        olds, news = (sorted(side, key=repr) for side in places[place])
         count = max(len(olds), len(news))
         for index in range(count):
             yield Difference(
@@ -327,8 +328,3 @@ def _key(record: Record) -> tuple[int, int, int]:
     if isinstance(record, Range):
         return record.elf_va, 0, record.depth
     return record.elf_va, 1, 0
-
-
-def _order(record: Record) -> str:
-    """A total order independent of the file; fields may be None."""
-    return repr(record)

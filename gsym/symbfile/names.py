@@ -56,14 +56,10 @@ def _without_template_arguments(text: bytes) -> bytes:
     return ffi.buffer(out, size)[:]  # type: ignore[no-any-return]
 
 
-def _as_it_is(name: bytes) -> bytes:
-    return name
-
-
 STYLES: dict[str, Callable[[bytes], bytes]] = {
     "symblib": reduce_name,
     "full": demangle_bytes,
-    "mangled": _as_it_is,
+    "mangled": bytes,  # as they are
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.verification.decoder.file import Symbol
+from gsym.verification.decoder.file import Symbol, text_of
 from gsym.verification.decoder.lines import rewritten
 from gsym.verification.decoder.msf import (
     DBI,
@@ -23,7 +23,6 @@ from gsym.verification.decoder.msf import (
     Types,
     read_info,
     records,
-    text_of,
 )
 from gsym.verification.decoder.omap import Omap, end_of
 from gsym.verification.decoder.ranges import extend

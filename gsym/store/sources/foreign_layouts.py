@@ -16,7 +16,7 @@ from gsym.modules.key import (
     is_absent,
 )
 from gsym.records import NamedTuple
-from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
+from gsym.store.layout import GSYM_FILE, GUID_DIGITS, link_of_slot, normal_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ ANY = "\0"  # not valid in a name
 
 _MAX_NAME_BYTES = 255  # of common file systems
 _SUFFIX_BYTES = 8  # reserved for suffixes that layouts append to a name
-_GUID_DIGITS = 32
 _STAMP_DIGITS = 8  # time stamp in a PE file's code id, before the image size
 _MAX_PE_DIGITS = 16
 _CUT_DIGITS = 40  # of a build id that may be the beginning of a longer one
@@ -98,9 +97,9 @@ def _named_twice(
 
 def _debug_ids(key: ModuleKey) -> list[str]:
     """The debug id with its age in lower case, then in upper case, if it differs."""
-    if not _is_id(key.debug_id) or is_absent(key.debug_id[:_GUID_DIGITS]):
+    if not _is_id(key.debug_id) or is_absent(key.debug_id[:GUID_DIGITS]):
         return []
-    guid, age = key.debug_id[:_GUID_DIGITS].upper(), key.debug_id[_GUID_DIGITS:]
+    guid, age = key.debug_id[:GUID_DIGITS].upper(), key.debug_id[GUID_DIGITS:]
     return list(dict.fromkeys((guid + age.lower(), guid + age.upper())))
 
 
@@ -138,9 +137,9 @@ def _build_ids(key: ModuleKey) -> list[str]:
 
 def _guid(key: ModuleKey) -> bytes | None:
     """The GUID of a debug id with age 0, as of ELF and Mach-O files."""
-    guid, age = key.debug_id[:_GUID_DIGITS], key.debug_id[_GUID_DIGITS:]
+    guid, age = key.debug_id[:GUID_DIGITS], key.debug_id[GUID_DIGITS:]
     # fromhex() skips white space.
-    if not _is_id(guid) or len(guid) < _GUID_DIGITS or age.strip("0"):
+    if not _is_id(guid) or len(guid) < GUID_DIGITS or age.strip("0"):
         return None
     if is_absent(guid):
         return None
@@ -160,23 +159,16 @@ def _build_id_tree(key: ModuleKey) -> Iterator[str]:
                 yield f"{folder}{build_id[:2]}/{build_id[2:]}{suffix}"
 
 
-def _debuginfod_cache(key: ModuleKey) -> Iterator[str]:
+def _by_build_id(key: ModuleKey, root: str, kinds: Iterable[str]) -> Iterator[str]:
     for build_id in _build_ids(key):
-        for kind in ("gsym", "debuginfo", "executable"):
-            yield f"{build_id}/{kind}"
-
-
-def _debuginfod_server(key: ModuleKey) -> Iterator[str]:
-    for build_id in _build_ids(key):
-        for kind in ("debuginfo", "executable"):
-            yield f"buildid/{build_id}/{kind}"
+        for kind in kinds:
+            yield f"{root}{build_id}/{kind}"
 
 
 def _gsym_server(key: ModuleKey) -> Iterator[str]:
     yield from _breakpad(key, (".gsym", ".sym"))
     if key.code_id:
-        for build_id in _build_ids(key):
-            yield f"buildid/{build_id}/gsym"
+        yield from _by_build_id(key, "buildid/", ("gsym",))
 
 
 def _unified(key: ModuleKey) -> Iterator[str]:
@@ -184,7 +176,7 @@ def _unified(key: ModuleKey) -> Iterator[str]:
     if (guid := _guid(key)) is not None:
         ids.append(guid.hex())  # a Mach-O file's UUID
     # Of a PE file; of others it is not a path.
-    ids += [each.lower() for each in _debug_ids(key)[:1] if len(each) > _GUID_DIGITS]
+    ids += [each.lower() for each in _debug_ids(key)[:1] if len(each) > GUID_DIGITS]
     for each in ids:
         for kind in ("debuginfo", "breakpad", "executable"):
             yield f"{each[:2]}/{each[2:]}/{kind}"
@@ -251,6 +243,7 @@ def _symstore_names(key: ModuleKey) -> Iterator[tuple[str, str]]:
 
 _NAMES = "a file name and its id"
 _BUILD_ID = "a build id"
+_KINDS = ("debuginfo", "executable")
 
 BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
 BREAKPAD_TREE = Layout(
@@ -258,8 +251,14 @@ BREAKPAD_TREE = Layout(
 )
 GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server)
 BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
-DEBUGINFOD = Layout("debuginfod", _BUILD_ID, _debuginfod_server)
-DEBUGINFOD_CACHE = Layout("debuginfod cache", _BUILD_ID, _debuginfod_cache)
+DEBUGINFOD = Layout(
+    "debuginfod", _BUILD_ID, lambda key: _by_build_id(key, "buildid/", _KINDS)
+)
+DEBUGINFOD_CACHE = Layout(
+    "debuginfod cache",
+    _BUILD_ID,
+    lambda key: _by_build_id(key, "", ("gsym", *_KINDS)),
+)
 LLDB = Layout("lldb", "a UUID", _lldb)
 STORE = Layout("gsym store", f"a debug id or {_BUILD_ID}", _store)
 SYMSTORE = Layout("symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore)

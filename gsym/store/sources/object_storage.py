@@ -68,14 +68,9 @@ class ObjectStorage:
         layouts: Sequence[Layout] = _LAYOUTS,
     ) -> None:
         self._store = store
-        self._name = name
+        self.name = name
         self._limits = limits
         self._layouts = tuple(layouts)
-
-    @property
-    def name(self) -> str:
-        """Location of the bucket."""
-        return self._name
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """Fetch the file of a module.
@@ -91,9 +86,12 @@ class ObjectStorage:
                     continue
                 tried += 1
                 target = os.path.join(folder, os.path.basename(path))
-                if self._fetch(path, target):
-                    identity = self._identity(path, folder)
-                    return FoundFile(target, f"{self._name}/{path}", identity)
+                try:
+                    self.fetch(path, target)
+                except NotFoundError:
+                    continue
+                identity = self._identity(path, folder)
+                return FoundFile(target, f"{self.name}/{path}", identity)
         raise not_found(tried)
 
     def _identity(self, path: str, folder: str) -> ModuleKey:
@@ -113,7 +111,7 @@ class ObjectStorage:
         Raises:
             SourceError: It cannot be listed.
         """
-        with errors_of(self._name):
+        with errors_of(self.name):
             for batch in self._store.list():
                 for each in batch:
                     mark = each["e_tag"] or each["last_modified"].isoformat()
@@ -127,21 +125,13 @@ class ObjectStorage:
             SourceError: It cannot be downloaded within the limits.
         """
         limits = self._limits
-        with errors_of(f"{self._name}/{path}"):
+        with errors_of(f"{self.name}/{path}"):
             result = self._store.get(path)
             encoding = str(result.attributes.get("Content-Encoding", ""))
             pieces: Iterable[Buffer] = result.stream(min_chunk_size=_PIECE)
             pieces = _checked(pieces, result.meta["size"], limits)
             pieces = inflated_pieces(pieces, encoding, limits.most_inflated)
             write_pieces(pieces, target)
-
-    def _fetch(self, path: str, target: str) -> bool:
-        """Download an object; return whether it exists."""
-        try:
-            self.fetch(path, target)
-        except NotFoundError:
-            return False
-        return True
 
 
 def _checked(

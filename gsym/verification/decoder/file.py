@@ -311,3 +311,8 @@ def _inflate(kind: int, data: bytes, size: int) -> bytes | None:
     if kind == ZSTD:
         return bytes(import_zstd().ZstdDecompressor().decompress(data, size))
     return None
+
+
+def text_of(data: bytes) -> str:
+    """The text up to a NUL."""
+    return data.partition(b"\0")[0].decode("utf-8", "surrogateescape")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
-from gsym.verification.decoder.file import ReferenceFile, Symbol
+from gsym.verification.decoder.file import ReferenceFile, Symbol, text_of
 from gsym.verification.decoder.ranges import merged, range_at
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ class ReferenceMacho(ReferenceFile):
     def _read_segment(self, body: bytes) -> None:
         head, section = f"8x16s4{self._word}4I", f"16s16x2{self._word}7I"
         name, address, _, _, _, _, _, count, _ = self._unpack(head, body)
-        if _text(name) == "__TEXT" and self._base is None:
+        if text_of(name) == "__TEXT" and self._base is None:
             self._base = address
         at = struct.calcsize("<" + head)
         for _ in range(count):
             own, start, size, offset, _, *others = self._unpack(section, body, at)
-            self._sections.append(_Section(_text(own), start, size, offset, *others))
+            self._sections.append(_Section(text_of(own), start, size, offset, *others))
             at += 68 if self._word == "I" else 80
 
     def _table(self, command: int, at: int, entry_size: int) -> bytes:
@@ -159,7 +159,7 @@ class ReferenceMacho(ReferenceFile):
         for at in range(0, len(table) - size + 1, size):
             name, kind, section, _, value = self._unpack(layout, table, at)
             value &= ~self.isa_bit
-            text = _text(names[name : names.find(b"\0", name)]) if name else ""
+            text = text_of(names[name : names.find(b"\0", name)]) if name else ""
             yield _Entry(text, kind, section, value)
 
     def _function_starts(self) -> Iterator[int]:
@@ -351,7 +351,3 @@ class LinkedObject(ReferenceMacho):
             part = Range(max(start, span.start), min(end, span.end))
             if part.start < part.end:
                 yield part, distance
-
-
-def _text(raw: bytes) -> str:
-    return raw.partition(b"\0")[0].decode("utf-8", "surrogateescape")

@@ -11,6 +11,7 @@ from struct import Struct, error as StructError, unpack_from  # noqa: N812 - one
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.verification.decoder.file import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,11 +109,6 @@ def records(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
             raise ValueError("a record without a kind")
         yield kind, data[start + 4 : start + 2 + size]
         start += 2 + size
-
-
-def text_of(data: bytes) -> str:
-    """The text up to a NUL."""
-    return data.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
 # ---- types -----------------------------------------------------------------------
