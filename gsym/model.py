@@ -15,7 +15,7 @@ DAMAGED = "damaged record"
 
 
 class LineEntry(NamedTuple):
-    """From *address* on, code comes from *line* of *path* ("" = no file)."""
+    """Line from *address* on: *line* of *path* ("" = no file)."""
 
     address: int
     path: str
@@ -100,7 +100,7 @@ class Frame(NamedTuple):
         return join_path(self.directory, self.filename)
 
     def __str__(self) -> str:
-        """As printed by `gsym lookup`: `NAME + OFFSET at PATH:LINE [inlined]`."""
+        """Format as `gsym lookup` does: `NAME + OFFSET at PATH:LINE [inlined]`."""
         import gsym  # for its public function: records import nothing of the engine
 
         offset = f" + {self.offset}" if self.offset else ""
@@ -119,7 +119,7 @@ class Lookup(NamedTuple):
     merged: tuple[Lookup, ...] = ()
 
     def __str__(self) -> str:
-        """As printed by `gsym lookup`, a line for each frame."""
+        """Format as `gsym lookup` does, a line for each frame."""
         lines = [str(frame) for frame in self.frames]
         if self.call_site_patterns:
             lines.append("calls " + ", ".join(self.call_site_patterns))

@@ -108,7 +108,7 @@ def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
 
 
 def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
-    """Why modules may be other builds than those that were asked for, by their names.
+    """Reasons why modules may be other builds than those that were asked for, by name.
 
     Modules that are surely right are left out.
     """
@@ -124,7 +124,7 @@ def _state(module: ModuleWork) -> bytes:
 
 
 def _errors_text(modules: dict[str, ModuleWork]) -> bytes:
-    """Why modules are missing, or b""."""
+    """Reasons why modules are missing, or b""."""
     errors = {
         label: _errors(module)
         for label, module in modules.items()

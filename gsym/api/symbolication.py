@@ -82,7 +82,7 @@ class ModuleWork:
 
     @property
     def unsure(self) -> str:
-        """Why its symbols may be those of another build; "" if they are its own."""
+        """Reason why its symbols may be those of another build; "" for none."""
         return self.module.unsure if self.is_found and self.module else ""
 
     @property

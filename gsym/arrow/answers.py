@@ -102,7 +102,7 @@ class Answers:
         return pa.StructArray.from_arrays(list(columns.values()), list(columns))
 
     def reasons(self) -> Column:
-        """Why a row has no answer; null if it has one."""
+        """Reason why a row has no answer; null if it has one."""
         pa, view = self._pa, self._view
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
         texts = pa.array(["", *REASONS, *self._known.reasons], pa.string())

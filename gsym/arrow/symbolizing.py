@@ -92,7 +92,7 @@ def symbolize(  # noqa: PLR0913 - independent keywords
 def frame_ids(
     batch: pa.RecordBatch, modules: Finding, known: Known, first: int, **columns: Any
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """As `symbolize` with the output "ids", for one of several batches.
+    """Symbolize one of several batches, as `symbolize` does with the output "ids".
 
     Args:
         batch: A record batch.

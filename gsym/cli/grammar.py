@@ -105,7 +105,7 @@ class Operand:
 
     @property
     def usage(self) -> str:
-        """As the usage line shows it: `FILE`, `ADDRESS...`, `[ADDRESS...]`."""
+        """Form in the usage line: `FILE`, `ADDRESS...`, `[ADDRESS...]`."""
         text = self.name + ("..." if self.many else "")
         return text if self.required else f"[{text}]"
 
@@ -151,7 +151,7 @@ class Values:
         return given[-1] == yes if given else default
 
     def with_text(self, name: str, text: str = _GIVEN) -> Values:
-        """The same with one more option, or value of one, at the end."""
+        """Copy these values, with one more option, or value of one, at the end."""
         options = [*self._given, (name, text)]
         return Values([*self._declared.values()], options, self._operands)
 
@@ -492,7 +492,7 @@ def _short_options(
 def scan_llvm(
     words: Sequence[str], options: Sequence[Option], faults: list[str]
 ) -> Scanned:
-    """The same as LLVM's tools read it.
+    """Scan *words* by the rules of LLVM's tools.
 
     An option is the longest known spelling that the word starts with; the rest of a
     word with one dash is read as further letters.

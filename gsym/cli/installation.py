@@ -1,4 +1,4 @@
-"""What this installation can do: packages, servers, and the folders that it uses."""
+"""Facts of this installation: packages, servers, and the folders that it uses."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def hex_bytes(option: str, text: str | None) -> bytes | None:
 
 
 def demangles(values: Values) -> bool | None:
-    """Which of the options `DEMANGLE` was given last; None: neither.
+    """Whether the last of the options `DEMANGLE` is `--demangle`; None without any.
 
     By default text has demangled names; JSON has those of the linker, and demangled
     ones beside them.
@@ -204,7 +204,7 @@ def demangles(values: Values) -> bool | None:
 
 
 def text_names(values: Values) -> Callable[[str], str]:
-    """How a name is printed for people."""
+    """Function that makes a name printable for people."""
     from gsym.cli.terminal import printable
 
     if demangles(values) is False:

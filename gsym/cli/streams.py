@@ -28,7 +28,7 @@ _LONGEST_LINE = 1 << 16
 
 
 def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
-    """Have all lines answered as they come.
+    """Read all lines and have each answered as it comes.
 
     Args:
         source: The descriptor.
@@ -81,7 +81,7 @@ def _read(source: int, most: int) -> bytes:
 
 
 def _read_once(source: int, size: int) -> bytes:
-    """As os.read(), which does not wait where somebody made the descriptor so."""
+    """Read as os.read() does, and wait also where the descriptor does not block."""
     while True:
         try:
             return os.read(source, size)

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: safe text, error lines, a progress bar."""
+"""Output for people at a terminal: safe text, error lines, a progress bar."""
 
 from __future__ import annotations
 

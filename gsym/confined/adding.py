@@ -189,7 +189,7 @@ def publish_one(
     key: ModuleKey | None = None,
     may_replace: bool = True,
 ) -> Publication:
-    """As `publish_described`, for one module, which has a GSYM file.
+    """Publish one module, which has a GSYM file, as `publish_described` does.
 
     Raises:
         GsymError: As for `publish_described`; or it has none.

@@ -143,7 +143,7 @@ def matching_members(
 
 
 def member_label(path: str, member: str | None) -> str:
-    """How a file in an archive is named: `libx.a(foo.o)`; *path* for no member."""
+    """Name for a file in an archive, `libx.a(foo.o)`; *path* for no member."""
     return path if member is None else f"{path}({member})"
 
 

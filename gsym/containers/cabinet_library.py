@@ -1,4 +1,4 @@
-"""What reads cabinets; None if the extra `cab` or its library is not installed.
+"""Reader of cabinets; None if the extra `cab` or its library is not installed.
 
 A module of its own, as confined processes load it before they are confined.
 """

@@ -105,12 +105,12 @@ class ObjectFile:
 
     @property
     def bias(self) -> int:
-        """What `align` added to the addresses in the file, modulo 2^64."""
+        """Number that `align` added to the addresses in the file, modulo 2^64."""
         return int(self._header.bias)
 
     @property
     def unapplied_relocations(self) -> dict[int | None, int]:
-        """How many could not be applied so far, by type; None: further types."""
+        """Number of relocations not applied so far, by type; None: further types."""
         counts: dict[int | None, int] = {}
         for each in list(self._unapplied):
             for kind, count in each.items():
@@ -162,7 +162,7 @@ class ObjectFile:
 
     @property
     def unread_debug_info(self) -> str:
-        """Which debug information it has that is not DWARF; "" for none."""
+        """Kind of debug information it has that is not DWARF; "" for none."""
         kinds = self._header.unread_debug_info
         return ", ".join(text for kind, text in _UNREAD.items() if kinds & kind)
 
@@ -232,7 +232,7 @@ class ObjectFile:
         return (contents for _, contents in self.placed_code())
 
     def placed_code(self) -> Iterator[tuple[int, memoryview]]:
-        """As `code`, with the link-time addresses."""
+        """Code as of `code`, with the link-time addresses."""
         for _, section in self._sections():
             if section.holds_code and section.size:
                 size = min(section.size, section.memory_size)

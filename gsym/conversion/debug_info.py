@@ -1,4 +1,4 @@
-"""Where the debug information of a binary is: in itself, or in files beside it."""
+"""Search for the debug information of a binary: in itself, or in files beside it."""
 
 from __future__ import annotations
 

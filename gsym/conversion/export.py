@@ -158,7 +158,7 @@ def export_breakpad(
 
 
 def breakpad_blocks(reader: Reader, identity: ModuleKey) -> Iterator[bytes]:
-    """The same text in blocks of about a megabyte, made as they are asked for.
+    """Yield the text in blocks of about a megabyte, made as they are asked for.
 
     Args:
         reader: Stays open until the last of them.

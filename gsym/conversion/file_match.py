@@ -29,7 +29,7 @@ NAME_ALONE = "found by its name alone"
 
 
 class FileMatch(NamedTuple):
-    """What a file is to a module.
+    """Result of comparing a file with a module.
 
     Attributes:
         refusal: Why it is not used for it; "" if it is.
@@ -52,7 +52,7 @@ def match_file(
     *,
     is_named_by_id: bool = False,
 ) -> FileMatch:
-    """What the file at *path* is to a module.
+    """Compare the file at *path* with a module.
 
     It must be a regular one, since those of /proc may block.
 
@@ -90,7 +90,7 @@ def match_file(
 def _best_module(
     path: str, wanted: ModuleKey
 ) -> tuple[Comparison, ModuleKey, str | None]:
-    """Of the modules in a file, the one that fits best.
+    """Module in a file that fits best.
 
     Raises:
         GsymError: There is none, or it is damaged.

@@ -1,4 +1,4 @@
-"""What crash reporters and symbol servers call a module.
+"""Names and ids of modules, as crash reporters and symbol servers know them.
 
 A GSYM file contains only the build id. Breakpad's files and symbol stores identify a
 module by these names and ids, which come from its binary.

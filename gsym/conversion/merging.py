@@ -166,7 +166,7 @@ def _parts(sources: list[ImageSource], files: list[memoryview]) -> Iterator[memo
 
 
 def _module_of(sources: list[ImageSource], files: list[memoryview]) -> ModuleKey:
-    """What the files say together of their module.
+    """Module that the files agree on.
 
     The hash of its code is kept only where it is that of all of them.
     """
@@ -180,7 +180,7 @@ def _module_of(sources: list[ImageSource], files: list[memoryview]) -> ModuleKey
 
 
 def _modules(sources: list[ImageSource], files: list[memoryview]) -> list[ModuleKey]:
-    """What each file says of its module."""
+    """Module of each file, as the file names it."""
     return [read_module_part(part) or ModuleKey() for part in _parts(sources, files)]
 
 

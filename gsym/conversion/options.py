@@ -285,7 +285,7 @@ def read_options(given: dict[str, Any]) -> ConvertOptions:
 
 
 def complete_options(given: dict[str, Any]) -> ConvertOptions:
-    """The same of some keywords; the others have their defaults.
+    """Complete some keywords by the defaults of the others.
 
     Raises:
         TypeError: One is unknown, or as for `read_options`.

@@ -72,7 +72,7 @@ class ConversionRequest(NamedTuple):
         )
 
     def with_options(self, **options: Any) -> ConversionRequest:
-        """The same with other options."""
+        """Copy this with other options."""
         return self._replace(options=self.options._replace(**options))
 
 
@@ -277,7 +277,7 @@ class ConversionOutput:
         return kept, {_CONTRADICTION: omitted} if omitted else {}
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
-        """What the output says of its module, which has the UUID that was asked for."""
+        """Module of the output, which has the UUID that was asked for."""
         if self._request.input == NO_NAME:
             names = {"debug_file": module.debug_file, "code_file": module.code_file}
             unknown = {each: "" for each, name in names.items() if name == NO_NAME}

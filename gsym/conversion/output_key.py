@@ -80,7 +80,7 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
 
 
 class _Scanning:
-    """How the scanner of the module `json` reads numbers and objects."""
+    """Numbers and objects as the scanner of the module `json` reads them."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -90,7 +90,7 @@ class _Scanning:
 
 
 def _parse(text: str) -> Any:
-    """What `json.loads` returns; its import takes longer than all the rest here.
+    """Parse as `json.loads` does; its import takes longer than all the rest here.
 
     Raises:
         StopIteration: It does not begin with a value.

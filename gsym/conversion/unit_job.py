@@ -155,7 +155,7 @@ class UnitJob:
 
 
 def thread_count(request: ConversionRequest, size: int, bytes_per_thread: int) -> int:
-    """As many as are wanted, or as *size* bytes are worth."""
+    """Number of threads: the wanted one, or what *size* bytes are worth."""
     wanted = request.options.threads
     if wanted is not None:
         return min(wanted, _MAX_THREADS)

@@ -1,4 +1,4 @@
-"""What containers have in common: bounds-checked headers, payload, string table.
+"""Parts that containers share: bounds-checked headers, payload, string table.
 
 Offsets count from the start of the binary, and errors name them. A file that is to
 share strings is laid out anew: its own strings come last, so that those of the binary

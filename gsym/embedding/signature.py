@@ -77,7 +77,7 @@ class _CodeDirectory:
         ]
 
     def new_hash(self) -> hashlib._Hash:
-        """For one page or blob; its digest may have to be cut to `hash_size`."""
+        """Hash for one page or blob; its digest may have to be cut to `hash_size`."""
         return hashlib.new(self.hash_name)
 
     @property
@@ -86,7 +86,7 @@ class _CodeDirectory:
         return 1 << self.page_shift if self.page_shift else sys.maxsize
 
     def to_bytes(self, code_limit: int, pages: bytes) -> bytes:
-        """With the hashes of the *pages* before *code_limit*."""
+        """Encode with the hashes of the *pages* before *code_limit*."""
         special = b"".join(reversed(self.special))
         hashes = self._size + len(self.identifier) + 1 + len(special)
         head = _DIRECTORY.pack(

@@ -200,7 +200,7 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
 def _module_for(
     file: memoryview, source: str, data: memoryview, path: str
 ) -> tuple[ModuleKey | None, str]:
-    """What a GSYM file says of its module, and why that may not be a binary.
+    """Module of a GSYM file, and the reason why that may not be the binary.
 
     Raises:
         UuidMismatchError: It is.

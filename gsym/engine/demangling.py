@@ -57,12 +57,12 @@ def demangle(name: str) -> str:
 
 
 def demangle_bytes(name: bytes) -> bytes:
-    """The same for the bytes of a name."""
+    """Demangle the bytes of a name."""
     return _cache[name] if _may_be_mangled(name) else name
 
 
 def demangle_once(name: bytes) -> bytes:
-    """The same without the cache, for callers that keep the texts of names."""
+    """Demangle without the cache, for callers that keep the texts of names."""
     return _demangle(name) if _may_be_mangled(name) else name
 
 
@@ -162,7 +162,7 @@ def _keep(_plain: bytes) -> None:
 
 
 def _from_cxx(plain: bytes) -> bytes | None:
-    """Where the runtime has a limit or is too old for the name, the package's text."""
+    """Demangle by the package names that are beyond the runtime."""
     if (
         len(plain) > MAX_CXX_NAME_SIZE
         or lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK
@@ -244,7 +244,7 @@ def cxx_demangler() -> Any:
 
 
 def _from_legacy_rust(plain: bytes) -> bytes | None:
-    """Without the package the name reads as C++, with the hash after it."""
+    """Demangle as C++, with the hash after it, where the package is not installed."""
     return _from_package(plain, "rust") or _from_cxx(plain)
 
 

@@ -257,7 +257,7 @@ class MappedImage:
         return _new(Lookup, (address, function, frames, regexes, ()))
 
     def merged_count(self, address: int) -> int:
-        """How many functions are merged into the one at *address*."""
+        """Number of functions merged into the one at *address*."""
         return int(self._answer(address).merged_count)
 
     def entry_at(self, address: int) -> int | None:

@@ -69,7 +69,7 @@ class TextBuffer:
         names: NameTexts | None,
         put: Callable[[Buffer], object],
     ) -> int:
-        """Have lines answered.
+        """Answer lines.
 
         Args:
             engine: A function of the engine that appends answers to lines, or continues

@@ -265,7 +265,7 @@ class Columns:
         return tuple(map(_new, repeat(Argument), fields))
 
     def records(self) -> Iterator[Record]:
-        """The same as records, in file order."""
+        """Records of these columns, in file order."""
         columns, arguments = self._columns, self.arguments()
         if not columns.other_count:
             return self._events(arguments)

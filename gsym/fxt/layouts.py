@@ -1,4 +1,4 @@
-"""How each kind of record is stored, for reading and for writing.
+"""Layout of each kind of record, for reading and for writing.
 
 A layout lists the fields of a record in the order of its body:
 

@@ -198,7 +198,7 @@ def match_events(events: Iterable[Event]) -> Matches:
 
 
 def _order(item: tuple[int, Event]) -> tuple[int, bool, int]:
-    """By time; complete durations, which are written as they end, after the others.
+    """Order by time; complete durations, written as they end, come after the others.
 
     Of those that begin together, the longest comes first.
     """
@@ -413,7 +413,7 @@ MATCHED_KINDS = tuple(
 
 
 def unmatched_halves(records: Iterable[Record]) -> dict[str, int]:
-    """How many halves of each kind of event have no other half, by kind.
+    """Number of halves without another half, by kind of event.
 
     Args:
         records: Of `MATCHED_KINDS`; they are all kept in memory.

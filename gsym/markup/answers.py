@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why there is no symbol."""
+        """Reason why there is no symbol."""
         if self.symbols is None:
             return "not in any module of the log"
         if isinstance(self.element, Data):

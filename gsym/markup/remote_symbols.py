@@ -151,12 +151,12 @@ class _RemoteModule(ModuleSymbols):
 
     @property
     def reason(self) -> str:
-        """Why the last address has no symbol."""
+        """Reason why the last address has no symbol."""
         return self._reason
 
     @property
     def no_variable(self) -> str:
-        """Why an address has no variable."""
+        """Reason why an address has no variable."""
         return "servers do not return variables"
 
     def frames(self, address: int) -> tuple[Location, ...]:

@@ -69,7 +69,7 @@ def _bracket_end(text: bytes, at: int) -> int:
 
 
 def _depth_after(text: bytes, at: int, depth: int) -> int:
-    """How many brackets are open after the character at *at*."""
+    """Number of brackets that are open after the character at *at*."""
     here = text[at : at + 1]
     if here in _OPENING:
         return depth + 1

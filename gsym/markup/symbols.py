@@ -44,7 +44,7 @@ class Location(NamedTuple):
 
 
 class SymbolOptions(NamedTuple):
-    """How symbols are shown.
+    """Form in which symbols are shown.
 
     Attributes:
         functions: The names of functions: one of `FUNCTION_NAMES`.
@@ -97,12 +97,12 @@ class ModuleSymbols:
 
     @property
     def reason(self) -> str:
-        """Why there are no symbols; "" if there are."""
+        """Reason why there are no symbols; "" if there are."""
         return self.module.reason
 
     @property
     def unsure(self) -> str:
-        """Why they may be of another build; "" if they are not."""
+        """Reason why they may be of another build; "" if they are not."""
         return self.module.unsure
 
     def frames(self, address: int) -> tuple[Location, ...]:
@@ -140,7 +140,7 @@ class ModuleSymbols:
 
     @property
     def no_variable(self) -> str:
-        """Why an address has no variable, if there is a file for the module."""
+        """Reason why an address has no variable, if there is a file for the module."""
         if self._kept_variables() is not None or self._data_symbols() is not None:
             return "no symbol at this address"
         return (

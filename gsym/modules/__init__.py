@@ -1,1 +1,1 @@
-"""What a module is: its names and ids, and when two of them are the same build."""
+"""Modules: their names and ids, and when two of them are the same build."""

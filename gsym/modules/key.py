@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ModuleKey(NamedTuple):
-    """What is known of a module; "" where that is nothing.
+    """Names and ids of a module, as far as they are known; "" for unknown ones.
 
     The same record is what a request says of the module that it wants, and what a file
     says of the module that it is.
@@ -148,7 +148,7 @@ _NOTHING = ModuleKey()
 
 
 def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> ModuleKey:
-    """What the UUID of a GSYM file says of its module, if the file says no more.
+    """Module that the UUID of a GSYM file stands for, if the file says no more.
 
     Args:
         uuid: See `uuid_debug_id`.
@@ -259,7 +259,7 @@ def has_id(key: ModuleKey) -> bool:
 
 
 def search_terms(key: ModuleKey) -> set[str]:
-    """What an index of modules is searched by.
+    """Terms under which an index of modules has a module.
 
     Two keys that `compare` finds to be the same, or perhaps, have a term in common.
     """

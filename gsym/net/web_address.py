@@ -81,7 +81,7 @@ class WebAddress(_Parts):
         return WebAddress(*self._replace(target=target))
 
     def with_credentials(self, credentials: str) -> WebAddress:
-        """The same, with other credentials."""
+        """Copy this with other credentials."""
         return WebAddress(*self._replace(credentials=credentials))
 
     def joined(self, location: str) -> WebAddress:

@@ -98,7 +98,7 @@ class Binaries:
         return self._find(module_key(mapping)).segments
 
     def unsure(self, mapping: Mapping) -> str:
-        """Why these may be of another build, or ""."""
+        """Reason why these may be of another build, or ""."""
         return self._find(module_key(mapping)).unsure
 
     def _find(self, key: ModuleKey) -> _Found:

@@ -147,7 +147,7 @@ class CallTree:
         return found
 
     def totals(self, profile: int = 0) -> array[int]:
-        """For each node, the weight of it and of all nodes below."""
+        """Weight of each node and of all nodes below it."""
         sums = self.weights[profile][:]
         for node in range(len(sums) - 1, -1, -1):
             if self.parent[node] >= 0:

@@ -156,7 +156,7 @@ def _tracks(
 
 
 def _spans(profile: Profile) -> dict[int | None, list[_Span]]:
-    """When each sample was, by thread, in the order of time."""
+    """Times of the samples, by thread, in the order of time."""
     samples = [sample for sample in profile.samples if sample.time is not None]
     if len(samples) < len(profile.samples):
         return _spans_without_times(profile)

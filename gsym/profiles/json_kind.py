@@ -30,7 +30,7 @@ _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
 
 
 def json_kind(head: str) -> str:
-    """Which profile in JSON begins like this; "" for another text, or another JSON."""
+    """Kind of the profile that a text in JSON begins; "" for any other text."""
     text = head.removeprefix("\ufeff")
     if not text.lstrip().startswith(("{", "[")):
         return ""

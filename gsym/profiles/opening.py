@@ -259,7 +259,7 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
 
 
 def _text_kind(text: str, *, is_whole: bool) -> str:
-    """Which format of lines a text has; "" for none."""
+    """Format of the lines of a text; "" for none."""
     lines = text.split("\n")
     first_lines = lines[:_MAX_LINES]
     if is_perf_script(first_lines):
@@ -272,7 +272,7 @@ def _text_kind(text: str, *, is_whole: bool) -> str:
 
 
 def _message_kind(data: bytes, *, is_whole: bool) -> str:
-    """Which protobuf message begins like this; "" for none, or if it is uncertain."""
+    """Protobuf message that begins like this; "" for none, or if it is uncertain."""
     is_pprof = False
     try:
         for number, field in enumerate(each_field(data)):

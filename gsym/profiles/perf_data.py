@@ -288,7 +288,7 @@ class PerfData:
                 event_of.name = _text(self._data, place + 24, end)
 
     def _time(self, data: memoryview, place: int, kind: int, size: int) -> int:
-        """When a record was written; 0 if that is unknown, as before the start."""
+        """Time of a record; 0 if that is unknown, as before the start."""
         if kind == _FORK:
             return self._unpack("Q", place + 24, data)[0]
         if kind == _SAMPLE:

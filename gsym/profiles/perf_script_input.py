@@ -99,7 +99,7 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str | tuple[str, .
 
 
 class PerfFacts(NamedTuple):
-    """What a profile of perf says of its modules, apart from its records.
+    """Modules that a profile of perf names, apart from its records.
 
     Attributes:
         build_ids: Of modules by path; a path may have several. Those of modules without
@@ -242,7 +242,7 @@ class ModulePlaces:
         return next(filter(self._facts.build_ids.__contains__, names), module)
 
     def _module(self, path: str, part: PerfMapping | None) -> PathModule:
-        """What is known of the module at a path, in a part of memory if that is known.
+        """Module at a path, in a part of memory if that is known.
 
         Two processes may have different files at one path.
         """

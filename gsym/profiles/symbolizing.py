@@ -40,7 +40,7 @@ class Unresolved(NamedTuple):
 
 
 def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
-    """How many locations have functions, and which have none, the most first."""
+    """Number of locations with functions, and those without, the most first."""
     missing: dict[tuple[str, str], int] = {}
     known = 0
     for location in profile.locations:
@@ -216,7 +216,7 @@ def _is_kernel(mapping: Mapping) -> bool:
 
 
 def key_of_reader(reader: Reader, wanted: ModuleKey) -> ModuleKey:
-    """What a GSYM file says of its module, which may be only a UUID."""
+    """Module of a GSYM file, of which only a UUID may be known."""
     byteorder = reader.header.byteorder
     return reader.module or key_of_uuid(reader.uuid, byteorder, wanted)
 

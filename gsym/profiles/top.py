@@ -86,7 +86,7 @@ def top_rows(
 
 
 def time_range(profile: Profile) -> tuple[int | None, int]:
-    """When the first sample was taken, and how long after it the last, in nanoseconds.
+    """Time of the first sample, and of the last after it, in nanoseconds.
 
     Returns:
         None and 0 without samples, or if one has no time.

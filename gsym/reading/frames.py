@@ -226,7 +226,7 @@ class Frames:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the address of each row has no answer, or ""."""
+        """Reason why the address of each row has no answer, or ""."""
         return [_REASONS[code] for code in self.reason]
 
     @property
@@ -361,7 +361,7 @@ class Frames:
 
 
 def distinct(column: CData, rows: int, size: int) -> tuple[CData, CData, list[int]]:
-    """As `Frames.distinct`, of integers of *size* bytes in the memory of the engine.
+    """Distinct integers of *size* bytes in the memory of the engine.
 
     Returns:
         The owner of the codes, the codes, the values.

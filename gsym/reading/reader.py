@@ -166,7 +166,7 @@ class Reader:
 
     @property
     def module(self) -> ModuleKey | None:
-        """What the file says of its module; None if only `uuid` does.
+        """Module of the file; None if only `uuid` is known.
 
         A part that contradicts `uuid` is ignored: a tool has changed one of them.
         """
@@ -185,7 +185,7 @@ class Reader:
         return self.size - module_part_start(self._tail(FOOTER_SIZE), self.size)
 
     def module_like(self, wanted: ModuleKey | None = None) -> ModuleKey:
-        """What the file says of its module, to be compared with *wanted*.
+        """Module of the file, to be compared with *wanted*.
 
         If that is only `uuid`, it is what this says if the file is of *wanted*.
         """

@@ -1,4 +1,4 @@
-"""Who is admitted: hosts, origins, the number and the rate of requests, tokens."""
+"""Admission of requests by host, origin, number, rate and token."""
 
 from __future__ import annotations
 

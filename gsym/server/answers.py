@@ -1,4 +1,4 @@
-"""How answers are sent: errors as JSON, compressed as the client accepts, in pieces.
+"""Sending of answers: errors as JSON, compressed as the client accepts, in pieces.
 
 Only complete text bodies that are not small are compressed; streamed files are sent
 unchanged. A large body is sent in pieces, each when the previous one was accepted.

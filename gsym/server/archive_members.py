@@ -116,7 +116,7 @@ def _checked(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.Zi
 
 
 def _problem(info: zipfile.ZipInfo) -> str:
-    """Why a member is refused; "" if it is accepted."""
+    """Reason why a member is refused; "" if it is accepted."""
     name = info.orig_filename
     parts = name.split("/")
     if name.startswith("/") or ".." in parts or "." in parts or "" in parts[:-1]:

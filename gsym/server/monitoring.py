@@ -225,7 +225,7 @@ class Metrics:
         self._of(self.request_seconds, path).observe(seconds)
 
     def _of(self, metric: _Metric, *labels: str | int) -> _Metric:
-        """As `metric.labels(*labels)`, but faster after the first time."""
+        """Find `metric.labels(*labels)`, but faster after the first time."""
         name = metric, labels
         found: _Metric | None = self._labelled.get(name)
         if found is None:

@@ -286,7 +286,7 @@ def _convert(
 
 
 def _contradiction(stated: ModuleKey, found: ModuleKey) -> str:
-    """How a module is another one than an upload says; "" if it may be that one."""
+    """Difference of a module from what an upload states; "" for none."""
     comparison = compare(stated, found)
     if comparison.is_refused:
         return comparison.reason

@@ -79,7 +79,7 @@ _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 
 class AuthInfo(msgspec.Struct, forbid_unknown_fields=True):
-    """What the token of an upload may do."""
+    """Rights that the token of an upload gives."""
 
     email: str
     try_symbols: bool
@@ -381,7 +381,7 @@ class _Uploads:
 
 
 class _Sent(NamedTuple):
-    """What a request says of its body: its type, a name, the module that it is."""
+    """Statements of a request on its body: the type, a name, the module that it is."""
 
     content_type: str
     name: str
@@ -389,7 +389,7 @@ class _Sent(NamedTuple):
 
 
 def _stated_module(query: Mapping[str, str]) -> ModuleKey:
-    """What the parameters of an upload say of its module.
+    """Module that the parameters of an upload state.
 
     Raises:
         HttpError: One is invalid.

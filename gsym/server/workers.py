@@ -269,7 +269,7 @@ class _Workers(Multiprocess):
 
 
 def _ending(status: int | None) -> str:
-    """How a process ended, by the exit code of `multiprocessing`."""
+    """Description of how a process ended, by the exit code of `multiprocessing`."""
     if status == -signal.SIGKILL:
         return f"SIGKILL (out of memory, or no answer for {_LONGEST_START} s)"
     if status is not None and status < 0:

@@ -268,7 +268,7 @@ def _complete(
 
 
 def _contradiction(known: ModuleKey, found: ModuleKey) -> str:
-    """Why what is stated of a module is not so, by what its file says; else ""."""
+    """Difference between the stated module and that of the file; else ""."""
     for name in ("os", "architecture"):
         stated, own = getattr(known, name), getattr(found, name)
         if stated and own and stated.lower() != own.lower():
@@ -307,7 +307,7 @@ def _check(path: str, report: ConversionReport, module: ModuleFile) -> str:
 
 
 def quality_of(report: ConversionReport | CreatorReport) -> Quality:
-    """How much the GSYM file of a report contains."""
+    """Quality of the GSYM file of a report."""
     level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
     return Quality(int(level), report.functions)
 

@@ -1,4 +1,4 @@
-"""What a binary is to clients of debuginfod: its debug file, its executable."""
+"""Files of a binary for clients of debuginfod: its debug file, its executable."""
 
 from __future__ import annotations
 

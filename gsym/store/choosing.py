@@ -1,4 +1,4 @@
-"""Which of several files are of the module that was asked for."""
+"""Choice between several files of the module that was asked for."""
 
 from __future__ import annotations
 

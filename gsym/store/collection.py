@@ -139,7 +139,7 @@ def _return_pads(store: str) -> Iterator[_Kept]:
 
 
 def _used(folder: str) -> int:
-    """When the module in a folder was last used; 0 if it is incomplete."""
+    """Time at which the module in a folder was last used; 0 if it is incomplete."""
     try:
         return os.stat(os.path.join(folder, SIDECAR)).st_mtime_ns
     except FileNotFoundError:

@@ -165,7 +165,7 @@ class Store:
                 yield entry
 
     def slots(self) -> Iterator[str]:
-        """What all modules are published as, in order: their debug ids.
+        """Slots of all modules, in order: their debug ids.
 
         Where several modules share one, there is more after it.
         """
@@ -193,7 +193,7 @@ class Store:
                 continue  # replaced meanwhile
 
     def last_used(self, entry: Entry) -> float:
-        """When a module was last added or used, in seconds since 1970.
+        """Time at which a module was last added or used, in seconds since 1970.
 
         Raises:
             FileNotFoundError: It was removed.

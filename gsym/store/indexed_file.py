@@ -1,4 +1,4 @@
-"""What a file in a folder of debug files tells of modules."""
+"""Modules in a file of a folder of debug files."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def normal_debug_id(debug_id: str) -> str:
 
 
 def name_problem(name: str) -> str:
-    """Why *name* is not a valid name of a module, which is a file name; else ""."""
+    """Reason why *name* is no name of a module, which is a file name; else ""."""
     if "/" in name or "\0" in name or name in {".", ".."}:
         return "it is not a file name"
     try:

@@ -157,7 +157,7 @@ class LooseFiles:
         return self._best(key, 0.0)[0]
 
     def _best(self, key: ModuleKey, patience: float | None) -> tuple[str, bool]:
-        """As `best`, and whether it is a package."""
+        """Best file, as of `best`, and whether it is a package."""
         path = next((each.path for each in self._fitting(key, patience)), "")
         file = self._index.files.get(path)
         if self.packages is None or (file is not None and file.rank >= WITH_DWARF):
@@ -182,7 +182,7 @@ class LooseFiles:
         return [each.path for each in self.fitting(key)]
 
     def fitting(self, key: ModuleKey) -> list[FittingFile]:
-        """As `find_all`, with the module that each file is.
+        """Files as of `find_all`, with the module that each is.
 
         Those with a complete id come first.
 

@@ -17,7 +17,7 @@ BEST_LEVEL = 2
 
 
 class Quality(NamedTuple):
-    """How much a GSYM file contains; the greater value is better.
+    """Amount of detail in a GSYM file; the greater value is better.
 
     Attributes:
         level: 0: function names only; 1: also source lines; 2: also inlined calls.
@@ -71,12 +71,12 @@ class Entry(NamedTuple):
 
     @property
     def slot(self) -> str:
-        """What it is published as in a store in a folder; see `gsym.store.layout`."""
+        """Folder of a store that it is published as; see `gsym.store.layout`."""
         return slot_of_folder(self.folder)
 
     @property
     def all_code_ids(self) -> tuple[str, ...]:
-        """That of its identity, then the further ones."""
+        """Code id of its identity, then the further ones."""
         return self.identity.code_id, *self.code_ids
 
     def compare(self, wanted: ModuleKey) -> Comparison:

@@ -69,7 +69,7 @@ class PackageMember(NamedTuple):
 
     @property
     def module(self) -> ModuleKey:
-        """What the binary is; the debug id is not recorded, as the build id is."""
+        """Module of the binary; its debug id follows from the build id."""
         name = "" if _BY_ID in self.name else bare_name(self.name)
         return ModuleKey(
             os="Linux",

@@ -210,7 +210,7 @@ def _modules(store: str, debug_id: str) -> Iterator[Entry]:
 
 
 def _difference(made: Entry, key: ModuleKey | None, other: Entry) -> str:
-    """Why a file is not of a module of the store, as far as that is known; else ""."""
+    """Reason why a file is not of a module of the store, if one is known; else ""."""
     result = other.compare(made.identity)
     if result.is_refused and made.compare(other.identity).is_refused:
         return result.reason
@@ -245,7 +245,7 @@ def _without_module(path: str) -> memoryview:
 
 
 def _free_slot(store: str, identity: ModuleKey) -> str:
-    """Where a module is published that no module of the store is the same build as."""
+    """Slot for a module that no module of the store is the same build as."""
     debug_id = identity.debug_id
     if len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None:
         return debug_id
@@ -253,7 +253,7 @@ def _free_slot(store: str, identity: ModuleKey) -> str:
 
 
 def _note(made: Entry, key: ModuleKey | None, others: list[Entry]) -> str:
-    """That the store has modules of the same debug id, and what tells them apart."""
+    """Note on modules with the same debug id, and on what tells them apart."""
     reasons = [
         f"{each.identity.debug_file or 'a module'} of {each.source or each.path} has "
         f"the same debug id, but {_difference(made, key, each)}"

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
             identity: ModuleKey,
             source: str,
         ) -> Publication:
-            """As `add_file`."""
+            """Add a file, as `add_file` does."""
 
 
 class SingleFlight:

@@ -102,7 +102,7 @@ class OpenModule:
 
     @property
     def reason(self) -> str:
-        """Why there is no reader; else ""."""
+        """Reason why there is no reader; else ""."""
         if self.reader is not None:
             return ""
         said = [

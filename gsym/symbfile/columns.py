@@ -119,7 +119,7 @@ class Columns:
         return raw[::3], raw[1::3], raw[2::3]
 
     def records(self) -> Iterator[Record]:
-        """The same as records, in file order."""
+        """Records of these columns, in file order."""
         is_collecting = gc.isenabled()
         # It would scan the new objects repeatedly and find nothing.
         gc.disable()

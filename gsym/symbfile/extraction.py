@@ -170,7 +170,7 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def _doubt(binary: str, reader: Reader) -> str:
-    """Why a binary may be of another build than a GSYM file; "" if it is not.
+    """Reason why a binary may be of another build than a GSYM file; "" for none.
 
     Raises:
         UuidMismatchError: It is of another build.
@@ -233,7 +233,7 @@ def _write(
 
 
 def _range_counts(functions: FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
-    """What the ranges of a pass have, and what they lack, each kind with its number."""
+    """Numbers of ranges of a pass, by what they have and what they lack."""
     counted = functions.counts(tuple(_RANGE_LOSSES))
     losses = {text: counted[name] for name, text in _RANGE_LOSSES.items()}
     return functions.counts(_RANGE_COUNTS), losses

@@ -171,7 +171,7 @@ def lookup(
 
 
 def _reader_of(found: FoundGsym, path: str) -> Reader:
-    """What was found, with warnings that point at the caller of the public function.
+    """Reader of a found file; warnings point at the caller of the public function.
 
     Raises:
         EmptyError: There is no function.
@@ -253,7 +253,7 @@ def open_module(
 
 
 def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym:
-    """What was found, if it has the UUID that is wanted.
+    """Return what was found, if it has the UUID that is wanted.
 
     Raises:
         UuidMismatchError: It has another one.
@@ -608,7 +608,7 @@ def _notes(path: str, report: ConversionReport) -> Iterator[str]:
 
 
 def _unsure(path: str, report: ConversionReport) -> str:
-    """What says that a file which was read may be of another build."""
+    """Reason why a file that was read may be of another build."""
     return next((f"{path}: {note}" for note in report.notes if _is_unsure(note)), "")
 
 

@@ -61,7 +61,7 @@ class Stamp:
         self._name = "-".join(f"{each:x}" for each in self._fields)
 
     def read(self, what: str) -> str:
-        """What `write` remembered as *what*; "" for nothing."""
+        """Text that `write` kept as *what*; "" for none."""
         try:
             return os.readlink(self._link(what))
         except OSError:

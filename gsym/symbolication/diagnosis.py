@@ -1,4 +1,4 @@
-"""What a binary has for answers with source lines, and what it lacks.
+"""Diagnosis of a binary: its sources of lines and names, and those it lacks.
 
 Nothing here searches: the binary is converted, and the report says what was used and
 where the rest was looked for.
@@ -116,7 +116,7 @@ def diagnose(path: str, search: SearchOptions) -> Diagnosis:
 def _described(
     found: Diagnosis, binary: ObjectFile, debug_info: DebugInfo
 ) -> Diagnosis:
-    """With what the headers of *binary* and its debug information say."""
+    """Add what the headers of *binary* and its debug information say."""
     dwarf, supplementary = debug_info.dwarf, debug_info.supplementary
     tables = {
         name: size
@@ -166,7 +166,7 @@ def _converted(
     search: SearchOptions,
     debug_info: DebugInfo | None,
 ) -> Diagnosis:
-    """With what the report of a conversion says."""
+    """Add what the report of a conversion says."""
     options = ConvertOptions(
         debug_file_directories=search.debug_file_directories,
         debuginfod=search.debuginfod,
@@ -208,7 +208,7 @@ def _lookup_search(search: SearchOptions) -> BinarySearch:
 
 
 def _looked_up(found: Diagnosis, search: SearchOptions) -> Diagnosis:
-    """With what a GSYM file has that is in the binary, beside it or in the store."""
+    """Add what a GSYM file in the binary, beside it or in the store has."""
     with TemporaryDirectory(prefix="gsym-") as folder:
         chosen = _lookup_search(search)._replace(cache=folder)
         try:

@@ -142,7 +142,7 @@ class LogStacks:
         return path if escape is None else to_str(escape(to_bytes(path)))
 
     def _places(self, report: Report) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """For each frame its line, the bytes before it there, and its description."""
+        """Line of each frame, the bytes before it there, and its description."""
         at = column = 0
         for part in report.parts:
             if isinstance(part, str):

@@ -1,4 +1,4 @@
-"""Where the modules of a report come from, on the machine of the user.
+"""Search for the modules of a report, on the machine of the user.
 
 In this order, for a module with an id in the report: folders that the user named and
 that of the report, by the ids in their files; the path that the report has, and
@@ -266,7 +266,7 @@ def _has_lines(reader: Reader) -> bool:
 
 
 def _rank(reader: Reader | None, unsure: str) -> tuple[bool, bool]:
-    """Of two files of a module, the surer one is better, then that with lines."""
+    """Rank of a file of a module: a surer one is better, then one with lines."""
     return not unsure, reader is not None and _has_lines(reader)
 
 

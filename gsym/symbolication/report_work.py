@@ -103,7 +103,7 @@ class ModuleOfReport:
 
     @property
     def missing(self) -> str:
-        """Why there are no symbols of it; "" if there are."""
+        """Reason why there are no symbols of it; "" if there are."""
         if self.reader is not None:
             return ""
         reason = self.module.reason if self.module is not None else self.reason

@@ -99,7 +99,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     store: str | None = None,
     document: Any = None,
 ) -> Report:
-    """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere.
+    """Symbolicate a text from the folder *beside*; "" if from nowhere.
 
     *document* is the result of `decode_document`, if the caller has it.
     """
@@ -153,7 +153,7 @@ def symbolicate_stack(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | None = None,
 ) -> Report:
-    """As `symbolicate_text`, of a report that is parsed."""
+    """Symbolicate a report that is parsed."""
     from gsym.symbolication.report_modules import ReportModules
 
     work = ReportWork(stack)
@@ -168,7 +168,7 @@ def symbolicate_dump(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | None = None,
 ) -> Report:
-    """As `symbolicate`, of a core file or minidump."""
+    """Symbolicate a core file or minidump."""
     from gsym.containers.mapped_file import map_file
     from gsym.symbolication.memory.elf_core import read_core
     from gsym.symbolication.memory.minidump import MAGIC, read_minidump

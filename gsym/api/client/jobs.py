@@ -261,7 +261,7 @@ class Assembly:
                 whole.setdefault(name, {}).update(more)
 
     def results(self) -> list[dict[str, Any]]:
-        """For each job a result of API version 5, or {"error": reason}."""
+        """Result of API version 5 for each job, or {"error": reason}."""
         return self._results
 
 

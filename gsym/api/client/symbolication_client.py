@@ -147,7 +147,7 @@ class SymbolicationClient:
         return [read_answer(result) for result in self.answer(request)["results"]]
 
     def answer(self, request: Any) -> dict[str, Any]:
-        """The same as JSON of version 5; `{"error": reason}` for a refused job."""
+        """Response as JSON of version 5; `{"error": reason}` for a refused job."""
         jobs = read_jobs(request)
         pieces = list(cut_jobs(jobs, self._settings.most_frames))
         settings = self._settings

@@ -160,7 +160,7 @@ def _convert(
 
 
 def _report_lines(report: ConversionReport, steps: Iterator[str]) -> Iterator[str]:
-    """What was read, in the order of LLVM; *steps* are those of one kind of input."""
+    """Lines on the input, in the order of LLVM; *steps* are those of its kind."""
     yield f"{next(steps)}\n"
     if report.functions_merged:
         yield (
@@ -202,7 +202,7 @@ def _symbol_lines(report: ConversionReport, options: Options) -> Iterator[str]:
 
 
 def _unread_mini_debug_info(report: ConversionReport) -> str:
-    """Why `.gnu_debugdata` was not read; else ""."""
+    """Reason why `.gnu_debugdata` was not read; else ""."""
     from gsym.conversion.companions.elf import MINI_DEBUG_INFO_UNUSED
 
     for note in report.notes:
@@ -234,7 +234,7 @@ def _verify(report: ConversionReport) -> None:
 
 
 def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
-    """How often each warning occurred, under LLVM's names."""
+    """Number of warnings of each kind, under LLVM's names."""
     for text, count in report.warnings.items():
         yield _LLVM_CATEGORY.get(text, text), count
     duplicates = "Duplicate address ranges with different debug info."

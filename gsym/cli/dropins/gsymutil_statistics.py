@@ -117,7 +117,7 @@ def _padding(statistics: Statistics) -> int:
 
 
 def _uuid(uuid: bytes) -> str:
-    """In upper case, with dashes if it has the 16 bytes of a UUID."""
+    """Format in upper case, with dashes if it has the 16 bytes of a UUID."""
     digits = uuid.hex().upper()
     if len(uuid) != 16:  # noqa: PLR2004 - that of RFC 9562
         return digits

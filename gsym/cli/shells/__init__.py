@@ -1,1 +1,1 @@
-"""What shells and man show of the commands, made from the declared options."""
+"""Completions and manual pages of the commands, made from the declared options."""

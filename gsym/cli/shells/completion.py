@@ -158,7 +158,7 @@ def _zsh_option(option: Option) -> Texts:
 
 
 def _zsh_joint(option: Option, name: str) -> str:
-    """How a value follows: `=` and `+`, also in the next word; `-`, only at once."""
+    """Mark of a value: `=` or `+`, also in the next word; `-`, only joined."""
     if not option.metavar or (name[1] != "-" and len(name) > 2):  # noqa: PLR2004
         return ""
     at_once = "-" if option.optional is not None else ""

@@ -61,7 +61,7 @@ def _header_lines(header: Header) -> Iterator[str]:
 
 
 def _module_lines(module: ModuleKey | None) -> Iterator[str]:
-    """What the file says of its module; no lines where it has only a UUID."""
+    """Lines on the module of the file; none if it has only a UUID."""
     fields = {} if module is None else module._asdict()
     for name, value in fields.items():
         if value:

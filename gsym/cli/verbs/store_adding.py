@@ -367,7 +367,7 @@ _MAX_PE_DIGITS = 16
 
 
 def read_module_list(text: str) -> list[list[ModuleKey]]:
-    """For each different module its possible keys, the most likely first.
+    """Possible keys of each different module, the most likely first.
 
     Args:
         text: Lines `NAME ID`, `NAME/ID` or `ID`, and comments that start with `#`; or

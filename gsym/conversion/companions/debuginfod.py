@@ -96,7 +96,7 @@ class _Client:
         return False
 
     def _ask(self, url: str, build_id: bytes, path: str) -> str:
-        """Why *url* did not deliver the file; "" if it did."""
+        """Ask one server; return why it did not deliver the file, "" if it did."""
         try:
             self._cache.prepare(path)
             return self._download(url, build_id, path)
@@ -217,7 +217,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _difference(path: str, build_id: bytes) -> str:
-    """Why the file at *path* is not of that build."""
+    """Reason why the file at *path* is not of that build."""
     try:
         fetched = ObjectFile(map_file(path), path)
     except GsymError as error:

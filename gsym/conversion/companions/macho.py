@@ -150,7 +150,7 @@ def _unsure_note(path: str) -> Note:
 
 
 def _contradiction(candidate: ObjectFile, binary: ObjectFile) -> str:
-    """What tells that a file is of another build, where no UUID does."""
+    """Evidence that a file is of another build, where no UUID tells."""
     sizes = {name: end - start for name, start, end in binary.code_sections()}
     for name, start, end in candidate.code_sections():
         if sizes.get(name, end - start) != end - start:
@@ -399,7 +399,7 @@ class DebugMap:
     def _missing_functions(
         self, entry: _Entry, data: memoryview, member: Member
     ) -> int:
-        """How many functions of *entry* a member does not have."""
+        """Number of functions of *entry* that a member does not have."""
         missing, error = ffi.new("uint64_t *"), new_error()
         file = ObjectFile(data[member.offset :][: member.size], entry.path)
         compare = lib.gsym_debug_map_compare

@@ -110,7 +110,7 @@ class CompanionSearch:
         return ", ".join(f"{path} ({reason})" for path, reason in self.tried)
 
     def _difference(self, candidate: ObjectFile) -> str:
-        """Why *candidate* cannot be of the same build as the binary."""
+        """Reason why *candidate* cannot be of the same build as the binary."""
         if is_same_file(candidate.path, self.binary.path):
             return "is the binary itself"
         if candidate.architecture != self.binary.architecture:
@@ -119,12 +119,12 @@ class CompanionSearch:
 
 
 def other_build(candidate: ObjectFile, wanted: ModuleKey) -> str:
-    """Why it is not sure that *candidate* is of a build; "" if it is."""
+    """Reason to doubt that *candidate* is of a build; "" for none."""
     return fault_of(compare(wanted, key_of_binary(candidate)))
 
 
 def other_code(candidate: ObjectFile, binary: ObjectFile) -> str:
-    """Why a debug file is not of a binary although its ids are equal; "" if it may be.
+    """Reason to doubt a debug file whose ids are those of the binary; "" for none.
 
     Sections with code keep their sizes when debug information is moved to another file.
     Their addresses do not count, as `CompanionSearch` aligns them.
@@ -146,12 +146,12 @@ def _code_sizes(file: ObjectFile) -> dict[str, int]:
 
 
 def fault_of(fit: Comparison) -> str:
-    """Why it is not sure that a candidate is of the build that is wanted."""
+    """Reason to doubt that a candidate is of the build that is wanted."""
     return f"is of another build: {fit.reason}" if fit.is_refused else fit.reason
 
 
 def reason_of(error: OSError | GsymError) -> str:
-    """Why a candidate cannot be read."""
+    """Reason why a candidate cannot be read."""
     if isinstance(error, GsymError):
         return error.reason
     if isinstance(error, FileNotFoundError):

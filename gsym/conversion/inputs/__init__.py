@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class InputKind(NamedTuple):
-    """How files of a kind are converted.
+    """Conversion of files of one kind.
 
     Attributes:
         module: Of this package; its `convert` carries a request out.

@@ -112,7 +112,7 @@ class Accepted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Reason(msgspec.Struct, rename="pascal", forbid_unknown_fields=True):
-    """Why a part is refused."""
+    """Reason why a part is refused."""
 
     code: str
     text: str

@@ -1,1 +1,1 @@
-"""Where modules come from: servers, folders, object storage."""
+"""Sources of modules: servers, folders, object storage."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
         @property
         def name(self) -> str:
-            """For reports: its kind and location, without credentials."""
+            """Name for reports: its kind and location, without credentials."""
 
         def find(self, key: ModuleKey, folder: str) -> FoundFile:
             """The file of a module, which is not checked yet.

@@ -1,1 +1,1 @@
-"""What is loaded where: in a process, a core file, a minidump, the kernel."""
+"""Modules in memory: of a process, a core file, a minidump, the kernel."""

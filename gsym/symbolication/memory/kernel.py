@@ -107,7 +107,7 @@ class Kernel(LoadedSymbols):
             self._temporary.cleanup()
 
     def covering(self, address: int) -> Region | None:
-        """As of all that is loaded; the file of its module is read now."""
+        """Find the module at an address and read its file."""
         found = super().covering(address)
         if found is None or found.module not in self._waiting:
             return found
@@ -115,7 +115,7 @@ class Kernel(LoadedSymbols):
         return super().covering(address)
 
     def named(self, name: str) -> StackModule | None:
-        """As of all that is loaded; the file of the module is read now."""
+        """Find the module of a name and read its file."""
         number = self._numbers.get(name)
         if number in self._waiting:
             self._read_module(number)

@@ -199,7 +199,7 @@ class LoadedSymbols(Loaded):
         return self.lookup_many([address])[0]
 
     def lookup_many(self, addresses: Iterable[int]) -> list[Lookup | None]:
-        """As `lookup`, the answers for many addresses in their order."""
+        """Look up many addresses; the answers are in their order."""
         asked = list(addresses)
         placed: dict[int, list[tuple[int, int]]] = {}  # numbers and load biases
         for number, address in enumerate(asked):

@@ -1,4 +1,4 @@
-"""What is loaded where: the regions of memory of a process, or of a report."""
+"""Regions of the memory of a process, or of a report, and the modules in them."""
 
 from __future__ import annotations
 
