@@ -74,6 +74,10 @@ if TYPE_CHECKING:
         Lookup as Lookup,
         Range as Range,
     )
+    from gsym.modules.binary_lookup import (
+        lookup as lookup,
+        open as open,
+    )
     from gsym.modules.key import (
         ModuleKey as ModuleKey,
         key_of_build_id as key_of_build_id,
@@ -88,10 +92,6 @@ if TYPE_CHECKING:
     from gsym.store.sources.settings import open_source as open_source
     from gsym.store.symbolizer import Symbolizer as Symbolizer
     from gsym.symbfile.file_id import FileId as FileId
-    from gsym.symbolication.binary_lookup import (
-        lookup as lookup,
-        open as open,
-    )
     from gsym.symbolication.memory.kernel import Kernel as Kernel
     from gsym.symbolication.memory.loaded import ModuleAddress as ModuleAddress
     from gsym.symbolication.memory.process import Process as Process
@@ -167,9 +167,9 @@ _MODULE_OF = {
     "identify": "conversion.identity",
     "key_of_build_id": "modules.key",
     "key_of_debug_id": "modules.key",
-    "lookup": "symbolication.binary_lookup",
+    "lookup": "modules.binary_lookup",
     "merge_files": "conversion.merging",
-    "open": "symbolication.binary_lookup",
+    "open": "modules.binary_lookup",
     "open_source": "store.sources.settings",
     "symbolicate": "symbolication.symbolicate",
 }

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.modules.module_binaries import ModuleBinaries
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import Symbolizer
-    from gsym.symbolication.module_binaries import ModuleBinaries
 
 
 class Instruction(NamedTuple):

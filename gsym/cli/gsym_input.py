@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.errors import EmptyError, FormatError, GsymError
-from gsym.symbolication.binary_lookup import open_module
+from gsym.modules.binary_lookup import open_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def find_for(
     Notes on it are printed to standard error.
 
     Args:
-        path: As `gsym.symbolication.binary_lookup.open_module` takes it.
+        path: As `gsym.modules.binary_lookup.open_module` takes it.
         values: Of a command that may have `VERBOSE`.
         uuid: See `gsym.open`.
         read_ahead: See `gsym.open`.

@@ -1,1 +1,1 @@
-"""Modules: their names and ids, and when two of them are the same build."""
+"""Modules: their names and ids, where their files are, and what these contain."""

@@ -11,10 +11,10 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.file_match import match_file
 from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
 from gsym.modules.build_id_tree import build_id_paths
+from gsym.modules.file_match import match_file
 from gsym.modules.key import (
     ModuleKey,
     build_id_digits,

@@ -20,10 +20,10 @@ from gsym.api.response import answer_v4, answer_v5, debug_statistics
 from gsym.api.source import SourceRoots, answer_source, read_source_request
 from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
+from gsym.modules.module_binaries import ModuleBinaries
 from gsym.server.bodies import HeldAnswer, request_body
 from gsym.server.errors import HttpError
 from gsym.server.mapped_files import TruncatedFileError
-from gsym.symbolication.module_binaries import ModuleBinaries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError
-from gsym.records import NamedTuple
-from gsym.symbolication.binary_lookup import (
+from gsym.modules.binary_lookup import (
     EMBEDDED_SECTIONS,
     BinarySearch,
     find_gsym,
     ready_gsym,
 )
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from functools import partial
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.file_match import FileMatch, match_file
 from gsym.errors import GsymError, SourceError
 from gsym.modules.build_id_tree import build_id_paths
+from gsym.modules.file_match import FileMatch, match_file
 from gsym.modules.key import (
     ModuleKey,
     completed,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.modules.binary_lookup import FoundGsym
     from gsym.reading.reader import Reader
-    from gsym.symbolication.binary_lookup import FoundGsym
     from gsym.symbolication.stacks.parts import StackModule
 
     _Opened = TypeVar("_Opened", Reader, FoundGsym)
@@ -233,7 +233,7 @@ def _open_file(path: str, match: FileMatch) -> FoundGsym:
         GsymError: It is damaged, or no slice of it is chosen.
         OSError: It cannot be read.
     """
-    from gsym.symbolication.binary_lookup import BinarySearch, find_gsym, open_module
+    from gsym.modules.binary_lookup import BinarySearch, find_gsym, open_module
 
     if match.architecture is None:
         return open_module(path)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter
 
-from gsym.conversion.file_match import NAME_ALONE
 from gsym.model import Frame
+from gsym.modules.file_match import NAME_ALONE
 from gsym.modules.key import key_of_debug_id
 from gsym.symbolication.function_names import FunctionNames
 from gsym.symbolication.link_addresses import (

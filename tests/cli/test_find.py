@@ -12,7 +12,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.symbolication.conversion_cache import collect_cache
+from gsym.modules.conversion_cache import collect_cache
 from tests.cli.test_convert import with_build_id
 
 if TYPE_CHECKING:

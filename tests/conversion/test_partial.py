@@ -19,8 +19,8 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, lib, new_error
+from gsym.modules import binary_reader
 from gsym.reading.reader import Reader
-from gsym.symbolication import binary_reader
 from gsym.writing.creator_handle import finish_creator
 from tests.companions import SHARED_NAME, altlink, referring, shared
 from tests.dwarf import test_inlines, test_inner_functions, test_lines, test_names

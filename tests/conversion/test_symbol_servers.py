@@ -12,9 +12,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.containers.cabinet import inflate_cabinet
+from gsym.modules.conversion_cache import collect_cache
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.symbolication.conversion_cache import collect_cache
 from tests.http_server import Reply, Server
 from tests.inputs.cabinet import LZX, MSZIP, STORED, cabinet
 from tests.inputs.pdb import GUID, Function, Module, Pdb

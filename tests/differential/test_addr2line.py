@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.differential.differences import ADDR2LINE, why
 from tests.differential.judges import Context, describe, unchanged

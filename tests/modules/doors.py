@@ -16,13 +16,13 @@ from unittest import mock
 import gsym
 from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import ModuleKey
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.model import Mapping, module_key, read_module_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.symbolizer import Symbolizer
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.report_modules import ReportModules
 from gsym.symbolication.stacks.parts import StackModule
 from tests.conftest import REPOSITORY

@@ -13,9 +13,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.conversion import job
-from gsym.symbolication import binary_reader, conversion_cache
-from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
-from gsym.symbolication.conversion_cache import collect_cache
+from gsym.modules import binary_reader, conversion_cache
+from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
+from gsym.modules.conversion_cache import collect_cache
 from tests.companions import ID, OTHER_ID, place
 from tests.inputs.elf import CODE, Elf, Section, Segment, Symbol
 from tests.inputs.pe import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.file_match import match_file
+from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf

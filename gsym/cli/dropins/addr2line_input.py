@@ -6,7 +6,7 @@ import os
 
 from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

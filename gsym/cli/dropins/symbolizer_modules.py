@@ -8,9 +8,9 @@ from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import compare, key_of_build_id
 from gsym.reading.reader import wants_read_ahead
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
+    from gsym.modules.binary_lookup import FoundGsym
     from gsym.reading.reader import Reader
-    from gsym.symbolication.binary_lookup import FoundGsym
 
 
 _MAX_MODULES = 128

@@ -12,13 +12,13 @@ from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import AmbiguousModuleError, GsymError, SourceError
 from gsym.markup.symbols import BINARIES
+from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import build_id_digits, has_id
 from gsym.profiles.binaries import Binaries, is_usable
 from gsym.profiles.symbolizing import symbolize
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
-from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.log_stacks import LogStacks
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ class FolderModules:
             with suppress(AmbiguousModuleError):
                 paths += self._files(folder, key)
         if self._at_paths and key.path:
-            from gsym.conversion.file_match import match_file
+            from gsym.modules.file_match import match_file
 
             if not match_file(key.path, key).refusal:
                 paths.append(key.path)
@@ -116,7 +116,7 @@ class FolderModules:
         attempts: list[Attempt],
     ) -> OpenModule | None:
         """The first of these files with functions, else one with other symbols."""
-        from gsym.conversion.file_match import match_file
+        from gsym.modules.file_match import match_file
 
         failure = Attempt(place, "missing", "has no file with this build id")
         without_functions = None

@@ -20,7 +20,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.macho import bundle_member
 from gsym.errors import GsymError
-from gsym.symbolication.binary_lookup import EMBEDDED_SECTIONS, is_gsym
+from gsym.modules.binary_lookup import EMBEDDED_SECTIONS, is_gsym
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False

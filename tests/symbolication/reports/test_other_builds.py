@@ -15,9 +15,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.conversion.file_match import match_file
+from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
-from gsym.symbolication.module_binaries import ModuleBinaries
+from gsym.modules.module_binaries import ModuleBinaries
 from gsym.symbolication.stacks.parts import (
     module_of_build_id,
     module_of_debug_id,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gsym
-from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
+from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
 from tests.inputs.split_examples import build

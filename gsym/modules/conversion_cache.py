@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.modules.binary_lookup import BinarySearch
     from gsym.store.collection import Collection
-    from gsym.symbolication.binary_lookup import BinarySearch
 
 MAX_CACHE_SIZE = 4 << 30  # bytes
 _SUFFIX = ".gsym"

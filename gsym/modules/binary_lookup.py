@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
+    from gsym.modules.conversion_cache import Place, Stamp
     from gsym.reading.reader import Reader
-    from gsym.symbolication.conversion_cache import Place, Stamp
 
 
 class BinarySearch(NamedTuple):
@@ -300,7 +300,7 @@ def find_gsym(
 
 def _place_of_pdb(path: str, search: BinarySearch) -> Place:
     from gsym.containers.mapped_file import map_file
-    from gsym.symbolication.conversion_cache import Place, Stamp
+    from gsym.modules.conversion_cache import Place, Stamp
 
     stamp = Stamp(path, os.stat(path), search.cache)
     return Place(stamp, map_file(path), b"", "pdb", (), ())
@@ -350,13 +350,13 @@ def ready_gsym(binary: ObjectFile, search: BinarySearch) -> FoundGsym:
 
 
 def _stamp(path: str, search: BinarySearch, status: os.stat_result) -> Stamp:
-    from gsym.symbolication.conversion_cache import Stamp
+    from gsym.modules.conversion_cache import Stamp
 
     return Stamp(path, status, search.cache)
 
 
 def _place(binary: ObjectFile, search: BinarySearch, stamp: Stamp) -> Place:
-    from gsym.symbolication.conversion_cache import Place, debug_file_paths
+    from gsym.modules.conversion_cache import Place, debug_file_paths
 
     paths = debug_file_paths(binary, search)
     options = search.debuginfod, search.dwp
@@ -475,7 +475,7 @@ def _by_units(
     they cannot be read, which the conversion reports.
     """
     from gsym.conversion.debug_info import SearchOptions, find_debug_info
-    from gsym.symbolication.binary_reader import open_binary
+    from gsym.modules.binary_reader import open_binary
 
     options = SearchOptions(
         search.debug_file_directories, search.debuginfod, search.dwp
@@ -576,7 +576,7 @@ def _convert(
         has_debug_info: Whether it has debug information, of which parts may be in
             other files.
     """
-    from gsym.symbolication.conversion_cache import collect_cache, is_writable
+    from gsym.modules.conversion_cache import collect_cache, is_writable
 
     if place is not None and is_writable(place.folder):
         made = f"{place.path}.{os.getpid()}{_SUFFIX}"
