@@ -63,7 +63,7 @@ def _of_another_family(path: str) -> GsymError | None:
     if not os.path.isfile(path):  # a pipe cannot be read twice
         return None
     from gsym.errors import UnsupportedError
-    from gsym.fxt.reader import is_trace_file
+    from gsym.fxt.recognition import is_trace_file
 
     if is_trace_file(path):
         return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)

@@ -88,7 +88,7 @@ def _joined(name: str, patterns: Sequence[str]) -> bytes:
     return b"".join(to_bytes(pattern) + b"\0" for pattern in patterns)
 
 
-__all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Filter", "Problem"]
+__all__ = ["KINDS", "Columns", "Counts", "Decoder", "Filter", "Problem"]
 
 
 class Problem(NamedTuple):
@@ -124,9 +124,6 @@ class Counts(NamedTuple):
     left_out: int
     problems: int
 
-
-# The first bytes of a trace, in either byte order; old traces lack them.
-MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 
 _LARGE_SIZE = 1 << 20  # of records that are not copied if possible
 

@@ -13,13 +13,13 @@ address of the module with that build id.
 from __future__ import annotations
 
 import os
-import re
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.profiles.binaries import PathModule, module_at
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import Mapping, ProfileBuilder
+from gsym.profiles.recognition import ADDRESS, ID_ADDRESS, MODULE_OFFSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,23 +27,6 @@ if TYPE_CHECKING:
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
-
-_ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
-_OFFSET = re.compile(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
-_BUILD_ID = re.compile(
-    r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
-    re.ASCII,
-)
-
-
-def is_address_list(lines: Iterable[str]) -> bool:
-    """Whether the first line that is not blank is an address."""
-    for line in lines:
-        text = line.strip()
-        if text and not text.startswith("#"):
-            kinds = _ADDRESS, _BUILD_ID, _OFFSET
-            return any(kind.fullmatch(text) for kind in kinds)
-    return False
 
 
 def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -127,15 +110,15 @@ class _Reader:
 
     def find(self, text: str) -> tuple[int, int | None] | None:
         """Parse a line; None if it is not an address."""
-        found = _ADDRESS.fullmatch(text)
+        found = ADDRESS.fullmatch(text)
         if found is not None:
             own = None if self._own is None else self._builder.mapping(self._own)
             return int(found[1], 16), own
-        found = _BUILD_ID.fullmatch(text)
+        found = ID_ADDRESS.fullmatch(text)
         if found is not None:
             mapping = Mapping(0, UINT64_MAX, 0, build_id=found["build_id"].lower())
             return int(found["address"], 16), self._builder.mapping(mapping)
-        found = _OFFSET.fullmatch(text)
+        found = MODULE_OFFSET.fullmatch(text)
         if found is None:
             return None
         module = found["module"]

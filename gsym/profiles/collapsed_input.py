@@ -6,26 +6,15 @@ What flamegraph.pl, inferno, py-spy, async-profiler and `gsym trace convert` wri
 from __future__ import annotations
 
 import os
-import re
 
 from gsym.errors import FormatError
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import MOST_FRAMES, ProfileBuilder, placed_frame
+from gsym.profiles.recognition import COLLAPSED_STACK, COMMENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gsym.profiles.model import Profile
-
-_STACK = re.compile(r"(?P<frames>.*\S)[ \t]+(?P<value>[0-9]{1,18})(?P<rest>\.[0-9]+)?")
-_COMMENT = "#"  # austin writes about itself
-
-
-def is_collapsed(lines: Sequence[str]) -> bool:
-    """Whether all complete lines, of which there are some, are stacks with a value."""
-    texts = [line for line in lines if line.strip() and not line.startswith(_COMMENT)]
-    return bool(texts) and all(_STACK.fullmatch(text.rstrip()) for text in texts)
 
 
 def read_collapsed(
@@ -47,9 +36,9 @@ def read_collapsed(
     functions: dict[str, int] = {}
     for number, line in enumerate(lines_of(read_pieces(name, most_bytes), name), 1):
         text = line.strip()
-        if not text or text.startswith(_COMMENT):
+        if not text or text.startswith(COMMENT):
             continue
-        found = _STACK.fullmatch(text)
+        found = COLLAPSED_STACK.fullmatch(text)
         if found is None:
             reason = f"line {number} is not a stack with a value: {text[:80]!r}"
             raise FormatError(reason, path=name)

@@ -202,6 +202,11 @@ class Unsure(NamedTuple):
     reason: str
 
 
+def name_of_mapping(mapping: Mapping) -> str:
+    """The path of a mapping, else its id."""
+    return mapping.path or id_text(mapping)
+
+
 class Profile:
     """Samples and the tables that they refer to.
 
@@ -253,6 +258,11 @@ class Profile:
         self.losses: dict[str, int] = {}
         self.unsure: dict[Unsure, None] = {}
 
+    @property
+    def needs_symbols(self) -> bool:
+        """Whether a location has no function, or only a name from the profiler."""
+        return any(not each.frames or each.is_named_only for each in self.locations)
+
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.
 
@@ -282,6 +292,32 @@ class Profile:
             return Frame(address)
         module = base_name(self.mappings[location.mapping].path)
         return Frame(f"{module}!{address}" if module else address)
+
+
+class Unresolved(NamedTuple):
+    """Locations of one module that have no functions, for one reason."""
+
+    module: str
+    reason: str
+    locations: int
+
+
+def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
+    """Number of locations with functions, and those without, the most first."""
+    missing: dict[tuple[str, str], int] = {}
+    known = 0
+    for location in profile.locations:
+        if location.frames:
+            known += 1
+            continue
+        module = ""
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            module = name_of_mapping(mapping)
+        key = (module, location.reason)
+        missing[key] = missing.get(key, 0) + 1
+    rows = [Unresolved(*key, count) for key, count in missing.items()]
+    return known, sorted(rows, key=lambda row: (-row.locations, row.module, row.reason))
 
 
 class ProfileBuilder:

@@ -1,8 +1,4 @@
-"""Recognize and open traces and profiles: paths, pipes and standard input.
-
-The contents of a file tell its format. Source of the first fields of the protobuf
-formats: `gsym.profiles.protobuf`.
-"""
+"""Open traces and profiles: paths, pipes and standard input."""
 
 from __future__ import annotations
 
@@ -15,16 +11,9 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 
 from gsym.errors import FormatError, GsymError
-from gsym.fxt.decoder import MAGICS
-from gsym.fxt.reader import HEAD_SIZE, inflated_head, is_trace
-from gsym.profiles.address_list_input import is_address_list
-from gsym.profiles.collapsed_input import is_collapsed
-from gsym.profiles.foreign import require_known, require_known_name
-from gsym.profiles.input_bytes import read_inflated, read_pieces
-from gsym.profiles.json_kind import json_kind
-from gsym.profiles.perf_data import PERF_DATA_MAGICS
-from gsym.profiles.perf_script import is_perf_script
-from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
+from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
+from gsym.profiles.foreign import require_known_name
+from gsym.profiles.recognition import message_kind, profile_kind
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -120,7 +109,7 @@ class InputFile:
         # If nothing can be inflated, the reader reports the reason.
         if not head or head.startswith(MAGICS):
             return True
-        return is_trace(head) and not _message_kind(head, is_whole=False)
+        return is_trace(head) and not message_kind(head, is_whole=False)
 
     def require_trace(self) -> None:
         """Check that this is a Fuchsia trace.
@@ -188,18 +177,6 @@ class ProfileOptions(NamedTuple):
     most_bytes: int | None = None
 
 
-_MAX_LINES = 256
-_MAX_FIELDS = 1 << 16
-_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
-_LAST_OF_OTLP = 2
-# Of the fields of pprof, which has those of OTLP among them.
-_WIRE_TYPES = {
-    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
-    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
-    13: (VARINT, LENGTH_DELIMITED),
-}
-
-
 def read_profile(
     path: str | os.PathLike[str], options: ProfileOptions | None = None
 ) -> Profile:
@@ -230,66 +207,6 @@ def unknown_format(name: str) -> FormatError:
     require_known_name(name)
     reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
     return FormatError(reason, path=name)
-
-
-def profile_kind(path: str | os.PathLike[str]) -> str:
-    """The format of a regular file, one of `KINDS`; "" for an unknown one.
-
-    Raises:
-        FormatError: It is empty or not a regular file, or compressed data is damaged.
-        OSError: It cannot be read.
-    """
-    name = os.fspath(path)
-    pieces = read_pieces(name)
-    head = next(pieces, b"")
-    if head.startswith(MAGICS):
-        return "fxt"  # whatever follows: damaged traces are read
-    if head.startswith(tuple(PERF_DATA_MAGICS)):
-        return "perf.data"
-    is_whole = next(pieces, None) is None
-    require_known(head, name)
-    text = head.decode("utf-8", "replace")
-    kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
-    if kind:
-        return kind
-    kind = _message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
-    if kind or is_whole or b"\0" not in head:
-        return kind
-    return _message_kind(read_inflated(name)[0], is_whole=True)
-
-
-def _text_kind(text: str, *, is_whole: bool) -> str:
-    """Format of the lines of a text; "" for none."""
-    lines = text.split("\n")
-    first_lines = lines[:_MAX_LINES]
-    if is_perf_script(first_lines):
-        return "perf script"
-    if is_address_list(first_lines):
-        return "addresses"
-    is_cut = not is_whole and len(lines) <= _MAX_LINES
-    complete = first_lines[:-1] if is_cut else first_lines
-    return "collapsed" if "\0" not in text and is_collapsed(complete) else ""
-
-
-def _message_kind(data: bytes, *, is_whole: bool) -> str:
-    """Protobuf message that begins like this; "" for none, or if it is uncertain."""
-    is_pprof = False
-    try:
-        for number, field in enumerate(each_field(data)):
-            if number == _MAX_FIELDS:
-                return "pprof"  # OTLP has not as many without a resource
-            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
-                return ""
-            if field.number == _FIRST and field.content < field.end:
-                # A type of values has numbers in it, a resource has messages.
-                inside = data[field.content] & 7
-                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
-            is_pprof |= field.number > _LAST_OF_OTLP
-    except FormatError:
-        return ""
-    if not is_whole:
-        return ""
-    return "pprof" if is_pprof else "otlp"
 
 
 # By format: module, function, and the options that it takes.

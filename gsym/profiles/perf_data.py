@@ -25,16 +25,13 @@ from gsym.profiles.perf_script import (
     PerfMapping,
     PerfSample,
 )
+from gsym.profiles.recognition import PERF_DATA_MAGICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.profiles.perf_script import PerfRecord
-
-PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
-"""The first bytes, and the byte order that they stand for."""
-
 
 (_MMAP, _LOST, _COMM, _FORK, _SAMPLE, _MMAP2, _LOST_SAMPLES) = (1, 2, 3, 7, 9, 10, 13)
 # Records of perf itself, which have no time.

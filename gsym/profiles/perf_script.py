@@ -18,6 +18,7 @@ import re
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.profiles.model import MOST_FRAMES
+from gsym.profiles.recognition import PERF_EVENT, PERF_SAMPLE
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -131,15 +132,7 @@ if TYPE_CHECKING:
     PerfRecord = PerfSample | PerfMapping | PerfFork | PerfCommand
 
 
-# Every repetition is bounded, so that no line takes long. A name of a thread has 15
-# bytes, but may have spaces.
-_SAMPLE = re.compile(
-    r"\s{0,64}(?P<command>\S.{0,63}?)\s{1,64}(?P<process>-?\d{1,10})"
-    r"(?:/(?P<thread>-?\d{1,10}))?\s{1,64}(?:\[(?P<cpu>\d{1,6})\]\s{1,64})?"
-    r"(?:(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):\s{1,64})?"
-    r"(?:(?P<period>\d{1,20})\s{1,64})?(?P<event>\S{1,256}):(?:\s+(?P<rest>.*))?$",
-    re.ASCII,
-)
+# Every repetition is bounded, so that no line takes long.
 _FRAME = re.compile(
     r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII
 )
@@ -174,15 +167,6 @@ _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
 _INLINED = "(inlined)"
 _MOST_KNOWN = 1 << 14
-_OTHER_EVENT = " PERF_RECORD_"
-
-
-def is_perf_script(lines: Iterable[str]) -> bool:
-    """Whether the first line that is not blank, of several, begins a sample."""
-    for line in lines:
-        if line.strip() and not line.startswith("#"):
-            return _OTHER_EVENT in line or _SAMPLE.match(line) is not None
-    return False
 
 
 def parse_perf_script(
@@ -247,9 +231,9 @@ class _Parser:
             if len(self._frames) > MOST_FRAMES:
                 raise FormatError(f"line {number}: a stack has too many frames")
             return None
-        if _OTHER_EVENT in text:
+        if PERF_EVENT in text:
             return _record(text)
-        found = _SAMPLE.match(text)
+        found = PERF_SAMPLE.match(text)
         if found is not None:
             last = self.end()
             self._head = found

@@ -9,8 +9,7 @@ from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
 from gsym.modules.key import PART, SAME, compare, has_id, key_of_uuid
 from gsym.profiles.binaries import Binaries
-from gsym.profiles.model import Frame, Unsure, id_text, module_key
-from gsym.records import NamedTuple
+from gsym.profiles.model import Frame, Unsure, module_key, name_of_mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,32 +28,6 @@ if TYPE_CHECKING:
 
         def open(self, key: ModuleKey) -> OpenModule:
             """The module, or why it is not available."""
-
-
-class Unresolved(NamedTuple):
-    """Locations of one module that have no functions, for one reason."""
-
-    module: str
-    reason: str
-    locations: int
-
-
-def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
-    """Number of locations with functions, and those without, the most first."""
-    missing: dict[tuple[str, str], int] = {}
-    known = 0
-    for location in profile.locations:
-        if location.frames:
-            known += 1
-            continue
-        module = ""
-        if location.mapping is not None:
-            mapping = profile.mappings[location.mapping]
-            module = _name(mapping)
-        key = (module, location.reason)
-        missing[key] = missing.get(key, 0) + 1
-    rows = [Unresolved(*key, count) for key, count in missing.items()]
-    return known, sorted(rows, key=lambda row: (-row.locations, row.module, row.reason))
 
 
 GUESSED = "modules without their binary: offsets in it are taken for addresses"
@@ -98,7 +71,7 @@ def symbolize(
         doubts.discard("")
         found = _frames(module, chosen, profile, binaries, guesses=guesses)
         if _take(locations, indexes, found, is_sure=not doubts):
-            name = _name(profile.mappings[used[0]])
+            name = name_of_mapping(profile.mappings[used[0]])
             profile.unsure |= {Unsure(name, each): None for each in sorted(doubts)}
 
 
@@ -147,11 +120,7 @@ def note_assumed(profile: Profile) -> None:
     """Note the modules whose ids are not in the source, for outputs that have ids."""
     for mapping in profile.mappings:
         if mapping.unsure and has_id(module_key(mapping)):
-            profile.unsure[Unsure(_name(mapping), mapping.unsure)] = None
-
-
-def _name(mapping: Mapping) -> str:
-    return mapping.path or id_text(mapping)
+            profile.unsure[Unsure(name_of_mapping(mapping), mapping.unsure)] = None
 
 
 def set_debug_ids(profile: Profile, modules: Opening) -> None:

@@ -13,7 +13,8 @@ import pytest
 from gsym.errors import FormatError
 from gsym.fxt.blobs import Blobs
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.reader import is_trace, open_trace
+from gsym.fxt.reader import open_trace
+from gsym.fxt.recognition import is_trace
 from gsym.fxt.records import (
     Argument,
     Blob,
@@ -23,7 +24,7 @@ from gsym.fxt.records import (
     Thread,
     UserspaceObject,
 )
-from gsym.profiles.opening import profile_kind
+from gsym.profiles.recognition import profile_kind
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.profiles.address_list_input import is_address_list, read_addresses
+from gsym.profiles.address_list_input import read_addresses
 from gsym.profiles.model import Location, Mapping
+from gsym.profiles.recognition import is_address_list
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.symbols import BASE, BUILD_ID, Modules
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.profiles.collapsed_input import is_collapsed, read_collapsed
+from gsym.profiles.collapsed_input import read_collapsed
+from gsym.profiles.recognition import is_collapsed
 from tests.profiles.test_round_trips import sums_of
 
 if TYPE_CHECKING:

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.fxt.decoder import MAGICS
 from gsym.fxt.objects import PROCESS
+from gsym.fxt.recognition import MAGICS
 from gsym.fxt.records import KernelObject, LargeBlob
 from gsym.fxt.writer import Encoder
 from gsym.profiles.input_bytes import MOST_BYTES
 from gsym.profiles.opening import (
     KINDS,
     ProfileOptions,
-    profile_kind,
     read_profile,
 )
 from gsym.profiles.pprof_output import pprof_file
+from gsym.profiles.recognition import profile_kind
 from tests.inputs import perf_data
 from tests.profiles import json_profiles, otlp_messages, pprof_messages
 from tests.profiles.profiles import small_profile

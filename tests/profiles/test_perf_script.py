@@ -14,9 +14,9 @@ from gsym.profiles.perf_script import (
     PerfMapping,
     PerfSample,
     UnknownLines,
-    is_perf_script,
     parse_perf_script,
 )
+from gsym.profiles.recognition import is_perf_script
 
 if TYPE_CHECKING:
     from gsym.profiles.perf_script import PerfRecord

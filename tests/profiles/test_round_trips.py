@@ -14,8 +14,9 @@ from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.reader import open_trace
 from gsym.profiles.fxt_output import fxt_file
 from gsym.profiles.model import Profile, ValueType
-from gsym.profiles.opening import profile_kind, read_profile
+from gsym.profiles.opening import read_profile
 from gsym.profiles.outputs import FORMS, write_form
+from gsym.profiles.recognition import profile_kind
 from tests.profiles import json_profiles
 from tests.profiles.profiles import profiles, small_profile
 

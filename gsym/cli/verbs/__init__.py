@@ -82,9 +82,9 @@ VERBS = {
         "trace_convert",
         "Look up the functions, files and lines of a profile",
     ),
-    "trace flame": ("trace_profiles", "Draw a profile as a flame graph"),
+    "trace flame": ("trace_flame", "Draw a profile as a flame graph"),
     "trace top": (
-        "trace_profiles",
+        "trace_top",
         "Show where the time of a profile or a trace went",
     ),
 }

@@ -25,12 +25,7 @@ from gsym.cli.terminal import (
     let_colours_through,
     printable,
 )
-from gsym.cli.verbs.modules import (
-    MODULE_OPTIONS,
-    PLACES,
-    open_modules,
-    open_stacks,
-)
+from gsym.cli.verbs.modules import MODULE_OPTIONS, PLACES, open_modules, open_stacks
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record

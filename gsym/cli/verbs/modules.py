@@ -7,8 +7,9 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.cli.grammar import Option, UsageError
-from gsym.cli.options import HEADER, SERVER, STORE_TO_READ, read_headers
+from gsym.cli.options import HEADER, SERVER, read_headers
 from gsym.cli.terminal import describe
+from gsym.cli.verbs.module_options import FILES, module_options
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import AmbiguousModuleError, GsymError, SourceError
 from gsym.markup.symbols import BINARIES
@@ -16,7 +17,6 @@ from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import build_id_digits, has_id
 from gsym.profiles.binaries import Binaries, is_usable
-from gsym.profiles.symbolizing import symbolize
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.log_stacks import LogStacks
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, SymbolOptions
     from gsym.modules.key import ModuleKey
-    from gsym.profiles.model import Profile
     from gsym.store.loose_files import LooseFiles
     from gsym.symbolication.report_modules import ReportModules
 
@@ -209,46 +208,6 @@ def _paths(folder: str, code_id: str) -> Iterator[str]:
         yield os.path.join(folder, f"{digits}{_GSYM}")
 
 
-# Options that name locations of files.
-FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
-
-
-def module_options(remark: str = "") -> tuple[Option, ...]:
-    """The options.
-
-    Args:
-        remark: Text after their defaults.
-    """
-    return (
-        Option(
-            "--gsym-dir",
-            "folder of GSYM files, debug files, binaries or Breakpad files, named by "
-            "build id or otherwise",
-            metavar="DIR",
-            repeatable=True,
-        ),
-        Option(
-            "--debug-file-directory",
-            "folder of debug files by build id (default: /usr/lib/debug" + remark + ")",
-            metavar="DIR",
-            repeatable=True,
-        ),
-        STORE_TO_READ,
-        Option(
-            "--source",
-            "source of missing modules, which go into the store: a folder, URL, ..., "
-            "as for 'gsym store prefetch'",
-            metavar="SOURCE",
-            repeatable=True,
-        ),
-        Option(
-            "--debuginfod",
-            "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
-        ),
-        Option("--no-debuginfod", "do not ask these servers (default)"),
-    )
-
-
 def open_folders(
     values: Values,
     sources: Sequence[str],
@@ -407,20 +366,6 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
     # Do not delay a log for long if the server is unavailable.
     settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))
     return RemoteSymbolizer(SymbolicationClient(url, settings), url)
-
-
-SYMBOL_OPTIONS = module_options()
-
-
-def symbolize_profile(profile: Profile, values: Values) -> None:
-    """Symbolize a profile by the options `SYMBOL_OPTIONS`.
-
-    Raises:
-        UnsupportedError: A source needs a package that is not installed.
-        UsageError: A source is invalid.
-    """
-    modules, binaries = open_profile_modules(values)
-    symbolize(profile, modules, binaries)
 
 
 def open_profile_modules(values: Values) -> tuple[Opening, Binaries]:

@@ -19,7 +19,7 @@ from gsym.cli.verbs.trace_tables import (
     time_text,
 )
 from gsym.fxt.record_formats import seconds
-from gsym.profiles.symbolizing import resolution
+from gsym.profiles.model import resolution
 from gsym.profiles.top import time_range, top_rows
 
 TYPE_CHECKING = False

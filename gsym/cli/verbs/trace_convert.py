@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
-from gsym.cli.verbs.modules import (
-    SYMBOL_OPTIONS,
-    open_profile_modules,
-    open_store,
-    symbolize_profile,
-)
-from gsym.cli.verbs.trace_input import FILTER_HELP, FILTERS, OUTPUT, write_output
-from gsym.cli.verbs.trace_profile import (
+from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
+from gsym.cli.verbs.modules import open_profile_modules, open_store
+from gsym.cli.verbs.trace_options import (
+    FILTER_HELP,
+    FILTERS,
+    OUTPUT,
     PROFILE,
     PROFILE_OPTIONS,
-    TRACE_FORM,
+    ROOTS,
     VALUE,
-    ProfileForm,
+    chosen_roots,
+    write_output,
+)
+from gsym.cli.verbs.trace_profile import (
     ProfileInput,
+    chosen_value,
     open_profile_input,
     report_losses,
+    symbolize_profile,
     unsure_rows,
 )
+from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.reader import open_trace
-from gsym.profiles.fxt_output import fxt_file
+from gsym.fxt.writer import FLUSH_SIZE, Encoder
+from gsym.profiles.fxt_output import fxt_file, with_samples
 from gsym.profiles.input_bytes import read_inflated
-from gsym.profiles.outputs import FORMS, form_of
-from gsym.profiles.symbolizing import resolution, set_debug_ids
+from gsym.profiles.model import resolution
+from gsym.profiles.outputs import FORMS, form_of, write_form
+from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gsym.cli.grammar import Values
     from gsym.profiles.model import Profile
@@ -55,11 +62,79 @@ def to_option(forms: tuple[str, ...], by_default: str) -> Option:
     )
 
 
-ROOTS = Option(
-    "--roots",
-    "first frames of stacks: process, thread, or process,thread (collapsed, html)",
-    metavar="ROOTS",
-)
+TRACE_FORM = "fxt"
+
+
+class ProfileForm:
+    """Writes a profile in a format.
+
+    A trace written as a trace keeps all its records.
+
+    Args:
+        source: The input.
+        form: One of `gsym.profiles.outputs.FORMS`.
+
+    Attributes:
+        left_out: Records of a trace that the format cannot represent, by kind.
+    """
+
+    def __init__(self, source: ProfileInput, form: str) -> None:
+        self._source = source
+        self._form = form
+        self._trace = source.trace if form == TRACE_FORM else None
+        self._has_ids = form in {"pprof", "firefox"}
+        self.left_out = {} if self._trace else source.left_out()
+        self._dropped = 0
+
+    def pieces(
+        self, profile: Profile, values: Values, roots: tuple[str, ...]
+    ) -> Iterator[bytes]:
+        """The bytes of the file."""
+        source = self._source
+        if self._has_ids:
+            note_assumed(profile)
+        if self._trace is None:
+            yield write_form(
+                profile,
+                self._form,
+                value=self._value(profile, values),
+                title=os.path.basename(source.name),
+                roots=roots,
+            )
+            return
+        self._trace.selection = source.selection
+        records = self._trace.records(keep_context=True)
+        if source.has_samples:
+            records = with_samples(records, profile)
+        encoder = Encoder(self._trace.byteorder)
+        for record in records:
+            try:
+                encoder.add(record)
+            except (LimitError, ValueError):
+                self._dropped += 1
+            if encoder.size > FLUSH_SIZE:
+                yield encoder.take()
+        yield encoder.take()
+
+    def _value(self, profile: Profile, values: Values) -> int:
+        """The index of the value type that is written."""
+        if self._form != "firefox":
+            return chosen_value(profile, values)
+        from gsym.profiles.firefox import default_value, weight_of
+
+        value = chosen_value(profile, values, default_value(profile))
+        chosen = profile.value_types[value]
+        if weight_of(chosen) is None:
+            text = f"firefox has no unit for '{chosen.type}': written as samples"
+            warn(f"{self._source.name}: {text}")
+        return value
+
+    def report_losses(self, profile: Profile) -> None:
+        """Warn about data that is not in the file."""
+        report_losses(profile, self.left_out, self._source.name, self._form)
+        if self._dropped:
+            text = f"dropped: records that cannot be written ({self._dropped})"
+            warn(f"{self._source.name}: {text}")
 
 
 @Command(
@@ -142,19 +217,6 @@ def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
             f"unknown format of '{path}': choose '--to' {' or '.join(forms)}"
         )
     return form
-
-
-def chosen_roots(values: Values) -> tuple[str, ...]:
-    """The first frames of stacks, from the option `ROOTS`.
-
-    Raises:
-        UsageError: The value is invalid.
-    """
-    text = values.text(ROOTS.name)
-    roots = tuple(text.split(",")) if text else ()
-    if not {"process", "thread"}.issuperset(roots):
-        raise UsageError(f"option '{ROOTS.name}': expected process, thread or both")
-    return roots
 
 
 def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:

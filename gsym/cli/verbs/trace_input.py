@@ -1,24 +1,24 @@
-"""Input and output of `gsym trace`: filters, progress, warnings."""
+"""Traces as input of `gsym trace`: selection, progress, warnings."""
 
 from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError
-from gsym.cli.options import STRICT, output_option
+from gsym.cli.grammar import Operand
+from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, warn
-from gsym.fxt.conditions import Moment, Selection, parse_moment
+from gsym.cli.verbs.trace_options import read_selection
+from gsym.fxt.conditions import Selection
 from gsym.fxt.decoder import KINDS
 from gsym.fxt.reader import open_trace
 from gsym.fxt.records import ProviderEvent, ProviderInfo
 from gsym.fxt.selection import RecordSelection, coarse_filter
 from gsym.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
-from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
     from types import TracebackType
     from typing import Literal
 
@@ -31,93 +31,6 @@ if TYPE_CHECKING:
     from gsym.profiles.opening import InputFile
 
 TRACE = Operand("FILE", "Fuchsia trace; - is standard input")
-FILTERS = (
-    Option(
-        "--from-time",
-        "only from this time on: 1.5ms from the start, @1.5ms by the clock",
-        metavar="TIME",
-    ),
-    Option("--to-time", "only before this time", metavar="TIME"),
-    Option(
-        "--process",
-        "only processes with this koid or name",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-    Option(
-        "--thread",
-        "only threads with this koid or name",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-    Option(
-        "--category",
-        "only this category; for samples: a module in the stack",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-    Option(
-        "--name",
-        "only this name; for samples: a function in the stack",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-)
-FILTER_HELP = """\
-A TIME is a number with ns, us, ms or s. In a PATTERN, * matches any text, ? any
-character, [ab] a or b. One pattern of each given option must match.
-"""
-
-
-def read_selection(values: Values) -> Selection:
-    """The selection of a command line with `FILTERS`.
-
-    Raises:
-        UsageError: A value is not a time.
-    """
-    return Selection(
-        _moment(values, "--from-time"),
-        _moment(values, "--to-time"),
-        tuple(values.texts("--process")),
-        tuple(values.texts("--thread")),
-        tuple(values.texts("--category")),
-        tuple(values.texts("--name")),
-    )
-
-
-def _moment(values: Values, option: str) -> Moment | None:
-    text = values.text(option)
-    if text is None:
-        return None
-    try:
-        return parse_moment(text)
-    except ValueError as error:
-        raise UsageError(f"option '{option}': {error}") from None
-
-
-OUTPUT = output_option("output file (default and -: standard output)")
-
-
-def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
-    """Write to a file, or to standard output, which may be a terminal for text only.
-
-    Raises:
-        OSError: It cannot be written.
-        UsageError: The output is binary, and standard output is a terminal.
-    """
-    if path is not None and path != "-":
-        with AtomicFile(path) as file:
-            for piece in pieces:
-                file.write(piece)
-        return
-    if not is_text and sys.stdout.isatty():
-        raise UsageError("binary output to a terminal: choose a file with '-o FILE'")
-    sys.stdout.flush()
-    for piece in pieces:
-        sys.stdout.buffer.write(piece)
-    sys.stdout.buffer.flush()
-
-
 _EVERYTHING = Selection()
 _MAX_PROBLEMS = 5
 _PROVIDERS = ("provider_info", "provider_event")

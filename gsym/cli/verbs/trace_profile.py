@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 
-from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.grammar import UsageError
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
-from gsym.cli.verbs.trace_input import TraceInput, read_selection
-from gsym.errors import GsymError, LimitError
+from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
+from gsym.cli.verbs.trace_options import VALUE, read_selection
+from gsym.errors import GsymError
 from gsym.fxt.conditions import Selection
-from gsym.fxt.writer import FLUSH_SIZE, Encoder
-from gsym.profiles.fxt_durations import DURATION_KINDS
-from gsym.profiles.fxt_output import with_samples
-from gsym.profiles.fxt_profile import fxt_profile
-from gsym.profiles.fxt_samples import PROFILER_KINDS
 from gsym.profiles.model import TIME
 from gsym.profiles.opening import (
     InputFile,
@@ -26,9 +21,6 @@ from gsym.profiles.opening import (
     read_profile,
     unknown_format,
 )
-from gsym.profiles.outputs import write_form
-from gsym.profiles.selection import select_samples
-from gsym.profiles.symbolizing import note_assumed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,31 +28,6 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.profiles.model import Profile
-
-
-PROFILE = Operand(
-    "FILE",
-    "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks, "
-    "Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
-)
-VALUE = Option(
-    "--value",
-    "values of the samples to sum, by type or number (default: the last)",
-    metavar="TYPE",
-)
-PROFILE_OPTIONS = (
-    Option(
-        "--build-ids",
-        "file of build ids and paths, as perf buildid-list prints them",
-        metavar="FILE",
-    ),
-    Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
-    Option(
-        "--return-addresses",
-        "addresses of callers (pprof), or all addresses (addresses), are return "
-        "addresses",
-    ),
-)
 
 
 class ProfileInput:
@@ -85,7 +52,11 @@ class ProfileInput:
             raise unknown_format(source.name)
         self.selection = read_selection(values)
         self._values = values
-        self.trace = TraceInput(source) if self.kind == "fxt" else None
+        self.trace = None
+        if self.kind == "fxt":
+            from gsym.cli.verbs.trace_input import TraceInput
+
+            self.trace = TraceInput(source)
         self.has_samples = True
 
     def exit_code(self, profile: Profile | None = None) -> int:
@@ -108,6 +79,8 @@ class ProfileInput:
         """
         if self.trace is None:
             return read_profile(self.path, self._options())
+        from gsym.profiles.fxt_profile import fxt_profile
+
         with errors_named(self.name):
             profile = fxt_profile(self.trace.records)
         self.has_samples = profile.value_types != (TIME,)
@@ -120,6 +93,8 @@ class ProfileInput:
         origin = None
         if self.trace is not None:
             origin = self.trace.survey().begin_ns
+        from gsym.profiles.selection import select_samples
+
         select_samples(profile, self.selection, origin)
 
     def require_samples(self, profile: Profile) -> None:
@@ -139,6 +114,9 @@ class ProfileInput:
         """Records of a trace that a profile cannot represent, by kind."""
         if self.trace is None:
             return {}
+        from gsym.profiles.fxt_durations import DURATION_KINDS
+        from gsym.profiles.fxt_samples import PROFILER_KINDS
+
         counts = Counter(self.trace.counts().records)
         held = PROFILER_KINDS if self.has_samples else DURATION_KINDS
         known = (*held, *_STRUCTURE)
@@ -224,76 +202,20 @@ def unsure_rows(profile: Profile) -> list[dict[str, str]]:
     return [each._asdict() for each in profile.unsure]
 
 
-TRACE_FORM = "fxt"
+def symbolize_profile(profile: Profile, values: Values) -> None:
+    """Symbolize a profile by the options `SYMBOL_OPTIONS`.
 
-
-class ProfileForm:
-    """Writes a profile in a format.
-
-    A trace written as a trace keeps all its records.
-
-    Args:
-        source: The input.
-        form: One of `gsym.profiles.outputs.FORMS`.
-
-    Attributes:
-        left_out: Records of a trace that the format cannot represent, by kind.
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        UsageError: A source is invalid.
     """
+    is_asked = any(
+        values.has(each.name) and values.texts(each.name)
+        for each in SYMBOL_OPTIONS
+        if each.metavar
+    )
+    if is_asked or profile.needs_symbols:
+        from gsym.cli.verbs.modules import open_profile_modules
+        from gsym.profiles.symbolizing import symbolize
 
-    def __init__(self, source: ProfileInput, form: str) -> None:
-        self._source = source
-        self._form = form
-        self._trace = source.trace if form == TRACE_FORM else None
-        self._has_ids = form in {"pprof", "firefox"}
-        self.left_out = {} if self._trace else source.left_out()
-        self._dropped = 0
-
-    def pieces(
-        self, profile: Profile, values: Values, roots: tuple[str, ...]
-    ) -> Iterator[bytes]:
-        """The bytes of the file."""
-        source = self._source
-        if self._has_ids:
-            note_assumed(profile)
-        if self._trace is None:
-            yield write_form(
-                profile,
-                self._form,
-                value=self._value(profile, values),
-                title=os.path.basename(source.name),
-                roots=roots,
-            )
-            return
-        self._trace.selection = source.selection
-        records = self._trace.records(keep_context=True)
-        if source.has_samples:
-            records = with_samples(records, profile)
-        encoder = Encoder(self._trace.byteorder)
-        for record in records:
-            try:
-                encoder.add(record)
-            except (LimitError, ValueError):
-                self._dropped += 1
-            if encoder.size > FLUSH_SIZE:
-                yield encoder.take()
-        yield encoder.take()
-
-    def _value(self, profile: Profile, values: Values) -> int:
-        """The index of the value type that is written."""
-        if self._form != "firefox":
-            return chosen_value(profile, values)
-        from gsym.profiles.firefox import default_value, weight_of
-
-        value = chosen_value(profile, values, default_value(profile))
-        chosen = profile.value_types[value]
-        if weight_of(chosen) is None:
-            text = f"firefox has no unit for '{chosen.type}': written as samples"
-            warn(f"{self._source.name}: {text}")
-        return value
-
-    def report_losses(self, profile: Profile) -> None:
-        """Warn about data that is not in the file."""
-        report_losses(profile, self.left_out, self._source.name, self._form)
-        if self._dropped:
-            text = f"dropped: records that cannot be written ({self._dropped})"
-            warn(f"{self._source.name}: {text}")
+        symbolize(profile, *open_profile_modules(values))

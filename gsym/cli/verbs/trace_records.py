@@ -11,14 +11,8 @@ from gsym.cli.grammar import Command, Option
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info
-from gsym.cli.verbs.trace_input import (
-    FILTER_HELP,
-    FILTERS,
-    TRACE,
-    TraceInput,
-    open_trace_input,
-)
-from gsym.cli.verbs.trace_profile import PROFILE
+from gsym.cli.verbs.trace_input import TRACE, TraceInput, open_trace_input
+from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
 from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
 from gsym.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
 from gsym.fxt.record_formats import RecordText, put_text, record_object

@@ -8,13 +8,8 @@ from gsym.cli.grammar import Command, Option
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import profile_stats
-from gsym.cli.verbs.trace_input import (
-    FILTER_HELP,
-    FILTERS,
-    TraceInput,
-    open_trace_input,
-)
-from gsym.cli.verbs.trace_profile import PROFILE
+from gsym.cli.verbs.trace_input import TraceInput, open_trace_input
+from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
 from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
 from gsym.fxt.matching import MATCHED_KINDS, unmatched_halves
 from gsym.fxt.record_formats import put_text

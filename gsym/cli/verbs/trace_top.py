@@ -1,23 +1,25 @@
-"""`gsym trace flame` and `top`: reports on profiles."""
+"""`gsym trace top`: a profile as a table."""
 
 from __future__ import annotations
 
-import os
 import sys
 
-from gsym.cli.grammar import Command, Option
-from gsym.cli.options import JSON, STRICT, output_option
-from gsym.cli.terminal import print_json, printable, warn
-from gsym.cli.verbs.modules import SYMBOL_OPTIONS, symbolize_profile
-from gsym.cli.verbs.trace_convert import ROOTS, chosen_roots
-from gsym.cli.verbs.trace_input import FILTER_HELP, FILTERS, write_output
-from gsym.cli.verbs.trace_profile import (
+from gsym.cli.grammar import Command
+from gsym.cli.options import JSON, STRICT
+from gsym.cli.terminal import print_json, warn
+from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
+from gsym.cli.verbs.trace_options import (
+    FILTER_HELP,
+    FILTERS,
     PROFILE,
     PROFILE_OPTIONS,
     VALUE,
+)
+from gsym.cli.verbs.trace_profile import (
     chosen_value,
     open_profile_input,
     report_losses,
+    symbolize_profile,
     unsure_rows,
 )
 from gsym.cli.verbs.trace_tables import (
@@ -29,8 +31,6 @@ from gsym.cli.verbs.trace_tables import (
     row_limit,
     share,
 )
-from gsym.profiles.flame_graph import flame_graph
-from gsym.profiles.symbolizing import resolution
 from gsym.profiles.top import sparkline, top_rows, without_line
 
 TYPE_CHECKING = False
@@ -39,78 +39,6 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.profiles.model import Profile
-
-
-@Command(
-    "gsym trace flame",
-    (PROFILE,),
-    (
-        output_option("output file (default: FILE with .html added)"),
-        Option(
-            "--diff",
-            "earlier profile; colours show functions that take more or less than in it",
-            metavar="FILE",
-        ),
-        Option("--title", "title of the page", metavar="TEXT"),
-        JSON,
-        VALUE,
-        ROOTS,
-        *SYMBOL_OPTIONS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
-        STRICT,
-    ),
-    f"""\
-{FILTER_HELP}
-The page is self-contained: open it in a browser. It can search, zoom, invert stacks,
-and colour by module.""",
-)
-def flame(values: Values) -> int:
-    """Draw one page."""
-    roots = chosen_roots(values)
-    shown = values.operand("FILE")
-    operands = ["--diff"] if values.text("--diff") else []
-    read = [read_symbolized(values, each) for each in (*operands, "FILE")]
-    profiles, code = [profile for profile, _ in read], max(code for _, code in read)
-    name = "standard input" if shown == "-" else os.path.basename(shown)
-    page = flame_graph(
-        profiles,
-        values.text("--title") or name,
-        value=chosen_value(profiles[-1], values),
-        roots=roots,
-    )
-    by_default = "-" if shown == "-" else f"{name}.html"
-    path = values.text("--output") or by_default
-    write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
-    if path == "-":
-        return code
-    known, _ = resolution(profiles[-1])
-    samples, locations = len(profiles[-1].samples), len(profiles[-1].locations)
-    if values.flag("--json"):
-        made = {"file": shown, "output": path, "samples": samples}
-        unsure = unsure_rows(profiles[-1])
-        print_json({**made, "locations": locations, "known": known, "unsure": unsure})
-    else:
-        text = f"{path}: {samples} samples, {known} of {locations} addresses known"
-        print(printable(text))
-    return code
-
-
-def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
-    """The symbolized profile that an operand or option names, and the exit code.
-
-    Raises:
-        GsymError: It cannot be read, or has no samples.
-        OSError: It cannot be opened.
-        UsageError: An option is invalid.
-    """
-    with open_profile_input(values, operand) as source:
-        profile = source.read()
-        source.require_samples(profile)
-        symbolize_profile(profile, values)
-        source.select(profile)
-        report_losses(profile, {}, source.name, "a profile")
-    return profile, source.exit_code(profile)
 
 
 _BARS = 16

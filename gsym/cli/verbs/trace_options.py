@@ -1,0 +1,143 @@
+"""What the verbs of `gsym trace` have in common: operands, options, output."""
+
+from __future__ import annotations
+
+import sys
+
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import output_option
+from gsym.fxt.conditions import Moment, Selection, parse_moment
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.cli.grammar import Values
+
+PROFILE = Operand(
+    "FILE",
+    "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks, "
+    "Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
+)
+VALUE = Option(
+    "--value",
+    "values of the samples to sum, by type or number (default: the last)",
+    metavar="TYPE",
+)
+PROFILE_OPTIONS = (
+    Option(
+        "--build-ids",
+        "file of build ids and paths, as perf buildid-list prints them",
+        metavar="FILE",
+    ),
+    Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
+    Option(
+        "--return-addresses",
+        "addresses of callers (pprof), or all addresses (addresses), are return "
+        "addresses",
+    ),
+)
+ROOTS = Option(
+    "--roots",
+    "first frames of stacks: process, thread, or process,thread (collapsed, html)",
+    metavar="ROOTS",
+)
+FILTERS = (
+    Option(
+        "--from-time",
+        "only from this time on: 1.5ms from the start, @1.5ms by the clock",
+        metavar="TIME",
+    ),
+    Option("--to-time", "only before this time", metavar="TIME"),
+    Option(
+        "--process",
+        "only processes with this koid or name",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--thread",
+        "only threads with this koid or name",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--category",
+        "only this category; for samples: a module in the stack",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--name",
+        "only this name; for samples: a function in the stack",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+)
+FILTER_HELP = """\
+A TIME is a number with ns, us, ms or s. In a PATTERN, * matches any text, ? any
+character, [ab] a or b. One pattern of each given option must match.
+"""
+
+
+def read_selection(values: Values) -> Selection:
+    """The selection of a command line with `FILTERS`.
+
+    Raises:
+        UsageError: A value is not a time.
+    """
+    return Selection(
+        _moment(values, "--from-time"),
+        _moment(values, "--to-time"),
+        tuple(values.texts("--process")),
+        tuple(values.texts("--thread")),
+        tuple(values.texts("--category")),
+        tuple(values.texts("--name")),
+    )
+
+
+def _moment(values: Values, option: str) -> Moment | None:
+    text = values.text(option)
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise UsageError(f"option '{option}': {error}") from None
+
+
+OUTPUT = output_option("output file (default and -: standard output)")
+
+
+def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
+    """Write to a file, or to standard output, which may be a terminal for text only.
+
+    Raises:
+        OSError: It cannot be written.
+        UsageError: The output is binary, and standard output is a terminal.
+    """
+    if path is not None and path != "-":
+        with AtomicFile(path) as file:
+            for piece in pieces:
+                file.write(piece)
+        return
+    if not is_text and sys.stdout.isatty():
+        raise UsageError("binary output to a terminal: choose a file with '-o FILE'")
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def chosen_roots(values: Values) -> tuple[str, ...]:
+    """The first frames of stacks, from the option `ROOTS`.
+
+    Raises:
+        UsageError: The value is invalid.
+    """
+    text = values.text(ROOTS.name)
+    roots = tuple(text.split(",")) if text else ()
+    if not {"process", "thread"}.issuperset(roots):
+        raise UsageError(f"option '{ROOTS.name}': expected process, thread or both")
+    return roots

@@ -1,0 +1,189 @@
+"""Recognize profiles by their contents.
+
+Source of the first fields of the protobuf formats: `gsym.profiles.protobuf`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gsym.errors import FormatError
+from gsym.fxt.recognition import MAGICS, is_trace
+from gsym.profiles.foreign import require_known
+from gsym.profiles.input_bytes import read_inflated, read_pieces
+from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
+"""The first bytes, and the byte order that they stand for."""
+
+_MAX_LINES = 256
+_MAX_FIELDS = 1 << 16
+_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
+_LAST_OF_OTLP = 2
+# Of the fields of pprof, which has those of OTLP among them.
+_WIRE_TYPES = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
+    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
+    13: (VARINT, LENGTH_DELIMITED),
+}
+
+# Every repetition is bounded, so that no line takes long. A name of a thread has 15
+# bytes, but may have spaces.
+PERF_SAMPLE = re.compile(
+    r"\s{0,64}(?P<command>\S.{0,63}?)\s{1,64}(?P<process>-?\d{1,10})"
+    r"(?:/(?P<thread>-?\d{1,10}))?\s{1,64}(?:\[(?P<cpu>\d{1,6})\]\s{1,64})?"
+    r"(?:(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):\s{1,64})?"
+    r"(?:(?P<period>\d{1,20})\s{1,64})?(?P<event>\S{1,256}):(?:\s+(?P<rest>.*))?$",
+    re.ASCII,
+)
+PERF_EVENT = " PERF_RECORD_"
+ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
+MODULE_OFFSET = re.compile(
+    r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII
+)
+ID_ADDRESS = re.compile(
+    r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
+    re.ASCII,
+)
+COLLAPSED_STACK = re.compile(
+    r"(?P<frames>.*\S)[ \t]+(?P<value>[0-9]{1,18})(?P<rest>\.[0-9]+)?"
+)
+COMMENT = "#"  # austin writes about itself
+
+
+def profile_kind(path: str | os.PathLike[str]) -> str:
+    """The format of a regular file, of `opening.KINDS`; "" for an unknown one.
+
+    Raises:
+        FormatError: It is empty or not a regular file, or compressed data is damaged.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    pieces = read_pieces(name)
+    head = next(pieces, b"")
+    if head.startswith(MAGICS):
+        return "fxt"  # whatever follows: damaged traces are read
+    if head.startswith(tuple(PERF_DATA_MAGICS)):
+        return "perf.data"
+    is_whole = next(pieces, None) is None
+    require_known(head, name)
+    text = head.decode("utf-8", "replace")
+    kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
+    if kind:
+        return kind
+    kind = message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
+    if kind or is_whole or b"\0" not in head:
+        return kind
+    return message_kind(read_inflated(name)[0], is_whole=True)
+
+
+def _text_kind(text: str, *, is_whole: bool) -> str:
+    """Format of the lines of a text; "" for none."""
+    lines = text.split("\n")
+    first_lines = lines[:_MAX_LINES]
+    if is_perf_script(first_lines):
+        return "perf script"
+    if is_address_list(first_lines):
+        return "addresses"
+    is_cut = not is_whole and len(lines) <= _MAX_LINES
+    complete = first_lines[:-1] if is_cut else first_lines
+    return "collapsed" if "\0" not in text and is_collapsed(complete) else ""
+
+
+def message_kind(data: bytes, *, is_whole: bool) -> str:
+    """Protobuf message that begins like this; "" for none, or if it is uncertain."""
+    is_pprof = False
+    try:
+        for number, field in enumerate(each_field(data)):
+            if number == _MAX_FIELDS:
+                return "pprof"  # OTLP has not as many without a resource
+            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
+                return ""
+            if field.number == _FIRST and field.content < field.end:
+                # A type of values has numbers in it, a resource has messages.
+                inside = data[field.content] & 7
+                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
+            is_pprof |= field.number > _LAST_OF_OTLP
+    except FormatError:
+        return ""
+    if not is_whole:
+        return ""
+    return "pprof" if is_pprof else "otlp"
+
+
+def is_perf_script(lines: Iterable[str]) -> bool:
+    """Whether the first line that is not blank, of several, begins a sample."""
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            return PERF_EVENT in line or PERF_SAMPLE.match(line) is not None
+    return False
+
+
+def is_address_list(lines: Iterable[str]) -> bool:
+    """Whether the first line that is not blank is an address."""
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            kinds = ADDRESS, ID_ADDRESS, MODULE_OFFSET
+            return any(kind.fullmatch(text) for kind in kinds)
+    return False
+
+
+def is_collapsed(lines: Sequence[str]) -> bool:
+    """Whether all complete lines, of which there are some, are stacks with a value."""
+    texts = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
+    return bool(texts) and all(
+        COLLAPSED_STACK.fullmatch(text.rstrip()) for text in texts
+    )
+
+
+# By the names of members, of those within `shared` and of items of a list too.
+_KINDS = {
+    ".ph": "chrome",
+    "$schema": "speedscope",
+    "exporter": "speedscope",
+    "activeProfileIndex": "speedscope",
+    "profiles": "speedscope",
+    "shared.frames": "speedscope",
+    "meta": "firefox",
+    "libs": "firefox",
+    "threads": "firefox",
+    "shared.stringArray": "firefox",
+    "nodes": "cpuprofile",
+    "timeDeltas": "cpuprofile",
+    "traceEvents": "chrome",
+    "stackFrames": "chrome",
+    "displayTimeUnit": "chrome",
+    "otherData": "chrome",
+    "systemTraceEvents": "chrome",
+    "metadata": "chrome",
+}
+_DEPTH = 2  # of these members
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
+
+
+def json_kind(head: str) -> str:
+    """Kind of a profile in JSON that begins like this; "" for other texts and JSON."""
+    text = head.removeprefix("\ufeff")
+    if not text.lstrip().startswith(("{", "[")):
+        return ""
+    names: list[str] = []  # of the members that are around
+    for found in _TOKEN.finditer(text):
+        string, colon, opening, _ = found.groups()
+        if opening is not None:
+            names.append("")
+        elif string is None:
+            names.pop()
+            if not names:
+                return ""
+        elif colon is not None and len(names) <= _DEPTH:
+            names[-1] = string.strip('"')
+            kind = _KINDS.get(".".join(names))
+            if kind is not None:
+                return kind
+    return ""
