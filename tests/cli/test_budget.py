@@ -39,9 +39,9 @@ BUDGET = (
     ("filter", "report.txt", 110),
     ("store list", "--store .", 41),
     ("symbfile id", "small.gsym", 40),
-    ("trace info", "stacks.txt", 78),
-    ("trace flame", "stacks.txt -o out.html", 104),
-    ("trace top", "stacks.txt", 104),
+    ("trace info", "stacks.txt", 52),
+    ("trace flame", "stacks.txt -o out.html", 39),
+    ("trace top", "stacks.txt", 45),
     ("trace convert", "stacks.txt --to collapsed -o out.txt", 98),
     ("doctor", "", 51),
 )
