@@ -61,9 +61,8 @@ STORE_TO_FILL = Option(
 )
 SOURCE = Option(
     "--source",
-    "where to look, in order: a folder, http(s)://... of a Breakpad server, "
-    "debuginfod+http(s)://..., debuginfod, s3://..., gs://..., az://..., "
-    "srv*DIR*URL",
+    "place to search, in order: a folder, http(s)://... of a Breakpad server, "
+    "debuginfod+http(s)://..., debuginfod, s3://..., gs://..., az://..., srv*DIR*URL",
     metavar="SOURCE",
     repeatable=True,
 )
@@ -81,7 +80,7 @@ IDENTITY_OPTIONS = (
     Option("--arch", "architecture: x86_64, arm64, ...", metavar="NAME"),
     Option(
         "--debug-id",
-        "debug id of the module, of which a GSYM file holds a part at most",
+        "debug id of the module; a GSYM file has at most a part of it",
         metavar="ID",
     ),
     Option("--code-id", "code id, such as the build id", metavar="ID"),

@@ -143,7 +143,7 @@ class ConvertOptions(NamedTuple):
     )
     drop_functions: tuple[str, ...] = _declared(
         PATTERNS,
-        "leave such functions out, also of those that are kept",
+        "drop functions whose linkage name matches, also of those that are kept",
         "REGEX",
         default=(),
     )
@@ -162,25 +162,25 @@ class ConvertOptions(NamedTuple):
     )
     index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
         FLAG,
-        "leave out the index of large functions, with which lookups read little of "
-        "them; other readers of the file pass over it",
+        "omit the index of large functions, which makes lookups in them faster; other "
+        "readers ignore it",
         default=True,
     )
     identity: bool = _declared(
         FLAG,
-        "leave out the part that names the module, by which a store knows it; other "
-        "readers of the file pass over it",
+        "omit the name and the ids of the module, by which stores find the file; "
+        "other readers ignore them",
         default=True,
     )
     data_symbols: bool = _declared(
         FLAG,
-        "keep the symbols of variables, too, for 'gsym filter'; other readers of "
-        "the file pass over them",
+        "also keep the symbols of variables, for 'gsym filter'; other readers ignore "
+        "them",
         default=False,
     )
     no_symbols: bool = _declared(
         FLAG,
-        "leave out functions that only a symbol table names",
+        "omit functions that are only in a symbol table",
         default=False,
     )
     path_map: tuple[tuple[str, str], ...] = _declared(
@@ -210,9 +210,9 @@ class ConvertOptions(NamedTuple):
     )
     pclntab: str = _declared(
         TEXT,
-        "read the table of functions in a Go binary: auto (where no debug "
-        "information describes them, the default), only (instead of debug "
-        "information) or never",
+        "read the function table (pclntab) of a Go binary: auto (default: for "
+        "functions without debug information), only (instead of debug information) "
+        "or never",
         "WHEN",
         choices=("auto", "only", "never"),
         default="auto",
@@ -252,7 +252,7 @@ class ConvertOptions(NamedTuple):
     )
     object_prefix_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
-        "look for object files of a debug map that start with OLD where NEW is",
+        "replace the prefix OLD of the paths of object files in a debug map by NEW",
         "OLD=NEW",
         default=(),
     )

@@ -162,7 +162,7 @@ def _keep(_plain: bytes) -> None:
 
 
 def _from_cxx(plain: bytes) -> bytes | None:
-    """Demangle by the package names that are beyond the runtime."""
+    """Demangle with the runtime; names that are beyond it, with the package."""
     if (
         len(plain) > MAX_CXX_NAME_SIZE
         or lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK

@@ -100,7 +100,7 @@ def add_aliases(
 def _free(
     store: str, slot: str, wanted: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Slots of *wanted* that no other module has, or replacements for them."""
+    """Aliases of *wanted* that no other module has, or replacements for them."""
     for alias, file in wanted.items():
         if _owner(store, alias) in {slot, ""}:
             yield alias, file

@@ -6,15 +6,15 @@ The list of verbs must not import them all, so their summaries stand here.
 # Verb -> its module below this package, "" for verbs of verbs; what it does.
 VERBS = {
     "convert": ("convert", "Convert the debug information of binaries to GSYM files"),
-    "merge": ("merge", "Make one GSYM file of several"),
+    "merge": ("merge", "Merge several GSYM files into one"),
     "lookup": ("lookup", "Find function, file, line and inline chain of addresses"),
     "find": ("find", "Find functions by name"),
     "dump": ("dump", "Print a GSYM file in readable form"),
-    "stats": ("stats", "Show what the bytes of a GSYM file are spent on"),
+    "stats": ("stats", "Show how the bytes of a GSYM file are used"),
     "verify": ("verify", "Check a GSYM file, by itself or against its binary"),
     "export": ("export", "Write a GSYM file in the format of other tools"),
     "embed": ("embed", "Put a GSYM file into a section of its binary"),
-    "extract": ("embed", "Take the GSYM file out of a binary that holds one"),
+    "extract": ("embed", "Extract the GSYM file from a binary"),
     "store": ("", "Keep GSYM files by the ids of their modules"),
     "symbolicate": ("symbolicate", "Symbolicate a report, a core file or a process"),
     "batch": ("batch", "Symbolize the rows of Parquet, Arrow, CSV and NDJSON files"),
@@ -22,7 +22,7 @@ VERBS = {
     "serve": ("serve", "Answer symbolication requests over HTTP"),
     "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),
     "trace": ("", "Read Fuchsia traces and profiles, symbolize and convert them"),
-    "doctor": ("doctor", "Show what can be done here, and what a binary lacks"),
+    "doctor": ("doctor", "Check this installation, or what a binary lacks"),
     "completion": ("completion", "Print the completion of command lines for a shell"),
     "store add": (
         "store_adding",
@@ -30,7 +30,7 @@ VERBS = {
     ),
     "store get": ("store", "Find the GSYM file of a module"),
     "store list": ("store", "List the modules of a store"),
-    "store info": ("store", "Show what is known of a module"),
+    "store info": ("store", "Show the entry of a module"),
     "store verify": ("store_upkeep", "Check a store"),
     "store gc": ("store_upkeep", "Remove least recently used modules and files"),
     "store export": ("store", "Write the modules of a store for other tools"),
@@ -41,12 +41,12 @@ VERBS = {
     ),
     "store misses": (
         "store_upkeep",
-        "Show the modules that were asked for and not found",
+        "List the modules that were requested and not found",
     ),
     "symbfile dump": ("symbfile", "Print the records of a symbfile"),
-    "symbfile stats": ("symbfile", "Show what a symbfile holds"),
-    "symbfile verify": ("symbfile", "Check what a symbfile says"),
-    "symbfile diff": ("symbfile", "Show what two symbfiles say differently"),
+    "symbfile stats": ("symbfile", "Summarize a symbfile"),
+    "symbfile verify": ("symbfile", "Check the structure of a symbfile"),
+    "symbfile diff": ("symbfile", "Compare two symbfiles"),
     "symbfile lookup": (
         "symbfile",
         "Find the functions, files and lines at addresses",
@@ -54,7 +54,7 @@ VERBS = {
     "symbfile convert": ("symbfile", "Convert symbfiles to a GSYM file"),
     "symbfile extract": (
         "symbfile_extract",
-        "Write what is at the addresses of a binary as symbfiles",
+        "Write the symbols of a binary as symbfiles",
     ),
     "symbfile push": (
         "symbfile_push",
@@ -63,11 +63,11 @@ VERBS = {
     "symbfile id": ("symbfile", "Print the FileID of executables"),
     "trace info": (
         "trace_records",
-        "Show what a trace or a profile is: when, processes and threads",
+        "Summarize a trace or a profile: times, processes and threads",
     ),
     "trace stats": (
         "trace_stats",
-        "Count what a trace has, sum a profile",
+        "Count the records of a trace, sum up a profile",
     ),
     "trace dump": (
         "trace_records",
@@ -75,7 +75,7 @@ VERBS = {
     ),
     "trace blobs": (
         "trace_records",
-        "List the data that a trace carries, or write it to files",
+        "List the blobs of a trace, or write them to files",
     ),
     "trace convert": ("trace_convert", "Write a trace or a profile in another format"),
     "trace symbolize": (
@@ -85,14 +85,14 @@ VERBS = {
     "trace flame": ("trace_flame", "Draw a profile as a flame graph"),
     "trace top": (
         "trace_top",
-        "Show where the time of a profile or a trace went",
+        "Show where the time of a profile or a trace was spent",
     ),
 }
 GROUPS = {
     "begin with these": ("symbolicate", "lookup", "convert"),
     "symbolize logs, profiles and tables": ("filter", "trace", "batch", "symbfile"),
     "look into GSYM files and check them": ("find", "dump", "stats", "verify"),
-    "make other files of them": ("merge", "export", "embed", "extract"),
+    "write other files from them": ("merge", "export", "embed", "extract"),
     "keep modules and serve them": ("store", "serve"),
     "set up this machine": ("doctor", "completion"),
 }

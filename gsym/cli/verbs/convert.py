@@ -76,15 +76,15 @@ _KEYWORDS = tuple(
         ),
         Option(
             "--arch",
-            "of a fat file convert only this slice; without it all, "
-            "each to OUT.NAME if there are several",
+            "convert only this slice of a fat file; by default all are converted, "
+            "several to OUT.NAME each",
             metavar="NAME",
             repeatable=True,
         ),
         Option(
             "--member",
-            "of an archive convert this object file, or those that a pattern such "
-            "as '*.o' fits, each to a file of its name if there are several",
+            "convert this object file of an archive, or those that match a pattern "
+            "such as '*.o'; several are written to a file each, named as they are",
             metavar="NAME",
             repeatable=True,
         ),

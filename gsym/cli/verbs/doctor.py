@@ -27,15 +27,15 @@ _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
     (
         Operand(
             "BINARY",
-            "what shall be symbolized; without it the installation is examined",
+            "binary to check; without one, the installation is checked",
             many=True,
             required=False,
         ),
     ),
     (*convert_options(*_SEARCH), JSON),
     """\
-A binary is converted as 'gsym convert' does it, without keeping the result: a large one
-takes a while. The exit code is 1 if there is one for which lookups have no lines.""",
+Each binary is converted as by 'gsym convert', but the result is not kept: a large one
+takes a while. The exit code is 1 if lookups in a binary would return no lines.""",
 )
 def examine_all(values: Values) -> int:
     """Print what is found; the exit code is 1 if a binary gives no lines."""

@@ -24,7 +24,7 @@ _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
     "gsym dump",
     (GSYM_FILE,),
     (JSON, *DEMANGLE, VERBOSE),
-    "The tables as llvm-gsymutil prints them: gsymutil FILE.",
+    "To print the tables as llvm-gsymutil does, run gsymutil FILE.",
 )
 def dump(values: Values) -> int:
     """Print all functions in the order of their addresses."""

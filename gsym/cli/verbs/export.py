@@ -61,7 +61,8 @@ _OPTION_OF_FIELD = {
         QUIET,
     ),
     """\
-Without --debug-id it is made of the UUID, without --name the name is that of FILE.
+Without --debug-id, the id is made from the UUID; without --name, the name is that of
+FILE.
 
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
 servers and profilers, but without unwind records (STACK), which GSYM does not have.""",

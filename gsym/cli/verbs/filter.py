@@ -128,10 +128,10 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             choices=FUNCTION_NAMES,
             optional=FUNCTION_NAMES[0],
         ),
-        Option("--inlines", "frames of inlined calls (default)", short="-i"),
-        Option("--no-inlines", "no frames of inlined calls; not in style llvm"),
+        Option("--inlines", "show frames of inlined calls (default)", short="-i"),
+        Option("--no-inlines", "omit frames of inlined calls; not in style llvm"),
         *DEMANGLE,
-        Option("--basenames", "paths without folders", short="-s"),
+        Option("--basenames", "print paths without folders", short="-s"),
         Option("--relativenames", "ignored: GSYM files have complete paths"),
         Option(
             "--context",
@@ -159,12 +159,14 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         ),
         Option(
             "--demux",
-            "pattern of the process of a line; each process has its own modules",
+            "regular expression with a group for the process of a line; each process "
+            "has its own modules",
             metavar="REGEX",
         ),
         Option(
             "--join",
-            "pattern of the beginning of a line that continues the line before",
+            "regular expression for the beginning of a line that continues the line "
+            "before",
             metavar="REGEX",
         ),
         JSON,
@@ -176,7 +178,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             choices=("text", "json", "html"),
         ),
         Option("--summary", "report unresolved addresses at the end (default)"),
-        Option("--no-summary", "no such report (default in style llvm)"),
+        Option("--no-summary", "omit that report (default in style llvm)"),
         STRICT,
     ),
     """\

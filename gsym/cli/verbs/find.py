@@ -27,13 +27,15 @@ if TYPE_CHECKING:
     "gsym find",
     (
         GSYM_FILE,
-        Operand("NAME", "function: name of the linker, or demangled", many=True),
+        Operand(
+            "NAME", "name of a function, as the linker knows it or demangled", many=True
+        ),
     ),
     (JSON, *DEMANGLE, STRICT, VERBOSE),
     """\
-A demangled NAME may leave the parameters out. If no function is called NAME it is a
-pattern: * is any text, ? any character, [ab] one of some. Lines have the address range,
-the name, and the file and line that the function starts at.""",
+A demangled NAME may omit the parameters. If no function is called NAME, it is a
+pattern: * matches any text, ? any character, [ab] a or b. A line has the address range,
+the name, and the file and line where the function starts.""",
 )
 def find(values: Values) -> int:
     """Print the functions of each name; the exit code is 3 for misses under STRICT."""

@@ -53,15 +53,15 @@ if TYPE_CHECKING:
         Option("--oneline", "print one line for each address, callers after '<-'"),
         Option(
             "--load-address",
-            "the addresses are those of a process that has the module loaded at X",
+            "take the addresses as those of a process that loaded the module at X",
             metavar="X",
         ),
         Option(
             "--return-addresses",
-            "the addresses are where calls return to: look up the call before them",
+            "take the addresses as return addresses: look up the call before each",
         ),
         *DEMANGLE,
-        Option("--merged-functions", "show functions folded into one as well"),
+        Option("--merged-functions", "also show functions that were folded into one"),
         STRICT,
         VERBOSE,
     ),

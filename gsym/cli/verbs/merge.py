@@ -28,15 +28,15 @@ _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
         output_option("file to write, - for standard output"),
         Option(
             "--force",
-            "also merge files whose UUIDs or base addresses differ: the first UUID and "
-            "the lowest base address are taken",
+            "merge files even if their UUIDs or base addresses differ; the output has "
+            "the first UUID and the lowest base address",
         ),
         *convert_options(*_CHOSEN),
         STRICT,
         QUIET,
     ),
     """\
-Of functions with the same range the one that says most is taken. The segments that
+Of functions with the same range, the most detailed is kept. The segments that
 `gsym convert --segment-size` wrote become one file again:
 
   gsym merge app.gsym-0x* -o app.gsym""",

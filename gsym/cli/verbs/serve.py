@@ -61,8 +61,8 @@ _TEXTS = {
         STORE,
         Option(
             "--source",
-            "where to get modules that the store lacks: a folder, or the URL of a "
-            "symbol server (default: the current folder)",
+            "source of modules that the store lacks: a folder, or the URL of a symbol "
+            "server (default: the current folder)",
             metavar="SOURCE",
             repeatable=True,
         ),
@@ -102,18 +102,20 @@ _TEXTS = {
         ),
         Option(
             "--limit",
-            "a limit of the server, such as max_body=16MiB",
+            "set a limit of the server, such as max_body=16MiB",
             metavar="NAME=VALUE",
             repeatable=True,
         ),
         Option(
             "--set",
-            "any other setting",
+            "set any other setting",
             metavar="NAME=VALUE",
             repeatable=True,
         ),
-        Option("--check-config", "check all settings and the files they name, and end"),
-        Option("--print-config", "print the settings in effect as TOML, and end"),
+        Option(
+            "--check-config", "check all settings and the files they name, and exit"
+        ),
+        Option("--print-config", "print the settings in effect as TOML, and exit"),
     ),
     """\
 Each setting is also read from the environment, for example --port from GSYM_PORT; flags

@@ -52,7 +52,7 @@ _INFO_TYPES = (
         VERBOSE,
         Option(
             "--top",
-            "how many functions and directories to list (default: 10)",
+            "number of functions and directories to list (default: 10)",
             metavar="N",
         ),
     ),

@@ -141,7 +141,7 @@ _RESERVE = 4  # factor, for modules that were added meanwhile
         Option("--clear", "clear the negative cache: ask sources again"),
     ),
     """\
-Modules that no source had, the most often requested first, with the answer of each
+Lists modules that no source had, the most requested first, with the answer of each
 source. Modules that are now in the store are omitted.""",
 )
 def show_misses(values: Values) -> int:

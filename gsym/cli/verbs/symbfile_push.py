@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     (
         Operand(
             "SYMBFILE",
-            "parts for EXECUTABLE (default: extracted)",
+            "parts to send for EXECUTABLE (default: extracted from it)",
             many=True,
             required=False,
         ),

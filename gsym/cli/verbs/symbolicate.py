@@ -55,39 +55,47 @@ _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
     (
         Option(
             "--source",
-            "where modules are, in order: a folder, which is searched for files by "
-            "their ids and names, or a server or bucket as for 'gsym store prefetch'",
+            "place to search for modules, in order: a folder, which is searched for "
+            "files by their ids and names, or a server or bucket as for 'gsym store "
+            "prefetch'",
             metavar="SOURCE",
             repeatable=True,
         ),
         STORE_TO_READ,
         Option(
             "--maps",
-            "what is loaded where: a copy of /proc/PID/maps",
+            "memory map of the process: a copy of /proc/PID/maps",
             metavar="FILE",
         ),
         Option(
             "--load-address",
-            "where a module starts in the process",
+            "start address of a module in the process",
             metavar="MODULE=ADDRESS",
             repeatable=True,
         ),
         Option(
             "--pid",
-            "answer addresses of this process, given as operands or in a text",
+            "look up addresses of this process, given as operands or in a text",
             metavar="PID",
         ),
         Option(
             "--kernel",
-            "answer addresses of the running kernel, given as operands or in a text",
+            "look up addresses of the running kernel, given as operands or in a text",
         ),
         Option(
             "--kernel-base",
-            "where _text of the kernel is (default: from /proc/kallsyms)",
+            "address of _text in the kernel (default: from /proc/kallsyms)",
             metavar="ADDRESS",
         ),
-        Option("--core", "a core file, as FILE", metavar="FILE", repeatable=True),
-        Option("--module", "the module of addresses without one", metavar="NAME"),
+        Option(
+            "--core",
+            "core file to symbolicate, as FILE is",
+            metavar="FILE",
+            repeatable=True,
+        ),
+        Option(
+            "--module", "module to assume for addresses without one", metavar="NAME"
+        ),
         Option("--explain", "also print what was tried for each module and frame"),
         JSON,
         SERVER,
@@ -104,11 +112,11 @@ _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
         STRICT,
     ),
     """\
-The format of a report is recognized by its content; docs/crash.md lists those that
-are. Its text is printed with the answers in the place of the addresses, innermost call
-first; [inlined] marks a call that is inlined into the function below it. `+ N` is the
-offset in bytes from the start of the function. Modules are also searched beside the
-report, at their paths in it, and in the store.""",
+The format of a report is recognized by its content; docs/crash.md lists the formats.
+The text is printed with functions in the place of addresses, the innermost call first;
+[inlined] marks a call that is inlined into the function below it. `+ N` is the offset
+in bytes from the start of the function. Modules are also searched beside the report, at
+their paths in it, and in the store.""",
 )
 def symbolicate(values: Values) -> int:
     """Symbolicate files; 1 for refused jobs, 3 for misses under `--strict`."""

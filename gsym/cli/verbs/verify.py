@@ -41,9 +41,9 @@ _SHOWN = 50
     (
         Option(
             "--against",
-            "compare functions, rows, inlined calls and symbols with what a second "
-            "decoder reads of BINARY: an ELF, Mach-O or PE file, a PDB or a Breakpad "
-            ".sym file",
+            "compare functions, rows, inlined calls and symbols with those that a "
+            "second decoder reads from BINARY: an ELF, Mach-O or PE file, a PDB or a "
+            "Breakpad .sym file",
             metavar="BINARY",
         ),
         Option(
