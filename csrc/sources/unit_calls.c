@@ -89,8 +89,52 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
     return true;
 }
 
+/* Whether the caller of an inlined call has made this or another call at an address. After
+ * half of the steps of the unit the answer is yes: the others are for its calls. */
+static bool is_in_call(unit_joiner *joiner, const walk_node *node,
+                       const gsym_range *address) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *function = &walk->functions.items[node->function];
+    for (uint32_t i = function->node_first; i < function->node_end; ++i) {
+        const walk_node *other = &walk->nodes.items[i];
+        if (joiner->visit_budget <= joiner->all_visits / 2) return true;
+        joiner->visit_budget -= 1 + (other->range_count < MAX_RANGES_SEARCHED
+                                         ? other->range_count
+                                         : MAX_RANGES_SEARCHED);
+        if (other->function != node->function || other->outer != node->outer) continue;
+        if (was_given(walk->ranges.items + other->range_first, other->range_count,
+                      address))
+            return true;
+    }
+    return false;
+}
+
+/* Find the file of a row of the caller of an inlined call: of the one before a range of the
+ * call, or after it. NO_FILE if there is none. */
+static uint64_t file_beside_call(unit_joiner *joiner, const walk_node *node) {
+    const unit_walk *walk = &joiner->walk;
+    uint64_t file = NO_FILE;
+    for (uint64_t i = 0; i < UINT64_C(2) * node->range_count && file == NO_FILE; ++i) {
+        const gsym_range *call = &walk->ranges.items[node->range_first + i / 2];
+        uint64_t address = i % 2 == 0 ? call->start - 1 : call->end;
+        gsym_range beside = {address, address + 1};
+        const line_sequence *sequence;
+        uint32_t first, count;
+        if (call->start >= call->end || !is_in_caller(walk, node, &beside) ||
+            is_in_call(joiner, node, &beside))
+            continue;
+        sequence =
+            unit_sequence_of(joiner, &walk->functions.items[node->function], &beside);
+        if (sequence == NULL) continue;
+        unit_rows_of_sequence(joiner->rows, sequence, &beside, &first, &count);
+        file = joiner->rows->items[first].file;
+    }
+    return file;
+}
+
 /* Find the file of a call without DW_AT_call_file, which compilers omit if it is the file
- * in which the caller is declared; FILE_INVALID if that is not known, either. */
+ * in which the caller is declared, or that of its rows; FILE_INVALID if neither is
+ * known. */
 static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
                            const walk_node *node, uint32_t *code_ret) {
     const unit_walk *walk = &joiner->walk;
@@ -102,6 +146,7 @@ static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
     if (joiner->visit_budget == 0) return true; /* a warning has been given */
     dwarf_declaration(&joiner->resolver, caller, &file, &line, &cost);
     if (!spend(joiner, &joiner->visit_budget, cost, caller)) joiner->visit_budget = 0;
+    if (file == NO_FILE) file = file_beside_call(joiner, node);
     return file == NO_FILE || unit_file_code(result, joiner, file, code_ret);
 }
 

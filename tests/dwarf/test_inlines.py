@@ -9,7 +9,7 @@ import pytest
 from tests.conversions import Case, Options, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf_constants import At, Form, Tag
-from tests.inputs.line_program import File, LineProgram
+from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import (
     LAYOUTS,
     Layout,
@@ -41,6 +41,12 @@ G, H, J, K = (Ref(name) for name in "ghjk")
 def inlines(*dies: Die) -> bytes:
     """A program of these functions, where g, h, j and k can be inlined."""
     return program(unit(*map(abstract, "ghjk"), *dies, lines=FILES))
+
+
+def without_file(origin: Ref, start: int, end: int, line: int, *inner: Die) -> Die:
+    """An inlined call without DW_AT_call_file."""
+    where = {At.abstract_origin: origin, **code(start, end), At.call_line: line}
+    return Die(Tag.inlined_subroutine, where, *inner)
 
 
 def block(*children: Die, tag: Tag = Tag.lexical_block) -> Die:
@@ -456,6 +462,51 @@ CONTAINMENT = [
                 inlined g 1004-1008 from /src/b.h:9
         """),
         "llvm-gsymutil leaves the file out",
+    ),
+    *(
+        Case(
+            f"a call without a file is in the file of the code around it, {version}",
+            program(
+                unit(
+                    abstract("g"),
+                    abstract("h"),
+                    function(
+                        "f",
+                        0x1000,
+                        0x1020,
+                        without_file(G, 0x1000, 0x1004, 5),
+                        without_file(
+                            G, 0x1004, 0x1010, 9, without_file(H, 0x1008, 0x100C, 7)
+                        ),
+                        without_file(H, 0x1018, 0x1020, 3),
+                    ),
+                    version=version,
+                    lines=LineProgram(
+                        sequence(
+                            *((0x1000, 30, 2), (0x1004, 40, 2), (0x1008, 50, 1)),
+                            *((0x1010, 4, 1), (0x1018, 60, 2)),
+                            end=0x1020,
+                        ),
+                        files=(*before, File("b.h"), File("a.c")),
+                        directories=("/src",)[: len(before)],
+                    ),
+                )
+            ),
+            words("""
+                1000-1020 f
+                  1000 /src/a.c:30
+                  1004 /src/a.c:40
+                  1008 /src/b.h:50
+                  1010 /src/b.h:4
+                  1018 /src/a.c:60
+                  inlined g 1000-1004 from :5
+                  inlined g 1004-1010 from /src/b.h:9
+                    inlined h 1008-100c from /src/a.c:7
+                  inlined h 1018-1020 from /src/b.h:3
+            """),
+            "llvm-gsymutil drops such calls",
+        )
+        for version, before in ((4, ()), (5, (File("unit.c"),)))
     ),
     Case(
         "empty pieces are none",

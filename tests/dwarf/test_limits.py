@@ -274,6 +274,29 @@ def test_a_function_of_many_ranges_keeps_all_inlined_calls(
     assert sum(len(tree.children) for tree in trees) >= 400
 
 
+def test_the_search_for_files_of_calls_costs_no_calls(tmp_path: Path) -> None:
+    count, step = 12_000, 8
+    calls = []
+    for start in range(0x1000, 0x1000 + step * count, step):
+        call = inlined(Ref("g"), (start + 2, start + 6), call=(1, 7))
+        del call.attributes[At.call_file]
+        calls.append(call)
+    end = 0x1000 + step * count
+    main = unit(
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        function("f", 0x1000, end, *calls),
+        version=4,
+        lines=LineProgram(sequence((0x1000, 3), end=end)),
+    )
+    image = program(main, text=[code_section(0x1000, end - 0x1000)])
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    (info,) = converted.functions
+    assert info.inline is not None
+    paths = [call.call_path for call in info.inline.children]
+    assert (len(paths), paths[0], paths[-1]) == (count, "/src/a.c", "")
+
+
 @pytest.mark.long
 def test_thousands_of_parts_with_a_call_in_each_keep_all_calls(tmp_path: Path) -> None:
     """Also those of the function after it; big-endian, with 4-byte addresses."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.lines import Declaration
-from gsym.verification.decoder.ranges import intersection, merged
+from gsym.verification.decoder.ranges import intersection, merged, range_at
 from gsym.verification.decoder.units import attribute
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Scope:
 
     Attributes:
         die: Of it.
-        ranges: Ranges of an inlined call, merged.
+        ranges: Live ranges of a function, those of an inlined call; merged.
         calls: Inlined directly into it.
         call_sites: Call sites of the complete function; shared with the calls.
     """
@@ -102,6 +102,7 @@ class UnitFunctions:
             live = [
                 span for span in live if not self._is_dropped(scope.die, span, name)
             ]
+            scope.ranges = merged(live)
             calls = _calls_by_part(scope, live)
             for span in live:
                 function = FunctionInfo(
@@ -109,7 +110,7 @@ class UnitFunctions:
                     span.end - span.start,
                     name,
                     self._line_table(scope.die, span.start, span.end),
-                    self._inline(scope.die, calls[span], span, name),
+                    self._inline(scope, calls[span], span, name),
                     (),
                     tuple(self._call_sites(scope, span))
                     if self._has_call_sites
@@ -173,7 +174,7 @@ class UnitFunctions:
         return True
 
     def _inline(
-        self, function: DIE, calls: list[_Scope], span: Range, name: str
+        self, function: _Scope, calls: list[_Scope], span: Range, name: str
     ) -> InlineInfo | None:
         """The tree of inlined calls, of which *calls* are in *span*."""
         kept: list[tuple[_Scope, list[Range], int]] = []
@@ -194,7 +195,7 @@ class UnitFunctions:
             info = InlineInfo(
                 self._name(call.die),
                 self._call_path(
-                    call.die, kept[parent][0].die if parent >= 0 else function
+                    call, kept[parent][0] if parent >= 0 else function, function.die
                 ),
                 line.value if line else 0,
                 tuple(ranges),
@@ -209,13 +210,27 @@ class UnitFunctions:
         number = file[0].value if file and file[1].cu is die.cu else None
         return Declaration(number, line[0].value if line else 0)
 
-    def _call_path(self, die: DIE, caller: DIE) -> str:
-        found = self._units.find(die, "DW_AT_call_file")
-        if found is None and "DW_AT_call_line" in die.attributes:
-            found = self._units.find(caller, "DW_AT_decl_file")
+    def _call_path(self, call: _Scope, caller: _Scope, function: DIE) -> str:
+        found = self._units.find(call.die, "DW_AT_call_file")
+        if found is None and "DW_AT_call_line" in call.die.attributes:
+            found = self._units.find(caller.die, "DW_AT_decl_file")
+            if found is None:
+                return self._path_beside(call, caller, function)
         index = _BAD_FILE_INDEX if found is None else found[0].value
         lines = self._unit.lines
         return (lines.path(index) or "") if lines is not None else ""
+
+    def _path_beside(self, call: _Scope, caller: _Scope, function: DIE) -> str:
+        """The file of code of the caller, before the call or else after it."""
+        for address in (
+            at for span in call.ranges for at in (span.start - 1, span.end)
+        ):
+            is_called = any(range_at(each.ranges, address) for each in caller.calls)
+            if range_at(caller.ranges, address) and not is_called:
+                for row in self._line_table(function, address, address + 1) or ():
+                    if row.path:
+                        return row.path
+        return ""
 
     def _call_sites(self, scope: _Scope, span: Range) -> Iterator[CallSite]:
         for die in scope.call_sites:
