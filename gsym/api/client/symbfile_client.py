@@ -12,10 +12,10 @@ import time
 from functools import partial
 from itertools import count
 
-from gsym.api.client.server_connection import ServerConnection, read_body
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after
+from gsym.net.server_connection import ServerConnection, read_body
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
@@ -219,8 +219,6 @@ class SymbfileClient:
             OSError: It cannot be read.
         """
         headers = part_headers(part, self._api_key)
-        if authorization := self._server.address.authorization:
-            headers.append(("Authorization", authorization))
         until = time.monotonic() + self._settings.attempt_timeout
         body = _pieces(part, sent)
         try:

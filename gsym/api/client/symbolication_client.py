@@ -20,10 +20,10 @@ from gsym.api.client.jobs import (
     read_answer,
     read_jobs,
 )
-from gsym.api.client.server_connection import ServerConnection, read_body
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after, retry
+from gsym.net.server_connection import ServerConnection, read_body
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -119,8 +119,6 @@ class SymbolicationClient:
         self._headers = [("Accept-Encoding", "gzip, zstd"), *settings.headers]
         if settings.user_agent:
             self._headers.append(("User-Agent", settings.user_agent))
-        if authorization := self._server.address.authorization:
-            self._headers.append(("Authorization", authorization))
         self._path = _VERSION_5
 
     def __enter__(self) -> Self:

@@ -11,11 +11,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-from gsym.api.client.server_connection import read_body
 from gsym.errors import FormatError, SourceError, UnsupportedError
 from gsym.net import open_connections
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after
+from gsym.net.server_connection import read_body
 from gsym.net.web_address import read_web_address
 from gsym.server.errors import HttpError
 from gsym.server.otlp.status import PROTOBUF, status_text

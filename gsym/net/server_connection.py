@@ -59,7 +59,7 @@ class ServerConnection:
 
         Args:
             path: Appended to the URL of the server.
-            headers: (name, value) to send.
+            headers: (name, value) to send; the credentials in the URL are added.
             body: Pieces need a Content-Length among the headers.
             until: The deadline, by `time.monotonic`.
 
@@ -67,6 +67,9 @@ class ServerConnection:
             SourceError: There is no answer, or a redirect.
         """
         address = self.address.below(path.lstrip("/"))
+        headers = [*headers]
+        if address.authorization:
+            headers.append(("Authorization", address.authorization))
         with self._connections.ask(
             address, headers, body=body, is_trusted=True, until=until
         ) as answer:
