@@ -17,8 +17,9 @@ from gsym.server.errors import HttpError, error_response
 from gsym.server.logs import RequestLog
 from gsym.server.monitoring import health_routes, metrics_routes
 from gsym.server.openapi import openapi_routes
+from gsym.server.otlp.grpc_service import start_grpc
 from gsym.server.otlp.receiving import profile_routes
-from gsym.server.page import page_routes
+from gsym.server.page.routes import page_routes
 from gsym.server.service import Service
 from gsym.server.symbfiles.receiving import symbfile_routes
 from gsym.server.symbolication import extension_routes, symbolication_routes
@@ -30,25 +31,20 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
     from gsym.server.monitoring import Metrics
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
 
-# Functions that return the routes of their endpoints.
-_PARTS = (
-    symbolication_routes,
-    extension_routes,
-    arrow_routes,
-    page_routes,
-    upload_routes,
-    symbfile_routes,
-    profile_routes,
-    health_routes,
-    metrics_routes,
-    openapi_routes,
+__all__ = ["MOUNTED", "create_app", "start_grpc"]
+
+# Functions that return the routes of their endpoints: of the core, and of applications
+# of their own, which the core does not know.
+_CORE = (
+    *(symbolication_routes, extension_routes, upload_routes),
+    *(health_routes, metrics_routes, openapi_routes),
 )
+MOUNTED = (arrow_routes, page_routes, symbfile_routes, profile_routes)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
@@ -82,9 +78,10 @@ def create_app(
         ValueError: A path rule or a URL is invalid.
     """
     service = Service(settings, symbolizer, metrics)
-    routes = [route for part in _PARTS for route in part(service)]
+    routes = [route for part in (*_CORE, *MOUNTED) for route in part(service)]
     for route in routes:
-        _remove_head(route)
+        # Starlette adds HEAD to GET; Dockerflow's servers do not answer it.
+        (route.methods or set()).discard("HEAD")
     # Last: their paths match almost anything.
     routes += download_routes(service)
 
@@ -114,9 +111,3 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.service = service
     return app
-
-
-def _remove_head(route: Route) -> None:
-    """Do not answer HEAD, which Starlette adds to GET; as Dockerflow's servers do."""
-    if route.methods is not None:
-        route.methods.discard("HEAD")

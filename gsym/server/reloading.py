@@ -9,11 +9,10 @@ import signal
 from threading import Lock
 
 from gsym.errors import GsymError
-from gsym.server.application import create_app
+from gsym.server.application import create_app, start_grpc
 from gsym.server.logs import configure_logs
 from gsym.server.memory import tune_memory
 from gsym.server.modules import make_symbolizer, read_folders
-from gsym.server.otlp.grpc_service import GrpcService
 from gsym.server.upkeep import Upkeep
 
 TYPE_CHECKING = False
@@ -85,7 +84,7 @@ class ReloadingApp:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         upkeep = Upkeep(lambda: self.serving.service)
         upkeep.start()
-        grpc = await self._start_grpc()
+        grpc = await start_grpc(self, self._settings)
         read_folders(self._modules.symbolizer)
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -95,19 +94,6 @@ class ReloadingApp:
         upkeep.stop()
         self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
-
-    async def _start_grpc(self) -> GrpcService | None:
-        """The server of gRPC, if there is a port for it.
-
-        Raises:
-            OSError: It cannot listen.
-            UnsupportedError: The package grpcio is not installed.
-        """
-        if not self._settings.grpc_port:
-            return None
-        service = GrpcService(self, self._settings)
-        await service.start()
-        return service
 
     def close(self) -> None:
         """Release everything, if nothing was served."""

@@ -18,7 +18,6 @@ from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
-from gsym.server.otlp.forwarding import Collector
 from gsym.server.tokens import Tokens
 from gsym.symbolication.path_map import PathMap, read_rule
 
@@ -171,11 +170,15 @@ class Service:
         symbolizer: Opens modules.
         metrics: Metrics to continue; by default new ones.
 
+    Attributes:
+        notes: Lines of the greeting of a server, of its mounted applications.
+        on_close: Functions of these applications, called at the end.
+        facts: For `/__version__`.
+
     Raises:
         FormatError: A file with tokens is invalid.
         OSError: It cannot be read.
-        UnsupportedError: A setting needs a package that is not installed.
-        ValueError: A path rule or a URL is invalid.
+        ValueError: A path rule is invalid.
     """
 
     def __init__(
@@ -210,8 +213,9 @@ class Service:
             symbolizer, settings.limits.fetch_threads, self.metrics.opening
         )
         watch_processes(self.metrics.converters.set)
-        self.collector = _collector_of(settings)
-        self.facts: dict[str, list[str]] = {}  # for `/__version__`
+        self.notes: list[str] = []
+        self.on_close: list[Callable[[], object]] = []
+        self.facts: dict[str, list[str]] = {}
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
@@ -227,18 +231,5 @@ class Service:
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.opening.close(then)
-        if self.collector is not None:
-            self.collector.close()
-
-
-def _collector_of(settings: Settings) -> Collector | None:
-    """The collector that profiles are sent to."""
-    if not settings.forward_profiles:
-        if settings.grpc_port:
-            raise ValueError("setting 'grpc_port': there is no forward_profiles")
-        return None
-    try:
-        seconds = settings.limits.forward_timeout
-        return Collector(settings.forward_profiles, seconds)
-    except ValueError as error:
-        raise ValueError(f"setting 'forward_profiles': {error}") from None
+        for each in self.on_close:
+            each()

@@ -118,6 +118,19 @@ def test_imports_of_the_package_point_to_lower_layers() -> None:
     assert violations(sources) == []
 
 
+def test_the_core_of_the_server_knows_no_application() -> None:
+    applications = {"arrow", "page", "otlp", "symbfiles"}
+    found = {
+        module
+        for module, source in package_sources().items()
+        if module.startswith("server.") and module.split(".")[1] not in applications
+        for target in imported_modules(source)
+        if target.startswith("server.") and target.split(".")[1] in applications
+    }
+    # The first mounts them, the other describes all.
+    assert found == {"server.application", "server.openapi"}
+
+
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [

@@ -293,7 +293,7 @@ async def failing(request):
     raise ValueError("in an endpoint")
 
 routes = [Route("/noisy", noisy), Route("/failing", failing)]
-application._PARTS += (lambda service: routes,)
+application.MOUNTED += (lambda service: routes,)
 if __name__ == "__main__":
     sys.exit(main())
 """

@@ -239,10 +239,7 @@ def _greeting(url: str, service: Service) -> list[str]:
         f"uploaders: {', '.join(tokens.names(UPLOAD)) or 'nobody'}",
         f"web pages that may use it: {', '.join(settings.allowed_origins) or 'none'}",
     ]
-    if service.collector is not None:
-        lines.append(f"profiles: symbolized and sent to {service.collector.name}")
-    if settings.grpc_port:
-        lines.append(f"profiles by gRPC: port {settings.grpc_port}")
+    lines += service.notes
     if measures := service.facts.get("confinement"):
         confined = ", ".join(measures)
         lines.append(f"processes that read uploads are confined by: {confined}")

@@ -9,6 +9,7 @@ import logging
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from gsym.errors import FormatError, SourceError, UnsupportedError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.net.web_address import WebAddress
+    from gsym.server.settings import Settings
 
     class Sender(Protocol):
         """Sends requests to a collector; safe for threads."""
@@ -50,6 +52,7 @@ _RETRY_AFTER = 5  # seconds
 _MAX_RETRY = 3600
 _ACCEPTED = range(200, 300)
 _REFUSED = frozenset({400, 413})  # the fault of the request
+_REFUSAL = "the next collector refused the request"
 
 
 class Collector:
@@ -108,6 +111,23 @@ class Collector:
         self._sender.close()
 
 
+def open_collector(settings: Settings) -> Collector | None:
+    """The collector that profiles are sent to; None if there is none.
+
+    Raises:
+        UnsupportedError: A package is not installed.
+        ValueError: A setting is invalid.
+    """
+    if not settings.forward_profiles:
+        if settings.grpc_port:
+            raise ValueError("setting 'grpc_port': there is no forward_profiles")
+        return None
+    try:
+        return Collector(settings.forward_profiles, settings.limits.forward_timeout)
+    except ValueError as error:
+        raise ValueError(f"setting 'forward_profiles': {error}") from None
+
+
 class _HttpSender:
     """Sends by HTTP."""
 
@@ -127,22 +147,16 @@ class _HttpSender:
         if answer.status in _ACCEPTED:
             return body
         if answer.status in _REFUSED:
-            raise HttpError(answer.status, _refusal(body))
+            text = ""
+            with suppress(FormatError):
+                text = status_text(body)
+            raise HttpError(answer.status, _REFUSAL + f": {text[:1000]}" * bool(text))
         wait = read_retry_after(answer.headers.get("retry-after", ""))
         reason = f"{self._address}: HTTP status {answer.status}"
         raise RetryableError(reason, wait=wait)
 
     def close(self) -> None:
         self._connections.close()
-
-
-def _refusal(body: bytes) -> str:
-    title = "the next collector refused the request"
-    try:
-        text = status_text(body)
-    except FormatError:
-        text = ""
-    return f"{title}: {text[:1000]}" if text else title
 
 
 def import_grpc(user: str) -> Any:
@@ -190,7 +204,7 @@ class _GrpcSender:
         except self._grpc.RpcError as error:
             code, text = error.code(), error.details() or ""
             keys = {each.key for each in error.trailing_metadata() or ()}
-        title = f"the next collector refused the request: {text[:1000]}"
+        title = f"{_REFUSAL}: {text[:1000]}"
         if code == codes.INVALID_ARGUMENT:
             raise HttpError(400, title)
         # Without a time to retry after, it would not take the request later either.

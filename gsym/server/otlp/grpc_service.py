@@ -169,3 +169,17 @@ def _address(peer: str) -> tuple[str, int] | None:
     if kind not in {"ipv4", "ipv6"} or not port.isdigit():
         return None
     return host.strip("[]"), int(port)
+
+
+async def start_grpc(app: ASGIApp, settings: Settings) -> GrpcService | None:
+    """Start the server of gRPC, if there is a port for it.
+
+    Raises:
+        OSError: It cannot listen.
+        UnsupportedError: The package grpcio is not installed.
+    """
+    if not settings.grpc_port:
+        return None
+    service = GrpcService(app, settings)
+    await service.start()
+    return service

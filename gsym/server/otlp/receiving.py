@@ -20,6 +20,7 @@ from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError
 from gsym.server.logs import LOGGED
+from gsym.server.otlp.forwarding import open_collector
 from gsym.server.otlp.status import PROTOBUF, status_response
 from gsym.server.service import Wanted
 from gsym.server.tokens import PROFILES
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from gsym.modules.key import ModuleKey
+    from gsym.server.otlp.forwarding import Collector
     from gsym.server.service import Service
 
 PATH = "/v1development/profiles"
@@ -40,20 +42,25 @@ _RETRY_AFTER = 5
 
 def profile_routes(service: Service) -> list[Route]:
     """The endpoint, if there is a collector to send profiles to."""
-    if service.collector is None:
+    settings, collector = service.settings, open_collector(service.settings)
+    if collector is None:
         return []
     OtlpCompletion(b"", 0)  # fails now if protobuf is not installed
+    service.on_close.append(collector.close)
+    service.notes.append(f"profiles: symbolized and sent to {collector.name}")
+    if settings.grpc_port:
+        service.notes.append(f"profiles by gRPC: port {settings.grpc_port}")
 
     async def receive(request: Request) -> Response:
         try:
-            return await _answer(request, service)
+            return await _answer(request, service, collector)
         except HTTPException as error:
             return status_response(error)
 
     return [Route(PATH, receive, methods=["POST"])]
 
 
-async def _answer(request: Request, service: Service) -> Response:
+async def _answer(request: Request, service: Service, collector: Collector) -> Response:
     """The answer to a request.
 
     Raises:
@@ -63,7 +70,8 @@ async def _answer(request: Request, service: Service) -> Response:
     holder = service.tokens.holder(request.headers)
     if service.tokens.is_needed_to_send() and not (holder and holder.may(PROFILES)):
         challenge = {"www-authenticate": "Bearer"}
-        raise HTTPException(401, "profiles need a token with that scope", challenge)
+        title = "profiles need a token with that scope"
+        raise HttpError(401, title, headers=challenge)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != PROTOBUF:
         raise HttpError(415, f"Content-Type must be {PROTOBUF}", closes=True)
@@ -73,7 +81,7 @@ async def _answer(request: Request, service: Service) -> Response:
             with fail_after(limits.request_timeout):
                 completed, counts = await _symbolized(body, service)
                 facts |= counts
-                answer = await _forwarded(completed, service)
+                answer = await _forwarded(completed, service, collector)
         except FormatError as error:
             raise HttpError(400, str(error)) from None
         except LimitError as error:
@@ -128,14 +136,12 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     return completed, counts | ({"unsure_modules": unsure} if unsure else {})
 
 
-async def _forwarded(body: bytes, service: Service) -> bytes:
+async def _forwarded(body: bytes, service: Service, collector: Collector) -> bytes:
     """The answer of the next collector.
 
     Raises:
         HttpError: It refused the request, or cannot take it now.
     """
-    collector = service.collector
-    assert collector is not None  # noqa: S101 - there is no endpoint without it
     loop, status = asyncio.get_running_loop(), 499
     try:
         answer = await loop.run_in_executor(collector.threads, collector.send, body)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError
-from gsym.server.page_data import PageData, PasteRequest, page_data_routes
+from gsym.server.page.data import PageData, PasteRequest, page_data_routes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _location(call: CallShown) -> str:
     return escape(f" {call.file}:{call.line}" if call.line else f" {call.file}")
 
 
-_FOLDER = os.path.join(os.path.dirname(__file__), "page")
+_FOLDER = os.path.join(os.path.dirname(__file__), "files")
 _TYPES = {
     ".html": "text/html",
     ".css": "text/css",

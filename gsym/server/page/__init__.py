@@ -1,0 +1,1 @@
+"""The web page of a server, an application of its own."""
