@@ -29,11 +29,10 @@ from gsym.errors import (
     UuidMismatchError,
 )
 from gsym.modules.key import ModuleKey
-from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
-from gsym.store.modules import Quality
+from gsym.store.modules import Entry, Quality
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 
@@ -43,45 +42,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.confined.confinement import ChildLimits
-    from gsym.store.modules import Entry
-
-
-class DescribedModule(NamedTuple):
-    """A module that a confined process converted; its files are in the right folder.
-
-    Attributes:
-        member: Index of the input file that the module is from.
-        path: Its GSYM file; "" for an executable without functions.
-        identity: The module.
-        uuid: Its complete identifier.
-        quality: How much the GSYM file contains.
-        originals: Files to keep with it, by kind.
-        missing: As `Entry.missing`.
-        wanted: As `Entry.wanted`.
-    """
-
-    member: int
-    path: str
-    identity: ModuleKey
-    uuid: bytes
-    quality: Quality
-    originals: dict[str, str]
-    missing: tuple[str, ...]
-    wanted: tuple[str, ...]
 
 
 _ORIGINALS = {"sym", "debuginfo", "executable"}
 
 
-def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
-    """A module of a store as JSON values; runs in the confined process.
-
-    Args:
-        entry: The module.
-        member: Index of its input file.
-    """
+def describe(entry: Entry) -> dict[str, Any]:
+    """A module of a store as JSON values; runs in the confined process."""
     return {
-        "member": member,
         "path": entry.path,
         "identity": list(entry.identity),
         "uuid": entry.uuid.hex(),
@@ -92,8 +60,8 @@ def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
     }
 
 
-def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
-    """The modules in an answer, which is untrusted.
+def read_descriptions(rows: Any, folder: str) -> list[Entry]:
+    """The modules in an answer, which is untrusted; one without functions has no path.
 
     Args:
         rows: As made by `describe`.
@@ -104,15 +72,16 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
     """
     try:
         modules = [
-            DescribedModule(
-                int(row["member"]),
+            Entry(
                 str(row["path"]),
                 ModuleKey(*map(str, row["identity"])),
                 bytes.fromhex(row["uuid"]),
                 Quality(*map(int, row["quality"])),
-                {str(kind): str(path) for kind, path in row["originals"].items()},
-                tuple(map(str, row["missing"])),
-                tuple(map(str, row["wanted"])),
+                originals={
+                    str(kind): str(each) for kind, each in row["originals"].items()
+                },
+                missing=tuple(map(str, row["missing"])),
+                wanted=tuple(map(str, row["wanted"])),
             )
             for row in rows
         ]
@@ -128,9 +97,21 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
     return modules
 
 
+def read_description(answer: Mapping[str, Any], folder: str) -> Entry:
+    """The one module in an answer, as by `read_descriptions`.
+
+    Raises:
+        FormatError: The answer is malformed, or has another number of modules.
+    """
+    modules = read_descriptions(answer.get("modules"), folder)
+    if len(modules) != 1:
+        raise FormatError("the conversion had an invalid result")
+    return modules[0]
+
+
 def publish_described(
     store: Store,
-    modules: Sequence[DescribedModule],
+    modules: Sequence[Entry],
     *,
     source: str,
     keys: Sequence[ModuleKey | None],
@@ -154,8 +135,15 @@ def publish_described(
             published.
         OSError: The store cannot be written.
     """
+    import gsym.reading.reader
+    from gsym.reading.record_check import check_records
+
     for module in modules:
-        _check(module)
+        if module.path:
+            with gsym.reading.reader.open(module.path) as reader:
+                if not module.uuid.startswith(reader.uuid):
+                    raise GsymError("the GSYM file belongs to another module")
+                check_records(reader)
     try:
         done: dict[int, Publication] = {}
         # Executables last, as they join the modules of debug files.
@@ -183,7 +171,7 @@ def publish_described(
 
 def publish_one(
     store: Store,
-    module: DescribedModule,
+    module: Entry,
     *,
     source: str,
     key: ModuleKey | None = None,
@@ -201,18 +189,6 @@ def publish_one(
     if published is None:
         raise FormatError("the conversion had an invalid result")
     return published
-
-
-def _check(module: DescribedModule) -> None:
-    import gsym.reading.reader
-    from gsym.reading.record_check import check_records
-
-    if not module.path:
-        return
-    with gsym.reading.reader.open(module.path) as reader:
-        if not module.uuid.startswith(reader.uuid):
-            raise GsymError("the GSYM file belongs to another module")
-        check_records(reader)
 
 
 def is_file_in(path: str, folder: str) -> bool:
@@ -328,33 +304,24 @@ class ConfinedAdder:
                     companions=companions,
                     readable=readable,
                 )
-                found = _companions(answer.get("refused")) if is_local else []
+                refused = answer.get("refused") if is_local else None
+                paths = refused if isinstance(refused, list) else []
+                found = [each for each in paths if _is_companion(each)]
                 if runs < _MAX_RUNS and not set(companions).issuperset(found):
                     companions = [*{*companions, *found}]
                     continue
-                modules = _modules(answer, folder, path)
-                return publish_one(store, modules[0], source=source, key=key)
+                if "mismatch" in answer:
+                    raise UuidMismatchError(str(answer["mismatch"]), path=path)
+                if "failure" in answer:
+                    raise FormatError(str(answer["failure"]))
+                module = read_description(answer, folder)
+                return publish_one(store, module, source=source, key=key)
 
 
-def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedModule]:
-    """The module that the process converted."""
-    if "mismatch" in answer:
-        raise UuidMismatchError(str(answer["mismatch"]), path=path)
-    if "failure" in answer:
-        raise FormatError(str(answer["failure"]))
-    modules = read_descriptions(answer.get("modules"), folder)
-    if len(modules) != 1:
-        raise FormatError("the conversion had an invalid result")
-    return modules
-
-
-def _companions(refused: object) -> list[str]:
-    """The debug files among those that the process was not allowed to read."""
-    paths = refused if isinstance(refused, list) else []
-    return [each for each in paths if isinstance(each, str) and _is_companion(each)]
-
-
-def _is_companion(path: str) -> bool:
+def _is_companion(path: object) -> bool:
+    """Whether a file that the process was not allowed to read is a debug file."""
+    if not isinstance(path, str):
+        return False
     try:
         # Files of the kernel have no valid size, and may have no end.
         is_kept = not os.path.realpath(path).startswith(("/proc/", "/sys/", "/dev/"))

@@ -50,7 +50,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     """Run a task and return its answer.
 
     Args:
-        task: A key of `TASKS`, of this room or registered.
+        task: A key of `TASKS`.
         arguments: Its arguments, as JSON values. Paths are below *folder*.
         folder: Folder of the process; its contents are untrusted afterwards.
         limits: Limits of the process.
@@ -189,21 +189,19 @@ def _reason(error: Exception) -> str:
 # Module and function of each task.
 TASKS = {
     "probe": (__name__, "probe"),
+    "unpack": ("gsym.confined.uploads", "unpack_upload"),
+    "convert": ("gsym.confined.uploads", "convert_members"),
     "add": ("gsym.confined.adding", "add_alone"),
     "facts": ("gsym.confined.binaries", "confined_facts"),
     "index": ("gsym.confined.binaries", "confined_index"),
     "extract": ("gsym.confined.binaries", "confined_extract"),
+    "assemble": ("gsym.confined.symbfile_parts", "assemble"),
 }
-_LOADED = [
-    *(module for module, _ in TASKS.values()),
-    # Otherwise loaded when first needed: by nearly every conversion.
+# Loaded when first needed: by nearly every conversion.
+_LATE = (
     *("gsym.conversion.inputs.dwarf", "encodings.ascii"),
     "gsym.containers.cabinet_library",  # which starts processes to find its library
-]
-_FORKS = ForkServer(f"{__name__}:run_order", _LOADED)
-
-
-def register_task(name: str, module: str, function: str) -> None:
-    """Add a task, whose module is loaded before the first process is forked."""
-    TASKS[name] = module, function
-    _LOADED.append(module)
+)
+_FORKS = ForkServer(
+    f"{__name__}:run_order", [*(module for module, _ in TASKS.values()), *_LATE]
+)

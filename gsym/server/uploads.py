@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 import time
+from contextlib import suppress
 
 import msgspec
 from starlette.responses import Response
@@ -27,9 +28,9 @@ from gsym.confined.adding import (
 from gsym.confined.process import (
     ConfinedError,
     confinement_report,
-    register_task,
     run_confined,
 )
+from gsym.confined.uploads import member_key
 from gsym.errors import FormatError, GsymError, LimitError, SourceError
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
@@ -42,7 +43,6 @@ from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upkeep import has_free_space
-from gsym.server.upload_tasks import member_key
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
 from gsym.writing.atomic_file import FULL_DISK
@@ -73,8 +73,6 @@ STATED = {
 }
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
-register_task("unpack", "gsym.server.upload_tasks", "unpack_upload")
-register_task("convert", "gsym.server.upload_tasks", "convert_members")
 _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 
@@ -316,8 +314,12 @@ class _Uploads:
     ) -> tuple[int, list[UploadedModule], list[str]]:
         """Publish the converted modules; return number, modules and skipped files."""
         modules = read_descriptions(answer.get("modules"), folder)
-        members = [names[module.member] for module in modules]
+        members: list[str] = []
+        with suppress(IndexError, KeyError, TypeError):
+            members = [names[number] for number in answer["members"]]
         skipped = answer.get("skipped", ())
+        if len(members) != len(modules):
+            raise FormatError("the conversion had an invalid result")
         if not modules:
             reasons = [str(reason) for _, reason in skipped] or ["no file"]
             raise FormatError("the upload contains no module: " + reasons[0])
@@ -329,14 +331,14 @@ class _Uploads:
             keys=keys,
             may_replace=holder.may(REPLACE),
         )
-        kept = list(zip(modules, members, published, strict=True))
-        lone = [names[module.member] for module, _, done in kept if done is None]
+        kept = list(zip(members, published, strict=True))
+        lone = [member for member, done in kept if done is None]
         if len(lone) == len(kept):
             reason = "no functions, and the store has no debug file of the module"
             raise FormatError("the upload contains no module: " + reason)
         number = time.time_ns() // 1000
         outcomes: dict[str, set[str]] = {}  # by file, which may have several modules
-        for _, member, done in kept:
+        for member, done in kept:
             if done is not None:
                 outcomes.setdefault(member, set()).add(done.outcome)
                 found = done.entry.identity
@@ -351,7 +353,7 @@ class _Uploads:
                 *(member, done.entry.identity.debug_file),
                 *(done.entry.identity.debug_id, done.outcome),
             )
-            for _, member, done in kept
+            for member, done in kept
             if done is not None
         ]
         return (

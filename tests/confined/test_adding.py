@@ -12,7 +12,7 @@ import pytest
 import gsym.reading.reader
 from gsym.confined.adding import (
     ConfinedAdder,
-    _companions,
+    _is_companion,
     describe,
     is_file_in,
     publish_described,
@@ -104,7 +104,6 @@ def test_a_process_out_of_memory_is_an_error(tmp_path: Path) -> None:
 
 
 SOUND = {
-    "member": 0,
     "path": "m.gsym",
     "identity": ["Linux", "x86_64", "1" * 33],
     "uuid": "ab",
@@ -118,7 +117,6 @@ SOUND = {
 @pytest.mark.parametrize(
     "change",
     [
-        {"member": "x"},
         {"path": "/etc/passwd"},
         {"path": "link.gsym"},
         {"path": "../outside"},
@@ -317,7 +315,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_of_the_kernel(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr("gsym.confined.adding.recognise_file", asked.append)
-    assert _companions(["/proc/version", __file__]) == []
+    assert not any(map(_is_companion, ["/proc/version", __file__]))
     assert asked == [__file__]
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import gsym
 from gsym.confined.confinement import ChildLimits
+from gsym.confined.symbfile_parts import assemble
 from gsym.server.symbfiles import publication as symbfile_publication
-from gsym.server.symbfiles.assembly import assemble
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
 from gsym.server.symbfiles.protocol import PartHeader
 from gsym.server.symbfiles.publication import SymbfilePublication

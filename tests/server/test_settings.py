@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError
-from gsym.server.service import Service
+from gsym.server.application import create_app
 from gsym.server.settings import Settings, SettingsError, load_settings
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
@@ -94,7 +94,7 @@ def test_where_profiles_go_is_checked_at_the_start(
 ) -> None:
     symbolizer = Symbolizer(Resolver(Store(tmp_path)))
     with pytest.raises(ValueError, match=reason):
-        Service(made_settings(**settings), symbolizer)
+        create_app(made_settings(**settings), symbolizer)
 
 
 def test_limits_are_merged_from_all_sources(tmp_path: Path) -> None:

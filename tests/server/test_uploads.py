@@ -20,8 +20,8 @@ from unittest.mock import AsyncMock
 import pytest
 
 import gsym
-from gsym.server.archive_members import ArchiveLimits, unpack
-from gsym.server.upload_tasks import boundary_of, unpack_upload
+from gsym.confined.archive_members import ArchiveLimits, unpack
+from gsym.confined.uploads import boundary_of, unpack_upload
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer

@@ -11,9 +11,9 @@ import os
 from gsym.confined.adding import (
     is_file_in,
     publish_one,
-    read_descriptions,
+    read_description,
 )
-from gsym.confined.process import ConfinedError, register_task, run_confined
+from gsym.confined.process import ConfinedError, run_confined
 from gsym.errors import FormatError, LimitError
 from gsym.server.symbfiles.protocol import (
     DAMAGED,
@@ -30,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.confined.adding import DescribedModule
     from gsym.confined.confinement import ChildLimits
     from gsym.store.directory import Store
     from gsym.symbfile.file_id import FileId
@@ -41,7 +40,6 @@ _REFUSALS = {
     "too large": TOO_LARGE,
     "unfit": UNFIT,
 }
-register_task("assemble", "gsym.server.symbfiles.assembly", "assemble")
 _SOURCE = "symbfile"
 _MAX_TEXT = 500
 _INFLATED_TIMES = 8  # assumed compression ratio, for the time limit
@@ -89,9 +87,14 @@ class SymbfilePublication:
             try:
                 answer = self._assemble(folder, file_id, kind, parts)
                 if kind == "ranges":
-                    return self._publish_module(
-                        folder, file_id, answer, may_replace=may_replace
+                    module = read_description(answer, folder)._replace(
+                        identity=file_id_identity(file_id),
+                        uuid=bytes(file_id),
+                        originals={"ranges": answer["symbfile"]},
                     )
+                    return publish_one(
+                        self._store, module, source=_SOURCE, may_replace=may_replace
+                    ).outcome
             except (LimitError, ConfinedError) as error:
                 raise PartError(TOO_COSTLY, error.reason) from None
             except FormatError as error:
@@ -125,34 +128,8 @@ class SymbfilePublication:
             raise FormatError("joining the parts had an invalid result")
         return answer
 
-    def _publish_module(
-        self,
-        folder: str,
-        file_id: FileId,
-        answer: dict[str, Any],
-        *,
-        may_replace: bool,
-    ) -> str:
-        module = _module(answer, file_id, folder)
-        published = publish_one(
-            self._store, module, source=_SOURCE, may_replace=may_replace
-        )
-        return published.outcome
-
 
 def _is_plain(path: str) -> bool:
     """Whether a part is not compressed; of pieces of one symbfile, the first counts."""
     with open(path, "rb", buffering=0) as file:
         return file.read(len(MAGIC)) == MAGIC
-
-
-def _module(answer: dict[str, Any], file_id: FileId, folder: str) -> DescribedModule:
-    """The converted module, with the identity of the FileID."""
-    modules = read_descriptions(answer.get("modules"), folder)
-    if len(modules) != 1:
-        raise FormatError("the conversion had an invalid result")
-    return modules[0]._replace(
-        identity=file_id_identity(file_id),
-        uuid=bytes(file_id),
-        originals={"ranges": answer["symbfile"]},
-    )

@@ -8,6 +8,7 @@ from email.parser import BytesHeaderParser
 from urllib.parse import parse_qs
 
 from gsym.confined.adding import Delivery, describe
+from gsym.confined.archive_members import ArchiveLimits, is_archive, unpack
 from gsym.containers.recognition import recognise_file
 from gsym.errors import (
     ArchitectureError,
@@ -19,7 +20,6 @@ from gsym.errors import (
 )
 from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
-from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name, inflate_file
 from gsym.store.module_file import modules_in
@@ -225,8 +225,8 @@ def convert_members(  # noqa: PLR0913 - independent keywords
         most_inflated: Maximum inflated bytes of a compressed file.
 
     Returns:
-        `modules`: as `describe` has them, with the numbers of their files; `skipped`:
-        number and reason of each file that is not a module.
+        `modules`: as `describe` has them; `members`: the numbers of their files;
+        `skipped`: number and reason of each file that is not a module.
 
     Raises:
         GsymError: A file is damaged, or not the module that its path or the upload
@@ -234,25 +234,25 @@ def convert_members(  # noqa: PLR0913 - independent keywords
     """
     made, module = Delivery(store), ModuleKey(*stated)
     modules: list[dict[str, Any]] = []
+    members: list[int] = []
     skipped: list[tuple[int, str]] = []
     for number, name in enumerate(names):
         path = os.path.join(folder, str(number))
         try:
-            modules += [
-                describe(entry, number)
-                for entry in _convert(
-                    *(made, path, name, module),
-                    keep_original=keep_originals,
-                    most_inflated=most_inflated,
-                )
-            ]
+            for entry in _convert(
+                *(made, path, name, module),
+                keep_original=keep_originals,
+                most_inflated=most_inflated,
+            ):
+                modules.append(describe(entry))
+                members.append(number)
         except _SKIPPED as error:
             skipped.append((number, error.reason))
         except GsymError as error:
             error.reason = f"'{name[:200]}': {error.reason}"
             raise
         os.unlink(path)
-    return {"modules": modules, "skipped": skipped}
+    return {"modules": modules, "members": members, "skipped": skipped}
 
 
 def _convert(
