@@ -153,7 +153,9 @@ class ElementText:
     def _pc(self, answer: Answer, token: Token, segment: Segment) -> bytes:
         value = self._colours.value
         if not answer.frames:
-            return self._unknown(answer, token, segment)
+            if self._style.has_columns:
+                return self.raw(token)
+            return self.plain(b"%s+0x%x" % (segment.module.name, answer.linked))
         inner = answer.frames[0]
         named = answer.frames[-1] if self._style.pc_is_outermost else inner
         if self._style.has_columns:
@@ -170,11 +172,6 @@ class ElementText:
             return self.plain(answer.variable[0] if answer.variable else _INVALID)
         if answer.variable:
             return self.plain(_with_offset(*answer.variable))
-        return self.plain(b"%s+0x%x" % (segment.module.name, answer.linked))
-
-    def _unknown(self, answer: Answer, token: Token, segment: Segment) -> bytes:
-        if self._style.has_columns:
-            return self.raw(token)
         return self.plain(b"%s+0x%x" % (segment.module.name, answer.linked))
 
 

@@ -334,10 +334,6 @@ def _read_backtrace(fields: _Fields) -> Backtrace:
     return Backtrace(frame, address, kind, to_str(b":".join(rest)))
 
 
-def _read_hexdict(fields: _Fields) -> HexDict:
-    return HexDict(to_str(b":".join(fields.texts)))
-
-
 def _read_dumpfile(fields: _Fields) -> DumpFile:
     fields.expect_exactly(2)
     return DumpFile(to_str(fields.texts[0]), to_str(fields.texts[1]))
@@ -385,7 +381,7 @@ _READERS: dict[bytes, Callable[[_Fields], Element]] = {
     b"pc": _read_pc,
     b"data": _read_data,
     b"bt": _read_backtrace,
-    b"hexdict": _read_hexdict,
+    b"hexdict": lambda fields: HexDict(to_str(b":".join(fields.texts))),
     b"dumpfile": _read_dumpfile,
     b"reset": _read_reset,
     b"module": _read_module,

@@ -133,7 +133,7 @@ class ModuleSymbols:
         texts = self.module.texts
         if _CODE not in texts:
             paths = _binaries(self.module)
-            found = (_read_code(path, self.module.reader) for path in paths)
+            found = (_read(path, self.module.reader, MachineCode) for path in paths)
             texts[_CODE] = next(filter(None, found), None) or MachineCode()
         code: MachineCode = texts[_CODE]
         return code
@@ -159,24 +159,16 @@ class ModuleSymbols:
         return () if lookup is None else self._locations(lookup)
 
     def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
-        frames = [
-            Location(
-                function_name(to_bytes(frame.name), self._options),
-                self._file(frame.directory, frame.filename),
-                frame.line,
-            )
-            for frame in lookup.frames
-        ]
-        return self._merged(frames)
-
-    def _file(self, directory: str, filename: str) -> bytes:
-        is_short = self._options.basenames
-        path = filename if is_short else join_path(directory, filename)
-        return _escaped(to_bytes(path), self._options)
-
-    def _merged(self, frames: list[Location]) -> tuple[Location, ...]:
-        """The frames to show: a single one without *inlines*."""
-        if frames and not self._options.inlines:
+        options = self._options
+        frames = []
+        for frame in lookup.frames:
+            name = function_name(to_bytes(frame.name), options)
+            path = frame.filename
+            if not options.basenames:
+                path = join_path(frame.directory, path)
+            file = _escaped(to_bytes(path), options)
+            frames.append(Location(name, file, frame.line))
+        if frames and not options.inlines:
             frames = [frames[0]._replace(function=frames[-1].function)]
         return tuple(frames)
 
@@ -198,10 +190,10 @@ class ModuleSymbols:
     def _data_symbols(self) -> DataSymbols | None:
         texts = self.module.texts
         if _DATA_SYMBOLS not in texts:
-            reader = self.module.reader
-            tables = (
-                _read_data_symbols(each, reader) for each in _binaries(self.module)
-            )
+            from gsym.containers.data_symbols import DataSymbols
+
+            reader, paths = self.module.reader, _binaries(self.module)
+            tables = (_read(path, reader, DataSymbols) for path in paths)
             # A stripped binary has fewer symbols than its debug file.
             texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
         found: DataSymbols | None = texts[_DATA_SYMBOLS]
@@ -288,23 +280,10 @@ def _binaries(module: OpenModule) -> list[str]:
     return paths
 
 
-def _read_data_symbols(path: str, reader: Reader | None) -> DataSymbols | None:
-    """The symbols of a binary; None if it is unreadable or of another build."""
-    from gsym.containers.data_symbols import DataSymbols
-
-    return _read(path, reader, DataSymbols)
-
-
-def _read_code(path: str, reader: Reader | None) -> MachineCode | None:
-    """The code of a binary; None if it is unreadable or of another build."""
-    from gsym.containers.machine_code import MachineCode
-
-    return _read(path, reader, MachineCode)
-
-
 def _read(
     path: str, reader: Reader | None, read: Callable[[ObjectFile], T]
 ) -> T | None:
+    """What *read* makes of a binary; None if it is unreadable or of another build."""
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import key_of_binary

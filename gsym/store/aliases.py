@@ -16,7 +16,7 @@ from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _LIST = "aliases"
 _NEW_LIST = "aliases.new"  # until it is renamed
@@ -88,24 +88,19 @@ def add_aliases(
         OSError: A link cannot be created.
     """
     listed = read_aliases(folder)
-    free = dict(_free(store, slot, wanted))
+    # Aliases that no other module has, or replacements for them.
+    free: dict[str, str] = {}
+    for alias, file in wanted.items():
+        if _owner(store, alias) in {slot, ""}:
+            free[alias] = file
+        elif alias.startswith(f"{CODE_IDS}/"):
+            free[replacement(alias, slot)] = file
     if not free.items() <= listed.items():
         write_aliases(folder, {**listed, **free})
     for alias, file in free.items():
         target = alias_target(alias, slot, file)
         make_link(os.path.join(store, alias), target, folder)
     return free
-
-
-def _free(
-    store: str, slot: str, wanted: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Aliases of *wanted* that no other module has, or replacements for them."""
-    for alias, file in wanted.items():
-        if _owner(store, alias) in {slot, ""}:
-            yield alias, file
-        elif alias.startswith(f"{CODE_IDS}/"):
-            yield replacement(alias, slot), file
 
 
 def replacement(alias: str, slot: str) -> str:

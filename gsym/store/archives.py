@@ -237,7 +237,12 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
     """
     with open(path, "rb", buffering=0) as file:
         head = file.read(_HEADER_SIZE)
-    found = _members_of(head)(path)
+    if is_rpm(head):
+        found = _rpm_members(path)
+    elif recognise(head) == "zip archive":
+        found = _zip_members(path)
+    else:
+        found = _tar_members(path, is_package=is_deb(head))
     size = 0
     with _archive_errors(path):
         for count, member in enumerate(found, 1):
@@ -249,15 +254,6 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
                 reason = f"its files have more than {limits.inflated} bytes"
                 raise LimitError(reason, path=path)
             yield member
-
-
-def _members_of(head: bytes) -> Callable[[str], Iterator[Member]]:
-    """The reader of an archive that starts with *head*."""
-    if is_rpm(head):
-        return _rpm_members
-    if recognise(head) == "zip archive":
-        return _zip_members
-    return partial(_tar_members, is_package=is_deb(head))
 
 
 def _zip_members(path: str) -> Iterator[Member]:

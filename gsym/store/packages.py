@@ -313,14 +313,19 @@ class Packages:
                         self._by_term = _terms_of(self._read)
 
     def _forget_others(self) -> None:
-        """Forget the packages that have changed or are gone."""
+        """Forget the packages that have changed or are gone, and their records."""
         gone = (self._read.keys() | self._again.keys()) - self._wanted.keys()
         for path in gone:
             self._read.pop(path, None)
             self._again.pop(path, None)
         if gone:
             self._by_term = _terms_of(self._read)
-        self._remove_records()
+        known = {_record_name(path, stamp) for path, stamp in self._wanted.items()}
+        with suppress(OSError):
+            for name in os.listdir(self._records):
+                if name not in known and not name.startswith("."):
+                    with suppress(OSError):
+                        os.unlink(os.path.join(self._records, name))
 
     def _load(self, path: str, stamp: _Stamp) -> list[PackageMember]:
         """The binaries in a package, by its record if there is one."""
@@ -344,15 +349,6 @@ class Packages:
             with AtomicFile(record) as file:
                 file.write(json.dumps([each[1:] for each in found]).encode())
         return found
-
-    def _remove_records(self) -> None:
-        """Remove the records of packages that have changed or are gone."""
-        known = {_record_name(path, stamp) for path, stamp in self._wanted.items()}
-        with suppress(OSError):
-            for name in os.listdir(self._records):
-                if name not in known and not name.startswith("."):
-                    with suppress(OSError):
-                        os.unlink(os.path.join(self._records, name))
 
 
 def _terms_of(

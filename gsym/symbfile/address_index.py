@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.symbfile.format import LineTableRow, Record, ReturnPad
+    from gsym.symbfile.format import Record, ReturnPad
 
 
 class ChainFrame(NamedTuple):
@@ -98,15 +98,11 @@ def _frames(chain: Sequence[Range], address: int) -> Iterator[ChainFrame]:
         yield ChainFrame(outer.func, file or "", inner.call_line)
     if chain:
         last = chain[-1]
-        row = _row_at(last.line_table, address - last.elf_va)
-        if row is not None:
-            yield ChainFrame(last.func, last.file or "", row.line)
+        table, offset = last.line_table, address - last.elf_va
+        at = bisect_right(table, offset, key=attrgetter("offset"))
+        if at:
+            yield ChainFrame(last.func, last.file or "", table[at - 1].line)
         else:
             # The file is that of the rows, or of the range if it has no rows.
             file = None if last.line_table else last.file
             yield ChainFrame(last.func, file or "", 0)
-
-
-def _row_at(table: Sequence[LineTableRow], offset: int) -> LineTableRow | None:
-    at = bisect_right(table, offset, key=attrgetter("offset"))
-    return table[at - 1] if at else None

@@ -123,12 +123,9 @@ def can_find_calls(path: str | PathLike[str]) -> bool:
 
     A fat file counts as one.
     """
-    return _is_binary(path, _is_decoded)
-
-
-def _is_decoded(binary: ObjectFile) -> bool:
-    code = MachineCode(binary)
-    return bool(code) and code.is_decoded
+    return _is_binary(
+        path, lambda binary: bool(code := MachineCode(binary)) and code.is_decoded
+    )
 
 
 def recall_calls(reader: Reader) -> Calls:

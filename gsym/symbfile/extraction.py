@@ -326,17 +326,14 @@ def check_output(
     Raises:
         ValueError: It would.
     """
-    path = _path_of(source)
+    if isinstance(source, gsym.reading.reader.Reader):
+        path = source.path
+    else:
+        path = os.fspath(source)
     if path is None:
         return
     if is_same_file(path, target) or (is_split and is_part_of(path, target)):
         raise ValueError(f"{target}: the output would replace the input")
-
-
-def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:
-    if isinstance(source, gsym.reading.reader.Reader):
-        return source.path
-    return os.fspath(source)
 
 
 class FunctionPass:

@@ -77,8 +77,9 @@ def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
         return
     path, name = os.fsdecode(record.pdb), _name(record)
     folder, own = os.path.split(image.path)
+    stem = own.rpartition(".")[0]
     paths = [path] if os.path.isabs(path) else []
-    paths += [os.path.join(folder, each) for each in (name, f"{_stem(own)}.pdb")]
+    paths += [os.path.join(folder, each) for each in (name, f"{stem or own}.pdb")]
     paths += [os.path.join(each, name) for each in directories]
     yield from dict.fromkeys(paths)
 
@@ -108,7 +109,3 @@ def _record(image: ObjectFile) -> CodeView | None:
         return read_pe_headers(image.data, image.path).codeview
     except FormatError:
         return None
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.net.transfer import Transfer
-    from gsym.net.web_address import WebAddress
     from gsym.store.sources.source import Source
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
@@ -161,7 +160,12 @@ class SourceOpener:
             raise ValueError(f"source '{_hidden(url)}': {error}") from None
         if not address.credentials and self._netrc:
             address = address.with_credentials(_credentials(self._netrc, address.host))
-        sent = [*headers, *self._headers_for(address)]
+        sent = [*headers]
+        for root, more in self._headers.items():
+            prefix = read_web_address(root)
+            is_own = prefix.origin == address.origin
+            if is_own and address.target.startswith(prefix.target):
+                sent += more
         limits = self._limits
         if layout == "debuginfod":
             limits = limits._replace(
@@ -169,13 +173,6 @@ class SourceOpener:
                 idle_seconds=max(limits.idle_seconds, _UNPACKING_SECONDS),
             )
         return WebServer(address, _LAYOUTS[layout], self._connect(limits), sent)
-
-    def _headers_for(self, address: WebAddress) -> Iterator[tuple[str, str]]:
-        for url, headers in self._headers.items():
-            prefix = read_web_address(url)
-            is_own = prefix.origin == address.origin
-            if is_own and address.target.startswith(prefix.target):
-                yield from headers
 
     def _connect(self, limits: TransferLimits) -> Transfer:
         if limits not in self._transfers:
