@@ -80,3 +80,25 @@ def test_clock_set_back_does_not_delay_the_probe(
     assert not breaker.claims_probe("a")
     clock.now -= 1000
     assert breaker.claims_probe("a")
+
+
+def test_a_requested_pause_has_probes_and_ends(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
+    assert breaker.seconds_left("a") == 0
+    breaker.back_off("a", 5)
+    assert breaker.seconds_left("a") == 5
+    assert not breaker.claims_probe("a")
+    clock.now += 2
+    assert breaker.claims_probe("a")
+    assert not breaker.claims_probe("a")
+    assert breaker.seconds_left("a") == 3
+    assert breaker.seconds_left("b") == 0
+    clock.now += 3
+    assert breaker.seconds_left("a") == 0
+
+
+def test_an_answer_ends_a_requested_pause(breaker: CircuitBreaker) -> None:
+    breaker.back_off("a", 5)
+    breaker.forget("a")
+    assert breaker.seconds_left("a") == 0

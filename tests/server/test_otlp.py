@@ -302,12 +302,16 @@ def test_another_status_of_success_is_not_sent_again(
     assert (answer.status, answer.body) == (200, b"")
 
 
-def test_a_time_to_retry_after_that_is_no_number_is_ignored(
-    server: RunningServer, collector: HttpCollector
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("\xb2", "5"), ("7", "7"), ("Wed, 21 Oct 2015 07:28:00 GMT", "1")],
+)
+def test_a_time_to_retry_after_is_a_number_or_a_date(
+    server: RunningServer, collector: HttpCollector, theirs: str, ours: str
 ) -> None:
-    collector.answers(b"", 503, retry_after="\xb2")
+    collector.answers(b"", 503, retry_after=theirs)
     answer = send(server, request().SerializeToString())
-    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    assert (answer.status, answer.headers["retry-after"]) == (503, ours)
 
 
 @pytest.mark.parametrize(
