@@ -187,23 +187,25 @@ def test_an_object_file_that_is_missing_is_named(
     assert "1 of the 2 object files that hold its debug information" in found.notes[0]
 
 
-def bundle_of(folder: Path, name: str) -> None:
+def bundle_of(folder: Path, name: str, size: int = 0x100) -> None:
     inside = folder / "app.dSYM" / "Contents" / "Resources" / "DWARF"
     inside.mkdir(parents=True, exist_ok=True)
     sections = Dwarf([unit(function(name, TEXT, TEXT + 0x10), version=5)]).sections()
     bundle = Macho(
-        [code(TEXT, 0x100), *debug_sections(sections)], uuid=ID, base=TEXT, type=DSYM
+        [code(TEXT, size), *debug_sections(sections)], uuid=ID, base=TEXT, type=DSYM
     )
     (inside / "app").write_bytes(bundle.to_bytes())
 
 
-def test_a_bundle_is_compared(tmp_path: Path) -> None:
-    bundle_of(tmp_path, "f")
+@pytest.mark.parametrize("size", [0x100, 0])
+def test_a_bundle_is_compared(size: int, tmp_path: Path) -> None:
+    """Old ones say of their sections that they have no bytes."""
+    bundle_of(tmp_path, "f", size)
     image = executable(symbols=[Symbol("_g", TEXT + 0x20)], uuid=ID)
     path, binary = convert(tmp_path, image)
     found = compare(path, binary)
     assert (found.functions, found.symbols, found.differences) == (1, 1, [])
-    bundle_of(tmp_path, "h")
+    bundle_of(tmp_path, "h", size)
     (difference,) = compare(path, binary).differences
     assert (difference.binary, difference.gsym) == ("h", "f")
 
