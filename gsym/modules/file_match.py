@@ -97,7 +97,8 @@ def _best_module(
         OSError: It cannot be read.
         ValueError: It has an invalid id.
     """
-    several = [(compare(wanted, key), key, name) for key, name in keys_in(path, wanted)]
+    found = keys_in(path, wanted, with_code=bool(wanted.code_hash))
+    several = [(compare(wanted, key), key, name) for key, name in found]
     best = min((OUTCOMES.index(each[0].outcome) for each in several), default=0)
     equal = [each for each in several if each[0].outcome == OUTCOMES[best]]
     if not equal:

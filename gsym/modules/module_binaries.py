@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from gsym.containers.fat import list_slices
+from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.identity import key_of_binary, module_of
 from gsym.errors import GsymError
-from gsym.modules.build_id_tree import build_id_paths
-from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare
+from gsym.modules.key import completed, has_id
+from gsym.modules.places import Files, Folder, find_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
 
@@ -28,7 +27,7 @@ class ModuleBinaries:
     """
 
     def __init__(self, folders: Iterable[str] = ()) -> None:
-        self._folders = tuple(folders)
+        self._folders = [Folder(each, is_scanned=False) for each in folders]
 
     @contextmanager
     def open(
@@ -42,60 +41,27 @@ class ModuleBinaries:
             key: The module as requested.
             entry: Its entry in a store.
         """
-        opened: list[ObjectFile] = []
-        try:
-            yield self._each(key, entry, opened)
-        finally:
-            for binary in opened:
-                binary.__exit__(None, None, None)
+        with ExitStack() as opened:
+            yield self._each(key._replace(path=""), entry, opened)
 
     def _each(
-        self, key: ModuleKey, entry: Entry | None, opened: list[ObjectFile]
+        self, key: ModuleKey, entry: Entry | None, opened: ExitStack
     ) -> Iterator[ObjectFile]:
-        for path in self._paths(key, entry):
-            try:
-                binary = _open(path, key, entry)
-            except (GsymError, OSError, ValueError):
-                continue
-            if binary is not None:
-                opened.append(binary)
+        originals = {} if entry is None else entry.originals
+        kinds = ("executable", "debuginfo")
+        own = Files(originals[each] for each in kinds if each in originals)
+        whole = key if entry is None else completed(key, entry.identity)
+        if not has_id(whole):
+            return
+        # The code of an original is what the module was made from.
+        for wanted, places in (
+            (whole._replace(code_hash=""), [own]),
+            (whole, self._folders),
+        ):
+            for path, match in find_files(places, wanted):
+                try:
+                    data = choose_slice(map_file(path), path, match.architecture)
+                    binary = opened.enter_context(ObjectFile(data, path))
+                except (GsymError, OSError, ValueError):
+                    continue
                 yield binary
-
-    def _paths(self, key: ModuleKey, entry: Entry | None) -> Iterator[str]:
-        names, ids = [key.code_file, key.debug_file], [key.code_id]
-        if entry is not None:
-            for kind in ("executable", "debuginfo"):
-                if kind in entry.originals:
-                    yield entry.originals[kind]
-            names += [entry.identity.code_file, entry.identity.debug_file]
-            ids += [entry.identity.code_id, entry.uuid.hex()]
-        for folder in self._folders:
-            for build_id in dict.fromkeys(each.lower() for each in ids):
-                yield from build_id_paths(folder, build_id)
-            for name in dict.fromkeys(filter(None, names)):
-                if not set(name) & {"/", "\\", "\0"} and name not in {".", ".."}:
-                    yield os.path.join(folder, name)
-
-
-def _open(path: str, key: ModuleKey, entry: Entry | None) -> ObjectFile | None:
-    """The binary, or the slice of a fat file, at *path* if it is that of the module."""
-    data = map_file(path)
-    for each in list_slices(data, path):
-        part = data[each.offset :][: each.size]
-        binary = ObjectFile(part, path)
-        if _is_module(binary, key, entry):
-            return binary
-        binary.__exit__(None, None, None)
-    return None
-
-
-def _is_module(binary: ObjectFile, key: ModuleKey, entry: Entry | None) -> bool:
-    """Whether a binary is that of the module as requested, and as it was found."""
-    known = [key]
-    found = key_of_binary(binary)
-    if entry is not None:
-        known.append(entry.identity)
-        if entry.identity.code_hash and binary.path not in entry.originals.values():
-            found = module_of(binary)
-    outcomes = {compare(each, found).outcome for each in known}
-    return OTHER not in outcomes and outcomes != {UNKNOWN}

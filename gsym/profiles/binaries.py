@@ -13,22 +13,17 @@ from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
-from gsym.modules.build_id_tree import build_id_paths
-from gsym.modules.file_match import match_file
-from gsym.modules.key import (
-    ModuleKey,
-    build_id_digits,
-    has_id,
-    is_windows,
-)
-from gsym.profiles.model import base_name, module_key
+from gsym.modules.key import ModuleKey, has_id, is_windows
+from gsym.profiles.model import module_key
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
+    from collections.abc import Iterable, Mapping as Dictionary, Sequence
 
     from gsym.containers.headers import Segment
+    from gsym.modules.file_match import FileMatch
+    from gsym.modules.places import Place
     from gsym.profiles.model import Mapping
 
 
@@ -75,7 +70,7 @@ class Binaries:
     A file is used only if it is of the module of the mapping.
 
     Args:
-        folders: Of binaries or debug files, by name or below `.build-id`.
+        folders: Of binaries or debug files, see `Folder`.
         debug_folders: Of installed debug files, below `.build-id`.
         is_local: Whether the paths of mappings are tried, too, as those of a profile of
             this machine.
@@ -90,7 +85,8 @@ class Binaries:
     ) -> None:
         self._is_local = is_local
         self._folders = paths_of("folders", folders)
-        self._trees = (*self._folders, *paths_of("debug_folders", debug_folders))
+        self._debug_folders = paths_of("debug_folders", debug_folders)
+        self._places: list[Place] = []
         self._known: dict[ModuleKey, _Found] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
@@ -104,24 +100,21 @@ class Binaries:
     def _find(self, key: ModuleKey) -> _Found:
         found = self._known.get(key)
         if found is None:
-            tried = (_read(path, key) for path in self._candidates(key))
-            found = next((each for each in tried if each.segments), _Found())
-            self._known[key] = found
+            found = self._known[key] = self._read(key) if has_id(key) else _Found()
         return found
 
-    def _candidates(self, key: ModuleKey) -> Iterator[str]:
-        if not has_id(key):
-            return
-        if self._is_local and os.path.isabs(key.path):
-            yield key.path
-        name = base_name(key.path)
-        for folder in self._folders if name else ():
-            yield os.path.join(folder, name)
-            yield os.path.join(folder, f"{name}.debug")
-        for folder in self._trees:
-            for place in build_id_paths(folder, key.code_id):
-                yield place
-                yield f"{place}.debug"
+    def _read(self, key: ModuleKey) -> _Found:
+        # Most profiles need no segments.
+        from gsym.modules.places import Folder, PathOfKey, find_files
+
+        if not self._places:
+            self._places = [
+                *([PathOfKey()] if self._is_local else ()),
+                *(Folder(each, is_scanned=self._is_local) for each in self._folders),
+                *(Folder(each, has_names=False) for each in self._debug_folders),
+            ]
+        tried = (_segments(*each) for each in find_files(self._places, key))
+        return next((each for each in tried if each.segments), _Found())
 
 
 def is_usable(path: str) -> bool:
@@ -188,15 +181,7 @@ def module_at(
     return PathModule(key.code_id.lower(), module, unsure)
 
 
-def _read(path: str, wanted: ModuleKey) -> _Found:
-    if not is_usable(path):
-        return _Found()
-    digits = build_id_digits(wanted.code_id)[2:]
-    stem = os.path.basename(path).partition(".")[0]
-    is_named_by_id = bool(digits) and stem.endswith(digits)
-    match = match_file(path, wanted, is_named_by_id=is_named_by_id)
-    if match.refusal:
-        return _Found()
+def _segments(path: str, match: FileMatch) -> _Found:
     try:
         data = choose_slice(map_file(path), path, match.architecture)
         return _Found(load_segments(data, path), match.unsure)

@@ -16,17 +16,16 @@ from contextlib import ExitStack
 from functools import partial
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import GsymError, SourceError
-from gsym.modules.build_id_tree import build_id_paths
-from gsym.modules.file_match import FileMatch, match_file
+from gsym.errors import GsymError
+from gsym.modules.file_match import FileMatch
 from gsym.modules.key import (
     ModuleKey,
     completed,
     has_id,
 )
+from gsym.modules.places import Folder, FoundFile, PathOfKey, find_files
 from gsym.records import NamedTuple
 from gsym.store.layout import default_store
-from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolizer
 from gsym.symbolication.function_names import FunctionNames
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.modules.binary_lookup import FoundGsym
+    from gsym.modules.places import Place
     from gsym.reading.reader import Reader
     from gsym.symbolication.stacks.parts import StackModule
 
@@ -46,11 +46,6 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
 _MAX_FILES = 200_000
-
-
-class _File(NamedTuple):
-    path: str
-    match: FileMatch
 
 
 class FoundModule(NamedTuple):
@@ -97,14 +92,14 @@ class ReportModules:
             from gsym.store.sources.settings import source_of_store
 
             sources, store = [source_of_store(store), *sources], None
-        self._beside = os.path.abspath(beside or os.curdir)
         folders = [each for each in sources if os.path.isdir(each)]
-        self._folders = [
-            LooseFiles(each, max_depth=_MAX_DEPTH, max_files=_MAX_FILES)
-            for each in folders
+        self._places: list[Place] = [
+            Folder(each, max_depth=_MAX_DEPTH, max_files=_MAX_FILES) for each in folders
         ]
         if beside:
-            self._folders.append(LooseFiles(beside, max_depth=0))
+            self._places.append(Folder(beside, max_depth=0))
+        self._places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
+        self._places += [Folder(each, has_names=False) for each in DEBUG_DIRECTORIES]
         self._closing = ExitStack()
         self._symbolizer = self._open_store(
             [each for each in sources if each not in folders], store
@@ -144,7 +139,7 @@ class ReportModules:
         reader = found.module.reader
         if named.has_id or (reader is not None and _has_lines(reader)):
             return found
-        path, match = next(self._files(named, []), _File("", FileMatch()))
+        path, match = next(self._files(named, []), FoundFile("", FileMatch()))
         if not has_id(match.key):
             return found
         key = completed(match.key, ModuleKey(code_file=match.key.debug_file))
@@ -153,7 +148,7 @@ class ReportModules:
         return again._replace(unsure=match.unsure or again.unsure)
 
     def _open(self, named: StackModule, attempts: list[Attempt]) -> FoundModule:
-        best = _File("", FileMatch())
+        best = FoundFile("", FileMatch())
         reader: Reader | None = None
         unsure = ""
         for found in self._files(named, attempts):
@@ -204,26 +199,17 @@ class ReportModules:
         """The places of files of a module, in the order in which they are tried."""
         return (each.path for each in self._files(named, []))
 
-    def _files(self, named: StackModule, attempts: list[Attempt]) -> Iterator[_File]:
-        tried: set[str] = set()
-        for folder in self._folders:
-            try:
-                found = folder.find_all(named.key) if named.has_id else []
-                # One of the name may be known by more of the id, or be another build.
-                found = found or folder.named(named.name)
-            except SourceError:
-                continue
-            if not found:
-                attempts.append(Attempt(folder.name, "missing", "not found"))
-            yield from _fitting(found, named, attempts, tried)
-        yield from _fitting(self._installed(named), named, attempts, tried)
-
-    def _installed(self, named: StackModule) -> Iterator[str]:
-        if named.path:
-            yield os.path.normpath(os.path.join(self._beside, named.path))
-        for folder in DEBUG_DIRECTORIES:
-            for place in build_id_paths(folder, named.key.code_id):
-                yield f"{place}.debug"
+    def _files(
+        self, named: StackModule, attempts: list[Attempt]
+    ) -> Iterator[FoundFile]:
+        key = named.key._replace(path=named.path)
+        return find_files(
+            self._places,
+            key,
+            attempts,
+            name=named.name,
+            compare_code=named.compare_code,
+        )
 
 
 def _open_file(path: str, match: FileMatch) -> FoundGsym:
@@ -239,25 +225,6 @@ def _open_file(path: str, match: FileMatch) -> FoundGsym:
         return open_module(path)
     search = BinarySearch(store=True, partial=True, architecture=match.architecture)
     return find_gsym(path, search)
-
-
-def _fitting(
-    paths: Iterable[str], named: StackModule, attempts: list[Attempt], tried: set[str]
-) -> Iterator[_File]:
-    """The files among these that may be of a module; the others become attempts."""
-    for path in paths:
-        if path in tried:
-            continue
-        tried.add(path)
-        if "\0" in path:
-            attempts.append(Attempt(path, "missing", "a zero byte in a file name"))
-            continue
-        match = match_file(path, named.key, named.compare_code)
-        if match.refusal:
-            outcome = "missing" if match.key == ModuleKey() else "refused"
-            attempts.append(Attempt(path, outcome, match.refusal))
-        else:
-            yield _File(path, match)
 
 
 def _has_lines(reader: Reader) -> bool:

@@ -11,6 +11,7 @@ import pytest
 import gsym
 from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
+from gsym.symbolication import report_modules
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf
 
@@ -84,16 +85,20 @@ def test_a_stripped_file_is_better_than_none(stripped: tuple[Path, str]) -> None
     assert report.modules[0].path == str(full.parents[1] / "bin/a.so")
 
 
-def test_the_reasons_name_each_path_that_was_looked_at(
-    stripped: tuple[Path, str],
+def test_the_reasons_name_each_place_that_was_searched(
+    stripped: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full, text = stripped
+    installed = full.parent / "installed"
+    installed.mkdir()
+    places = (str(installed), str(full.parent / "none"))
+    monkeypatch.setattr(report_modules, "DEBUG_DIRECTORIES", places)
     report = gsym.symbolicate(text.replace("abcdef01", "abcdef02"), source=full.parent)
     (frame,) = report.frames()
     assert frame.reason == (
         f"no symbols of a.so: {full}: its build id is abcdef01, not abcdef02; "
         f"{full.parents[1]}/bin/a.so: its build id is abcdef01, not abcdef02; "
-        "/usr/lib/debug/.build-id/ab/cdef02.debug: No such file or directory"
+        f"{installed}: has no file with this build id; {places[1]}: is not a folder"
     )
 
 

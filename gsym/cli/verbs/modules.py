@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import partial
 
 from gsym.cli.grammar import Option, UsageError
@@ -11,31 +10,30 @@ from gsym.cli.options import HEADER, SERVER, read_headers
 from gsym.cli.terminal import describe
 from gsym.cli.verbs.module_options import FILES, module_options
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import AmbiguousModuleError, GsymError, SourceError
+from gsym.errors import GsymError
 from gsym.markup.symbols import BINARIES
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
-from gsym.modules.build_id_tree import build_id_paths
-from gsym.modules.key import build_id_digits, has_id
-from gsym.profiles.binaries import Binaries, is_usable
+from gsym.modules.key import has_id
+from gsym.modules.places import Folder, PathOfKey, find_files
+from gsym.profiles.binaries import Binaries
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.log_stacks import LogStacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from gsym.cli.grammar import Values
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, SymbolOptions
     from gsym.modules.key import ModuleKey
-    from gsym.store.loose_files import LooseFiles
+    from gsym.modules.places import Place
     from gsym.symbolication.report_modules import ReportModules
 
 _GSYM = ".gsym"
 _INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
-_LEAST_DIGITS = 4  # two for a folder, and a name
 
 
 class FolderModules:
@@ -57,9 +55,11 @@ class FolderModules:
         *,
         at_paths: bool = False,
     ) -> None:
-        self._at_paths = at_paths
-        self._folders = (*gsym_directories, *debug_file_directories)
-        self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
+        self._at_path = [PathOfKey(os.curdir)] if at_paths else []
+        self._folders = [
+            *map(Folder, gsym_directories),
+            *(Folder(each, has_names=False) for each in debug_file_directories),
+        ]
         self._search = BinarySearch(
             debug_file_directories=tuple(debug_file_directories),
             index_limit=_INDEX_LIMIT,
@@ -67,104 +67,39 @@ class FolderModules:
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or the result of each folder."""
-        attempts: list[Attempt] = []
-        for folder in self._folders:
-            module = self._open_in(folder, key, attempts)
-            if module is not None:
-                return module
-        return OpenModule(None, None, tuple(attempts))
+        return self._open_first(self._folders if has_id(key) else (), key)
 
     def open_at_path(self, key: ModuleKey) -> OpenModule:
         """The module at the path that the log or profile has, or why it is not used."""
-        attempts: list[Attempt] = []
-        if not self._at_paths or not key.path:
-            return OpenModule(None, None)
-        module = self._open_first(key.path, [key.path], key, attempts)
-        return module or OpenModule(None, None, tuple(attempts))
+        return self._open_first(self._at_path, key)
 
     def binaries(self, key: ModuleKey) -> list[str]:
         """The files of a module that may have a symbol table."""
-        paths: list[str] = []
-        for folder in self._folders:
-            with suppress(AmbiguousModuleError):
-                paths += self._files(folder, key)
-        if self._at_paths and key.path:
-            from gsym.modules.file_match import match_file
-
-            if not match_file(key.path, key).refusal:
-                paths.append(key.path)
+        places = [*(self._folders if has_id(key) else ()), *self._at_path]
+        paths = (each.path for each in find_files(places, key))
         return [path for path in paths if not path.endswith(_GSYM)]
 
-    def _open_in(
-        self, folder: str, key: ModuleKey, attempts: list[Attempt]
-    ) -> OpenModule | None:
-        if not os.path.isdir(folder):
-            attempts.append(Attempt(folder, "missing", "is not a folder"))
-            return None
-        try:
-            return self._open_first(folder, self._files(folder, key), key, attempts)
-        except AmbiguousModuleError as error:
-            attempts.append(Attempt(folder, "refused", str(error)))
-            return None
-
-    def _open_first(
-        self,
-        place: str,
-        paths: Iterable[str],
-        key: ModuleKey,
-        attempts: list[Attempt],
-    ) -> OpenModule | None:
-        """The first of these files with functions, else one with other symbols."""
-        from gsym.modules.file_match import match_file
-
-        failure = Attempt(place, "missing", "has no file with this build id")
+    def _open_first(self, places: Iterable[Place], key: ModuleKey) -> OpenModule:
+        """The first of the files with functions, else one with other symbols."""
+        attempts: list[Attempt] = []
         without_functions = None
-        for path in paths:
-            match = match_file(path, key, is_named_by_id=place != key.path)
-            if match.refusal:
-                outcome = "refused" if has_id(match.key) else "missing"
-                where = "" if path == place else f"{path}: "
-                failure = Attempt(place, outcome, f"{where}{match.refusal}")
-                continue
+        for path, match in find_files(places, key, attempts):
             search = self._search._replace(architecture=match.architecture)
             try:
                 found = find_gsym(path, search)
             except (GsymError, OSError) as error:
-                failure = Attempt(place, "refused", describe(error))
+                attempts.append(Attempt(path, "refused", describe(error)))
                 continue
-            reader = found.reader
             unsure = match.unsure or found.unsure
             module = OpenModule(
-                None, reader, (Attempt(place, "found", path),), unsure=unsure
+                None, found.reader, (Attempt(path, "found", path),), unsure=unsure
             )
             module.texts[BINARIES] = partial(self.binaries, key)
-            if reader is not None:
+            if found.reader is not None:
                 return module
             # A stripped binary may be larger than its debug file.
             without_functions = without_functions or module
-        if without_functions is None:
-            attempts.append(failure)
-        return without_functions
-
-    def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
-        """The files of a module in a folder, the best first."""
-        if not has_id(key):
-            return
-        yield from filter(os.path.isfile, _paths(folder, key.code_id))
-        if folder not in self._loose:
-            return
-        loose = self._loose_files(folder)
-        with suppress(SourceError):
-            yield from filter(is_usable, loose.find_all(key))
-
-    def _loose_files(self, folder: str) -> LooseFiles:
-        """The files of a folder, which is read at the first miss."""
-        from gsym.store.loose_files import LooseFiles
-
-        loose = self._loose[folder]
-        if loose is None:
-            loose = self._loose[folder] = LooseFiles(folder)
-        return loose
+        return without_functions or OpenModule(None, None, tuple(attempts))
 
 
 class SeveralModules:
@@ -194,18 +129,6 @@ class SeveralModules:
         module = self._folders.open_at_path(key)
         module.attempts = attempts + module.attempts
         return module
-
-
-def _paths(folder: str, code_id: str) -> Iterator[str]:
-    """The possible paths of a module in a folder, the best first."""
-    digits = build_id_digits(code_id)
-    if len(digits) >= _LEAST_DIGITS:
-        name = os.path.join(digits[:2], digits[2:])
-        for place in (*build_id_paths(folder, digits), os.path.join(folder, name)):
-            yield f"{place}{_GSYM}"
-            yield f"{place}.debug"
-    if digits:
-        yield os.path.join(folder, f"{digits}{_GSYM}")
 
 
 def open_folders(
