@@ -10,6 +10,7 @@ from gsym.cache import BoundedCache
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.sizes import read_size
+from gsym.store.layout import default_store
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
 from gsym.store.symbolizer import OpenModule, Symbolizer
 
@@ -197,7 +198,6 @@ class _Place:
 
     def __init__(self, source: str) -> None:
         from gsym.store.directory import Store
-        from gsym.store.layout import default_store
 
         self._source = source
         self._loose: LooseFiles | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.errors import EmptyError, FormatError, GsymError
+from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
 from gsym.modules.binary_lookup import open_module
 
 TYPE_CHECKING = False
@@ -62,7 +62,6 @@ def _of_another_family(path: str) -> GsymError | None:
     """The error about a file that other verbs read."""
     if not os.path.isfile(path):  # a pipe cannot be read twice
         return None
-    from gsym.errors import UnsupportedError
     from gsym.fxt.recognition import is_trace_file
 
     if is_trace_file(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import printable
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -204,8 +205,6 @@ def demangles(values: Values) -> bool | None:
 
 def text_names(values: Values) -> Callable[[str], str]:
     """Function that makes a name printable for people."""
-    from gsym.cli.terminal import printable
-
     if demangles(values) is False:
         return printable
     from gsym.engine.demangling import demangle

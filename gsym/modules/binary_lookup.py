@@ -23,6 +23,7 @@ from stat import S_ISDIR, S_ISREG
 
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
@@ -422,8 +423,6 @@ def _is_older(reader: Reader, binary: os.stat_result) -> bool:
 
 
 def _has_dwarf(binary: ObjectFile) -> bool:
-    from gsym.engine.native import lib
-
     return binary.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
 
 

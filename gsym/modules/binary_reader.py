@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
+from gsym.conversion.identity import key_of_binary
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
+from gsym.engine.native import lib
 from gsym.errors import ClosedError, EmptyError
 from gsym.model import UINT64_END
 from gsym.reading.reader import Reader
@@ -58,8 +60,6 @@ def open_binary(
         opened for each unit; or it is a Go binary, whose pclntab describes all
         functions together.
     """
-    from gsym.engine.native import lib
-
     size = found.dwarf.debug_section_size(lib.GSYM_DEBUG_INFO)
     if size < _LEAST_DEBUG_INFO or found.missing or found.notes:
         return None
@@ -130,8 +130,6 @@ class _BinaryReader(Reader):
 
     @property
     def module(self) -> ModuleKey:
-        from gsym.conversion.identity import key_of_binary
-
         return key_of_binary(self._binary)
 
     @property

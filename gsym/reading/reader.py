@@ -11,7 +11,7 @@ from __future__ import annotations
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
-from gsym.model import FunctionRange, Header
+from gsym.model import FunctionRange, Header, join_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -420,8 +420,6 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
         """
-        from gsym.model import join_path
-
         for index in range(1, self.header.num_files):
             yield join_path(*self.mapped.files[index])
 

@@ -10,6 +10,7 @@ import os
 import re
 from contextlib import contextmanager
 
+import gsym.reading.reader
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.modules.key import (
@@ -43,6 +44,7 @@ from gsym.store.layout import (
     slots_of,
 )
 from gsym.store.locking import held, owned_folder, remove_abandoned
+from gsym.store.modules import Entry
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
-    from gsym.store.modules import Entry, Quality
+    from gsym.store.modules import Quality
     from gsym.store.publication import Publication
 
 _MAX_CACHED = 16384
@@ -128,8 +130,6 @@ class Store:
         Raises:
             GsymError: As for `get`; or the GSYM file is damaged.
         """
-        import gsym.reading.reader
-
         left = _OPEN_TRIES
         while (entry := self.get(key)) is not None:
             left -= 1
@@ -244,8 +244,6 @@ class Store:
             UnsupportedError: The store was made by a newer version.
             ValueError: The identity is invalid.
         """
-        from gsym.store.modules import Entry
-
         checked = checked_identity(identity)
         self._prepare()
         entry = Entry(

@@ -9,7 +9,7 @@ from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import refuse
 from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.conversion.input_file import open_input
-from gsym.conversion.inputs.breakpad import breakpad_identity
+from gsym.conversion.inputs.breakpad import breakpad_identity, read_module
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
@@ -88,8 +88,6 @@ def _of_object(path: str, data: memoryview, architecture: str | None) -> ModuleF
 
 
 def _of_breakpad(path: str) -> ModuleFile:
-    from gsym.conversion.inputs.breakpad import read_module
-
     with open(path, "rb", buffering=0) as file:
         lines = file.read(_HEADER_SIZE).splitlines()
     try:

@@ -12,6 +12,7 @@ from gsym.errors import GsymError, SourceError, UnsupportedError
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path, link_of_slot
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +127,6 @@ def _write(entry: Entry, kind: str, target: str) -> None:
 def copy_file(source: str, target: str) -> None:
     """Copy a file; *target* is complete or absent."""
     from gsym.containers.mapped_file import map_file
-    from gsym.writing.atomic_file import AtomicFile
 
     data = map_file(source)
     with AtomicFile(target) as file:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from gsym.containers.recognition import COMPRESSED, recognise_file
 from gsym.symbolication.report_work import ReportWork
+from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,6 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
 
     *document* is the result of `decode_document`, if the caller has it.
     """
-    from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
     from gsym.symbolication.stacks.recognition import parse_report
 
     if isinstance(maps, os.PathLike):

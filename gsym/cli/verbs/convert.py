@@ -11,6 +11,8 @@ from gsym.cli.grammar import Operand, Option, UsageError
 from gsym.cli.options import QUIET, STRICT, OutputCommand, output_option
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
+from gsym.containers.archive import open_member
+from gsym.containers.mapped_file import map_file
 from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.many import (
@@ -284,9 +286,6 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     search = search_options(values)
     if not report.member:
         return verify(output, binary, path_map=rules, search=search, quiet=quiet)
-    from gsym.containers.archive import open_member
-    from gsym.containers.mapped_file import map_file
-
     with tempfile.NamedTemporaryFile() as extracted:
         archive = map_file(report.input)
         extracted.write(open_member(archive, report.input, report.member))

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from gsym.server.otlp.forwarding import METHOD, import_grpc
 from gsym.server.otlp.receiving import PATH
-from gsym.server.otlp.status import PROTOBUF, code_of, status_message
+from gsym.server.otlp.status import PROTOBUF, code_of, status_message, status_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ class GrpcService:
         is_ours = headers.get("content-type") == PROTOBUF
         title = body.decode("utf-8", "replace")
         if is_ours:
-            from gsym.server.otlp.status import status_text
-
             title = status_text(body)
         details = body if is_ours else status_message(status, title, headers)
         context.set_trailing_metadata(((_DETAILS, details),))
