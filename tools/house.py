@@ -1,8 +1,9 @@
 """Print the size of the project: lines, files, tests, folders, words of the map.
 
-    python tools/house.py [--items]
+    python tools/house.py [--items | --check]
 
-`--items` collects the tests as well, which takes half a minute.
+`--items` collects the tests as well, which takes half a minute. `--check` compares the
+lines of each folder with its budget in tools/qa/lines.tsv, and fails if one has more.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ROOT = Path(__file__).resolve().parent.parent
+BUDGETS = ROOT / "tools/qa/lines.tsv"
 INCLUDE = re.compile(r'^#include "(?:\w+/)*(\w+)[.]h"', re.MULTILINE)
 
 
@@ -61,6 +63,35 @@ def _reach(start: str, includes: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def folders() -> dict[str, int]:
+    """Lines of each folder of the package and of the engine."""
+    found: dict[str, int] = {}
+    for path in [*sources("csrc", ".c", ".h"), *sources("gsym", ".py")]:
+        top, *below, _ = path.relative_to(ROOT).parts
+        folder = "/".join((top, *below[:1]))
+        found[folder] = found.get(folder, 0) + lines([path])
+    return found
+
+
+def read_budgets(text: str) -> dict[str, int]:
+    """The most lines of each folder, from a table with a line of headings."""
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {folder: int(most) for folder, most, _reason in rows}
+
+
+def overruns(found: dict[str, int], budgets: dict[str, int]) -> list[str]:
+    """A line for each folder with more lines than its budget, or without one."""
+    complaints = []
+    for folder, count in sorted(found.items()):
+        if folder not in budgets:
+            complaints.append(f"{folder}: no budget in tools/qa/lines.tsv")
+        elif count > budgets[folder]:
+            more = count - budgets[folder]
+            complaints.append(f"{folder}: {count} lines, {more} more than its budget")
+    gone = sorted(budgets.keys() - found.keys())
+    return complaints + [f"{folder}: a budget, but no such folder" for folder in gone]
+
+
 def items() -> int:
     """Tests that pytest collects."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", ""]
@@ -69,7 +100,12 @@ def items() -> int:
 
 
 def main() -> int:
-    """Print the table; return the exit code."""
+    """Print the table, or what is over its budget; return the exit code."""
+    if "--check" in sys.argv[1:]:
+        complaints = overruns(folders(), read_budgets(BUDGETS.read_text("utf-8")))
+        for complaint in complaints:
+            print(complaint)
+        return 1 if complaints else 0
     c_files, python = sources("csrc", ".c", ".h"), sources("gsym", ".py")
     tests = sources("tests", ".py")
     layers = (ROOT / "tests/project/test_layers.py").read_text(encoding="utf-8")
