@@ -281,12 +281,12 @@ BEGIN = """
 import sys, time
 from gsym.writing.atomic_file import AtomicFile
 from gsym.cli.program import run_program
-def work():
+def work(_):
     with AtomicFile(sys.argv[1], mode=int(sys.argv[2], 8)) as file:
         file.write(b"half")
         print("begun", flush=True)
         time.sleep(60)
-sys.exit(run_program(work, print))
+sys.exit(run_program([], lambda _: (work, None), print))
 """
 
 
