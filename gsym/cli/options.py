@@ -6,6 +6,7 @@ from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import printable
 from gsym.errors import GsymError
+from gsym.model import UINT64_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,14 +14,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values, Work
+    from gsym.conversion.debug_info import SearchOptions
     from gsym.net.limits import TransferLimits
     from gsym.store.sources.settings import SourceOpener
     from gsym.store.sources.source import Source
 
+SEARCH = (
+    *("debug_file_directories", "debuginfod", "dwp", "object_prefix_map"),
+    "symbol_servers",
+)
+"""Keywords of `gsym.convert` for files that belong to a binary."""
 API_KEY_VARIABLE = "GSYM_API_KEY"
 STANDARD_STREAM = "-"
 _MAX_KEY = 8192  # characters
 _MAX_DIGITS = 1024
+_UINT32_END = 1 << 32
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 GSYM_FILE = Operand(
@@ -339,3 +347,105 @@ def read_api_key(values: Values, environment: Mapping[str, str]) -> str:
     if not key or not is_key or len(key) > _MAX_KEY:
         raise UsageError(f"{origin}: not an API key, which is one word of ASCII")
     return key
+
+
+# ---- conversions
+
+
+def convert_options(*names: str) -> tuple[Option, ...]:
+    """The options of a command line for keywords of `gsym.convert`."""
+    from gsym.conversion.options import DECLARED, MANY
+
+    chosen = [DECLARED[name] for name in names]
+    return tuple(
+        Option(
+            each.option,
+            each.help,
+            short=each.short,
+            metavar=each.metavar,
+            repeatable=each.kind in MANY,
+            choices=each.choices,
+        )
+        for each in chosen
+    )
+
+
+def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
+    """The keywords of `gsym.convert` that a command line gives.
+
+    Raises:
+        UsageError: A value is not what it should be.
+    """
+    from gsym.conversion import options as known
+
+    return {
+        name: _keyword(values, name, known)
+        for name in names
+        if values.flag(known.DECLARED[name].option)
+    }
+
+
+def search_options(values: Values) -> SearchOptions:
+    """The search that a command line with the options of `SEARCH` asks for."""
+    from gsym.conversion.debug_info import SearchOptions
+
+    return SearchOptions(**convert_keywords(values, *SEARCH))
+
+
+def _keyword(values: Values, name: str, known: Any) -> Any:
+    declared = known.DECLARED[name]
+    kind, option = declared.kind, declared.option
+    if kind == known.FLAG:
+        return not known.ConvertOptions._field_defaults[name]  # is given
+    if kind == known.SIZE:
+        return values.size(option)
+    if kind == known.HEX:
+        return hex_bytes(option, values.text(option))
+    if kind in known.MANY:
+        readers = {known.PAIRS: _pair, known.PATTERNS: _pattern}
+        read = (readers | {known.RANGES: _address_range}).get(kind)
+        texts = values.texts(option)
+        return texts if read is None else [read(option, text) for text in texts]
+    if declared.choices:
+        values.choice(option)
+    if kind == known.NUMBER:
+        return values.number(option, minimum=1, end=_UINT32_END)
+    return values.text(option)
+
+
+def _pattern(option: str, text: str) -> str:
+    import re
+
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"option '{option}': '{text}': {error}") from None
+    return text
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    """The two prefixes of a value `OLD=NEW` of *option*.
+
+    Raises:
+        UsageError: It has another form.
+    """
+    old, equals, new = text.partition("=")
+    if not old or not equals:
+        raise UsageError(f"option '{option}': '{text}': expected OLD=NEW")
+    return old, new
+
+
+def _address_range(option: str, text: str) -> tuple[int, int]:
+    """Start and end of a value `START-END` of *option*.
+
+    Raises:
+        UsageError: It has another form, or there is no address in it.
+    """
+    start, dash, end = text.partition("-")
+    what = f"option '{option}'"
+    if not dash:
+        raise UsageError(f"{what}: '{text}': expected START-END")
+    bounds = parse_number(start, what), parse_number(end, what)
+    if not bounds[0] < bounds[1] < UINT64_END:
+        raise UsageError(f"{what}: '{text}' is empty or exceeds 64 bits")
+    return bounds

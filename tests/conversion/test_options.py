@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command
 from gsym.cli.main import find_command
+from gsym.cli.options import convert_keywords, convert_options
 from gsym.conversion.options import DECLARED, ConvertOptions, engine_flags, read_options
 from gsym.engine.native import lib
 from tests.creations import create

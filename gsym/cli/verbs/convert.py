@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli import conversion as conversion_report
-from gsym.cli.conversion import convert_keywords, convert_options, search_options
 from gsym.cli.grammar import Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, OutputCommand, output_option
+from gsym.cli.options import (
+    QUIET,
+    STRICT,
+    OutputCommand,
+    convert_keywords,
+    convert_options,
+    output_option,
+    search_options,
+)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import describe, progress_for
+from gsym.cli.terminal import describe, printable, progress_for
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
+from gsym.conversion import report_text as conversion_report
 from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.many import (
@@ -261,15 +268,15 @@ def _targets(values: Values, sources: list[str]) -> list[str]:
 def _tell(report: ConversionReport, values: Values) -> None:
     if values.flag("--quiet"):
         for line in conversion_report.loss_lines(report):
-            print(line, file=sys.stderr)
+            print(printable(line), file=sys.stderr)
         return
     for line in conversion_report.summary_lines(report):
-        print(line)
+        print(printable(line))
     if values.flag("--verbose"):
         for line in conversion_report.placement_lines(report):
-            print(line)
+            print(printable(line))
     for line in conversion_report.warning_lines(report):
-        print(line, file=sys.stderr)
+        print(printable(line), file=sys.stderr)
 
 
 def _verify(report: ConversionReport, values: Values) -> bool:

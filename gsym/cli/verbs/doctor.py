@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command, Operand
 from gsym.cli.installation import examine
-from gsym.cli.options import JSON
+from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
 from gsym.conversion.debug_info import SearchOptions

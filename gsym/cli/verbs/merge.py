@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, OutputCommand, output_option
+from gsym.cli.options import (
+    QUIET,
+    STRICT,
+    OutputCommand,
+    convert_keywords,
+    convert_options,
+    output_option,
+)
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.conversion.merging import merge_files

@@ -10,7 +10,6 @@ from itertools import chain
 from string import hexdigits
 from tempfile import TemporaryDirectory
 
-from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import (
     IDENTITY_OPTIONS,
@@ -21,6 +20,8 @@ from gsym.cli.options import (
     STORE_TO_FILL,
     STRICT,
     TRANSFER_OPTIONS,
+    convert_keywords,
+    convert_options,
     module_identity,
     open_sources,
     source_opener,

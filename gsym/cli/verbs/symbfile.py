@@ -6,13 +6,14 @@ import json
 import os
 import sys
 
-from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import (
     JSON,
     QUIET,
     STRICT,
     OutputCommand,
+    convert_keywords,
+    convert_options,
     output_option,
     parse_address,
 )

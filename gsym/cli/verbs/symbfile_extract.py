@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.conversion import (
-    convert_keywords,
-    convert_options,
-    input_warning_lines,
-    json_report,
-)
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import (
     JSON,
     QUIET,
+    convert_keywords,
+    convert_options,
     output_option,
 )
 from gsym.cli.terminal import print_json, printable, progress_for
+from gsym.conversion.report_text import input_warning_lines, json_report
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
     KINDS,
@@ -153,7 +150,7 @@ def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
     if not is_quiet:
         if report.conversion is not None:
             for line in input_warning_lines(report.conversion):
-                print(line, file=sys.stderr)
+                print(printable(line), file=sys.stderr)
         for written in report.kinds.values():
             for line in loss_lines(path, written.losses):
                 print(line, file=sys.stderr)

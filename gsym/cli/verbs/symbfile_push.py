@@ -14,7 +14,6 @@ from gsym.api.client.symbfile_client import (
     UploadFolder,
     UploadSettings,
 )
-from gsym.cli import conversion as conversion_report
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
@@ -26,6 +25,7 @@ from gsym.cli.verbs.symbfile_extract import (
     extraction_options,
     loss_lines,
 )
+from gsym.conversion import report_text as conversion_report
 from gsym.errors import GsymError, ServerError
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
@@ -314,7 +314,9 @@ def push_lines(report: PushReport) -> Iterator[str]:
 def warning_lines(report: PushReport) -> Iterator[str]:
     """Warnings about data that is not in the symbfiles."""
     if report.conversion is not None:
-        yield from conversion_report.input_warning_lines(report.conversion)
+        yield from map(
+            printable, conversion_report.input_warning_lines(report.conversion)
+        )
     yield from loss_lines(report.executable, report.losses or {})
     for note in report.notes:
         yield printable(f"{report.executable}: warning: {note}")

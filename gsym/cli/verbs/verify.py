@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from gsym.cli.conversion import (
-    SEARCH_OPTIONS,
+from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.gsym_input import open_gsym
+from gsym.cli.options import (
+    GSYM_FILE,
+    JSON,
+    QUIET,
+    SEARCH,
+    VERBOSE,
     convert_keywords,
     convert_options,
     search_options,
 )
-from gsym.cli.grammar import Command, Option, UsageError
-from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import GSYM_FILE, JSON, QUIET, VERBOSE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.containers.mapped_file import map_file
@@ -52,7 +55,7 @@ _SHOWN = 50
             metavar="N",
         ),
         *convert_options("path_map"),
-        *SEARCH_OPTIONS,
+        *convert_options(*SEARCH),
         JSON,
         QUIET,
         VERBOSE,

@@ -1,148 +1,21 @@
-"""What verbs that convert share: options, and reports for people, make and programs."""
+"""The report of a conversion as text: for people, for make, for programs.
+
+Paths and names are unchanged; to print a line on a terminal, escape it.
+"""
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option, UsageError, parse_number
-from gsym.cli.options import hex_bytes
-from gsym.cli.terminal import printable
 from gsym.containers.archive import member_label
-from gsym.conversion.debug_info import SearchOptions
-from gsym.conversion.options import (
-    DECLARED,
-    FLAG,
-    HEX,
-    MANY,
-    NUMBER,
-    PAIRS,
-    PATTERNS,
-    RANGES,
-    SIZE,
-    ConvertOptions,
-)
-from gsym.model import UINT64_END
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.conversion.report import ConversionReport
 
 _SHOWN = 3  # companions
-_SEARCH = (
-    *("debug_file_directories", "debuginfod", "dwp", "object_prefix_map"),
-    "symbol_servers",
-)
-_UINT32_END = 1 << 32
-
-
-# ---- options
-
-
-def convert_options(*names: str) -> tuple[Option, ...]:
-    """The options of a command line for keywords of `gsym.convert`."""
-    chosen = [DECLARED[name] for name in names]
-    return tuple(
-        Option(
-            each.option,
-            each.help,
-            short=each.short,
-            metavar=each.metavar,
-            repeatable=each.kind in MANY,
-            choices=each.choices,
-        )
-        for each in chosen
-    )
-
-
-SEARCH_OPTIONS = convert_options(*_SEARCH)
-
-
-def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
-    """The keywords of `gsym.convert` that a command line gives.
-
-    Raises:
-        UsageError: A value is not what it should be.
-    """
-    return {
-        name: _keyword(values, name) for name in names if values.flag(_option(name))
-    }
-
-
-def search_options(values: Values) -> SearchOptions:
-    """The search that a command line with `SEARCH_OPTIONS` asks for."""
-    return SearchOptions(**convert_keywords(values, *_SEARCH))
-
-
-def _option(name: str) -> str:
-    return DECLARED[name].option
-
-
-def _keyword(values: Values, name: str) -> Any:
-    declared = DECLARED[name]
-    kind, option = declared.kind, declared.option
-    if kind == FLAG:
-        return not ConvertOptions._field_defaults[name]  # is given
-    if kind in _READERS:
-        return _READERS[kind](values, option)
-    if kind in MANY:
-        read = {PAIRS: _pair, PATTERNS: _pattern, RANGES: _address_range}.get(kind)
-        texts = values.texts(option)
-        return texts if read is None else [read(option, text) for text in texts]
-    if declared.choices:
-        values.choice(option)
-    if kind == NUMBER:
-        return values.number(option, minimum=1, end=_UINT32_END)
-    return values.text(option)
-
-
-_READERS: dict[int, Callable[[Values, str], Any]] = {
-    SIZE: lambda values, option: values.size(option),
-    HEX: lambda values, option: hex_bytes(option, values.text(option)),
-}
-
-
-def _pattern(option: str, text: str) -> str:
-    import re
-
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise UsageError(f"option '{option}': '{text}': {error}") from None
-    return text
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    """The two prefixes of a value `OLD=NEW` of *option*.
-
-    Raises:
-        UsageError: It has another form.
-    """
-    old, equals, new = text.partition("=")
-    if not old or not equals:
-        raise UsageError(f"option '{option}': '{text}': expected OLD=NEW")
-    return old, new
-
-
-def _address_range(option: str, text: str) -> tuple[int, int]:
-    """Start and end of a value `START-END` of *option*.
-
-    Raises:
-        UsageError: It has another form, or there is no address in it.
-    """
-    start, dash, end = text.partition("-")
-    what = f"option '{option}'"
-    if not dash:
-        raise UsageError(f"{what}: '{text}': expected START-END")
-    bounds = parse_number(start, what), parse_number(end, what)
-    if not bounds[0] < bounds[1] < UINT64_END:
-        raise UsageError(f"{what}: '{text}' is empty or exceeds 64 bits")
-    return bounds
-
-
-# ---- reports
 
 
 def summary_lines(report: ConversionReport) -> Iterator[str]:
@@ -161,7 +34,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     version = " of version 2" if report.version > 1 else ""
     of = f"{report.architecture}, " if report.architecture else ""
     same = "" if report.is_written else " (unchanged)"
-    yield printable(f"{_label(report)} -> {', '.join(report.outputs)}{same}")
+    yield f"{_label(report)} -> {', '.join(report.outputs)}{same}"
     yield (
         f"  {report.functions} functions{continued}, "
         f"{report.functions_with_lines} with lines, "
@@ -185,13 +58,13 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     if report.companions:
         more = len(report.companions) - _SHOWN
         rest = f" and {more} more" if more > 0 else ""
-        yield printable(f"  with {', '.join(report.companions[:_SHOWN])}{rest}")
+        yield f"  with {', '.join(report.companions[:_SHOWN])}{rest}"
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:
     """A note on the addresses of the code sections of a relocatable file."""
     for name, start, end in report.placements:
-        yield printable(f"  {name} at {start:#x}-{end:#x}")
+        yield f"  {name} at {start:#x}-{end:#x}"
 
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:
@@ -220,7 +93,7 @@ def input_warning_lines(report: ConversionReport) -> Iterator[str]:
 
 
 def _warning_head(report: ConversionReport) -> str:
-    return printable(f"{_label(report)}: warning: ")
+    return f"{_label(report)}: warning: "
 
 
 def is_complete(report: ConversionReport) -> bool:
@@ -230,11 +103,11 @@ def is_complete(report: ConversionReport) -> bool:
 
 def loss_lines(report: ConversionReport) -> Iterator[str]:
     """The losses: the count of each category, and the files not found."""
-    head = printable(f"{_label(report)}: warning: ")
+    head = _warning_head(report)
     for category, count in report.warnings.items():
         yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
     for note in report.notes:
-        yield printable(f"{head}{note}")
+        yield f"{head}{note}"
 
 
 def _label(report: ConversionReport) -> str:
