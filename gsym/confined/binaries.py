@@ -38,7 +38,7 @@ class ConfinedBinaries:
         self._archive = list(ArchiveLimits(inflated=most_inflated))
 
     def facts(self, path: str, section: str = "") -> BinaryFacts:
-        """As `facts_of`.
+        """Find the facts, as `facts_of` does.
 
         Raises:
             GsymError: The file is damaged or no object file, or the process failed.
@@ -58,7 +58,7 @@ class ConfinedBinaries:
         return found
 
     def index(self, path: str) -> list[PackageMember]:
-        """As `index_package`.
+        """Index a package, as `index_package` does.
 
         Raises:
             GsymError: The package is damaged or too large, or the process failed.

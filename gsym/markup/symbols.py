@@ -283,7 +283,7 @@ def _binaries(module: OpenModule) -> list[str]:
 def _read(
     path: str, reader: Reader | None, read: Callable[[ObjectFile], T]
 ) -> T | None:
-    """What *read* makes of a binary; None if it is unreadable or of another build."""
+    """Result of *read* for a binary; None if it is unreadable or of another build."""
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import key_of_binary

@@ -85,7 +85,7 @@ class Folder:
         return self._path
 
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """As `Place.paths`; files that are named by build id come first.
+        """Paths as of `Place.paths`; files that are named by build id come first.
 
         Raises:
             AmbiguousModuleError: Several modules fit that differ.
@@ -137,7 +137,7 @@ class PathOfKey:
         self._beside = beside
 
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """As `Place.paths`."""
+        """Paths as of `Place.paths`."""
         del name
         if key.path and (self._beside or os.path.isabs(key.path)):
             yield os.path.normpath(os.path.join(self._beside, key.path))
@@ -152,7 +152,7 @@ class Files:
         self._paths = tuple(paths)
 
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """As `Place.paths`."""
+        """Paths as of `Place.paths`."""
         del key, name
         yield from self._paths
 

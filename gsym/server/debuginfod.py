@@ -284,7 +284,7 @@ class _Binary:
         self._read = read
 
     def facts(self, key: ModuleKey, section: str = "") -> tuple[BinaryFacts, str]:
-        """What it is, and why it may be another build than *key*; "" if it is not.
+        """Kind of the file, and why it may be of another build than *key*, or "".
 
         Raises:
             GsymError: It is damaged, or of another build.

@@ -1,4 +1,4 @@
-"""What the debug information and the symbols of a binary say, decoded once more."""
+"""Debug information and symbols of a binary, decoded once more."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _start(bare: Bare) -> int:
 
 
 def reason_of(error: Exception) -> str:
-    """Why something cannot be decoded."""
+    """Reason why something cannot be decoded."""
     if isinstance(error, GsymError):
         return error.reason
     return f"{type(error).__name__}: {error}"

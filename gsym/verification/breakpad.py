@@ -1,4 +1,4 @@
-"""What a Breakpad symbol file says, decoded once more.
+"""Records of a Breakpad symbol file, decoded once more.
 
 Plain on purpose, and independent of the engine: what contradicts itself is not mended,
 but its function is left out with a reason.

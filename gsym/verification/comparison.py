@@ -62,14 +62,14 @@ class _Functions:
         self.starts = self._table.starts
 
     def end(self, start: int, size: int) -> int:
-        """Where a function ends for a lookup."""
+        """End of a function for a lookup."""
         if size:
             return start + size
         following = bisect_right(self.starts, start)
         return self.starts[following] if following < len(self.starts) else UINT64_END
 
     def ranges(self) -> Iterator[Range]:
-        """Those of all functions."""
+        """Ranges of all functions."""
         for start, size in zip(self.starts, self._table.sizes, strict=True):
             yield Range(start, self.end(start, size))
 
@@ -151,7 +151,7 @@ class Comparer:
     # One function.
 
     def _names(self, info: FunctionInfo, symbols: list[Symbol]) -> set[str]:
-        """Those of symbols that may have the range of a function."""
+        """Names of symbols that may have the range of a function."""
         sizes = {info.size, 0}
         has_sizes = self._reference.has_sizes
         return {

@@ -55,7 +55,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     like_llvm: bool,
     progress: Progress | None,
 ) -> Reference:
-    """What the file at *path* says.
+    """Open the file at *path* as a reference.
 
     Args:
         path: A binary, a dSYM bundle, a PDB or a Breakpad file.

@@ -1,4 +1,4 @@
-"""What the PDB of a Windows program says, decoded once more."""
+"""Functions and lines of the PDB of a Windows program, decoded once more."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class PdbReference(Reference):
         self._read_publics(self._streams.read(symbols), trampolines)
 
     def address(self, segment: int, offset: int) -> int | None:
-        """Of segment:offset in the source; None where it has no code."""
+        """Address of segment:offset in the source; None where it has no code."""
         if not 0 < segment <= len(self._sections):
             return None
         section = self._sections[segment - 1]
@@ -292,7 +292,7 @@ class PdbReference(Reference):
     # What modules ask.
 
     def start(self, segment: int, offset: int) -> int | None:
-        """The same, of a function."""
+        """Start of a function, as `address`."""
         address = self.address(segment, offset)
         if address is not None:
             self._starts.add(address)
@@ -560,7 +560,7 @@ def _annotated(
 
 
 def _advance(code: int, value: int, numbers: Iterator[int]) -> int:
-    """How far an operation goes."""
+    """Number of bytes that an operation advances."""
     if code == _LENGTH_AND_OFFSET:
         return next(numbers, 0)
     if code == _BOTH:

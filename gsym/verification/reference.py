@@ -1,4 +1,4 @@
-"""What a GSYM file is compared with: functions, symbols and rows of lines."""
+"""Reference for a GSYM file: functions, symbols and rows of lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verbs of `gsym trace` have in common: operands, options, output."""
+"""Operands, options and output that the verbs of `gsym trace` share."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class ReferenceElf(ReferenceFile):
 
     @cached_property
     def _relocated_words(self) -> dict[int, int]:
-        """What relocations put into the descriptors of an object file, by address."""
+        """Words that relocations put into descriptors of an object file, by address."""
         words = {}
         for section in self._sections:
             if section.name != _DESCRIPTORS:
@@ -302,7 +302,7 @@ class ReferenceElf(ReferenceFile):
 
     @cached_property
     def live_code(self) -> LiveCode | None:
-        """What tells dropped code from live code, which .dynsym does not list."""
+        """Evidence of live code, as against dropped code that .dynsym does not list."""
         files = self.symbol_files or (self,)
         has_symbols = any(
             isinstance(each, ReferenceElf) and each.has_symtab for each in files

@@ -1,4 +1,4 @@
-"""What the second decoder needs of a file, whatever its container is."""
+"""Parts of a file that the second decoder needs, whatever its container is."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class DebugSections(NamedTuple):
     address_size: int
 
     def replace(self, **contents: bytes) -> DebugSections:
-        """The same with other contents of some sections."""
+        """Copy this with other contents of some sections."""
         return self._replace(contents={**self.contents, **contents})
 
     def part(self, name: str, start: int, size: int) -> bytes:
@@ -255,7 +255,7 @@ class ReferenceFile:
 
     @property
     def live_code(self) -> LiveCode | None:
-        """What tells dropped code at address 0 from live code; None for no such."""
+        """Evidence of live code, as against dropped code at address 0, or None."""
         return None
 
     def stub_ranges(self) -> Iterator[Range]:

@@ -150,7 +150,7 @@ class UnitFunctions:
         return lines.entries(start, end, *self._sequence(die)) or None
 
     def _sequence(self, die: DIE) -> tuple[int | None, Callable[[], Declaration]]:
-        """What says which of several sequences has the rows of a function."""
+        """Start of the sequence with the rows of a function, and its declaration."""
         named = attribute(die, "DW_AT_LLVM_stmt_sequence", _STMT_SEQUENCE)
         # In a split unit it counts from the line table of the skeleton.
         start = self._unit.line_table_start

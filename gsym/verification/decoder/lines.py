@@ -45,7 +45,7 @@ _UNKNOWN = 1 << 32
 
 
 class Declaration(NamedTuple):
-    """Where a function is declared, as far as it is known."""
+    """Place where a function is declared, as far as it is known."""
 
     file: int | None = None
     line: int = 0
@@ -68,7 +68,7 @@ class LineSequence(NamedTuple):
         return bisect_right(self.addresses, address) - 1
 
     def unfit(self, span: Range, declared: Declaration) -> tuple[int, int, int]:
-        """How badly it suits a function; of several sequences the least is its own."""
+        """Misfit to a function; of several sequences the least is its own."""
         extent = 2 if self.high < span.end else int(self.low != span.start)
         row = self.index_of(span.start) or 0
         lines = _UNKNOWN
@@ -264,7 +264,7 @@ def _own(
     stmt_sequence: int | None,
     declared: Callable[[], Declaration],
 ) -> LineSequence:
-    """Of the sequences at the start of *span* that of the function itself."""
+    """Sequence of the function itself, among those at the start of *span*."""
     for sequence in holding:
         if sequence.offset == stmt_sequence or len(holding) == 1:
             return sequence

@@ -1,4 +1,4 @@
-"""Which functions are there, where linkers put what they dropped.
+"""Detection of functions that linkers dropped.
 
 A linker has to write something where debug information refers to code that it dropped.
 GNU ld, gold and older versions of lld write 0 (DWARF 6 asks for the highest address),

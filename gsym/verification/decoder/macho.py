@@ -229,7 +229,7 @@ class ReferenceMacho(ReferenceFile):
         return entries
 
     def _place(self, stab: _Entry) -> int:
-        """Where a function is: zig's linker notes the stub of one that is called."""
+        """Place of a function: zig's linker notes the stub of one that is called."""
         if range_at(self._stub_ranges, stab.value) is None:
             return stab.value
         return self._function_at.get(stab.name, stab.value)
@@ -244,7 +244,7 @@ class ReferenceMacho(ReferenceFile):
 
     @cached_property
     def _function_at(self) -> dict[str, int]:
-        """Where the first function of each name starts."""
+        """Start of the first function of each name."""
         found: dict[str, int] = {}
         for name, extent in self.sized_functions():
             found.setdefault(name, extent.start)

@@ -72,7 +72,7 @@ class Streams:
 
 
 class Info(NamedTuple):
-    """What the PDB stream says; *names* is the number of the stream /names."""
+    """Fields of the PDB stream; *names* is the number of the stream /names."""
 
     guid: bytes
     names: int

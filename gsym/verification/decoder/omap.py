@@ -1,4 +1,4 @@
-"""Where an optimizer moved code after linking.
+"""Moves of code by an optimizer after linking.
 
 Symbols and lines of such a PDB count from the source, the image that the linker wrote.
 A table says, entry by entry, which bytes of the source are at an address of the image;
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     end: int
 
     def shift(self, start: int, end: int) -> Range:
-        """Where the part of start .. end that is here has moved to; it may be empty."""
+        """New place of the part of start .. end that is here; it may be empty."""
         first, last = max(start, self.start), min(end, self.end)
         return Range(self.to + first - self.start, self.to + last - self.start)
 
@@ -67,7 +67,7 @@ class Omap:
         self._ends = [*accumulate((each.end for each in self._places), max)]
 
     def parts(self, start: int, end: int) -> list[list[Place]]:
-        """Where start .. end of the source is: places without gaps between them."""
+        """Places of start .. end of the source, without gaps between them."""
         parts: list[list[Place]] = []
         if not self.exists:
             return [[Place(start, start, end)]]
@@ -104,7 +104,7 @@ def _whole(table: bytes) -> bytes:
 
 
 def end_of(places: Sequence[Place]) -> int:
-    """Where places without a gap between them end."""
+    """End of places without a gap between them."""
     return places[-1].to + places[-1].end - places[-1].start
 
 

@@ -39,7 +39,7 @@ def extend(ranges: list[Range], start: int, end: int) -> None:
 
 
 def intersection(left: list[Range], right: list[Range]) -> Iterator[Range]:
-    """What two lists of merged ranges share."""
+    """Parts that two lists of merged ranges share."""
     if len(left) > len(right):
         left, right = right, left
     for start, end in left:

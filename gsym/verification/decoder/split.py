@@ -38,7 +38,7 @@ _COLUMNS = {
 
 
 class _Part(NamedTuple):
-    """Of a section."""
+    """Part of a section."""
 
     name: str
     start: int

@@ -328,7 +328,7 @@ class Unit:
 
     @property
     def line_table_start(self) -> int:
-        """Where offsets in .debug_line count from: those of a split unit its table."""
+        """Start of offsets in .debug_line: in a split unit that of its table."""
         lines = self.lines if self._skeleton is not None else None
         return 0 if lines is None else lines.begin
 
