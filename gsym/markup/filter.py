@@ -75,7 +75,7 @@ class MarkupFilter:
             named = chosen.style._replace(pc_is_outermost=False)
             chosen = chosen._replace(style=named)
         self._stacks = stacks if chosen.style.name == "spec" else None
-        self._failures = Failures(tell or _drop)
+        self._failures = Failures(tell or (lambda _message: None))
         self._output = output or Output()
         mark = None if join is None else _pattern(join)
         key = None if demux is None else _pattern(demux)
@@ -83,7 +83,9 @@ class MarkupFilter:
         line_rules: type[LineFilter] = LlvmLines
         if chosen.style.keeps_context_text:
             line_rules = DocumentLines
-        self._symbols = found = _symbols(symbolizer, options)
+        source: Any = symbolizer
+        kind = Symbols if hasattr(source, "open") else RemoteSymbols
+        self._symbols = found = kind(source, options)
 
         # The collector, which runs ahead of the filter, has a budget of its own.
         budget, budget_ahead = SpaceBudget(), SpaceBudget()
@@ -158,18 +160,8 @@ class MarkupFilter:
         return lines if self._stacks is None else lines + self._stacks.doubts()
 
 
-def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:
-    if hasattr(symbolizer, "open"):
-        return Symbols(symbolizer, options)
-    return RemoteSymbols(symbolizer, options)
-
-
 def _pattern(text: str) -> re.Pattern[bytes]:
     try:
         return re.compile(to_bytes(text))
     except re.error as error:
         raise ValueError(f"regular expression '{text}': {error}") from None
-
-
-def _drop(_message: bytes) -> None:
-    """Discard a message."""

@@ -20,6 +20,7 @@ from gsym.conversion.companions.search import (
     Note,
     other_build,
     reason_of,
+    rewritten,
 )
 from gsym.conversion.debug_info import DebugInfo
 from gsym.conversion.identity import key_of_binary
@@ -129,7 +130,9 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
 
     paths = bundle_paths(binary.path, options.debug_file_directories)
     for bundle in search.open_all(paths, mismatch):
-        notes = () if binary.uuid else (_unsure_note(bundle.path),)
+        unsure = "may be of another build: neither it nor the binary has a UUID"
+        note = Note(f"{bundle.path} {unsure}", is_unsure=True)
+        notes = () if binary.uuid else (note,)
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), notes)
     tried = f"tried {search.describe()}"
     debug_map = DebugMap(binary, options.object_prefix_map)
@@ -142,11 +145,6 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         return DebugInfo(binary, None, (binary,), (), (), missing=note)
     companions = tuple(debug_map.paths)
     return DebugInfo(binary, None, (binary,), companions, debug_map.notes, debug_map)
-
-
-def _unsure_note(path: str) -> Note:
-    reason = "neither it nor the binary has a UUID"
-    return Note(f"{path} may be of another build: {reason}", is_unsure=True)
 
 
 def _contradiction(candidate: ObjectFile, binary: ObjectFile) -> str:
@@ -253,8 +251,10 @@ class DebugMap:
             binary.handle,
             path=binary.path,
         )
+        # A path may be relative to a folder that only the linker knew.
+        folder = os.path.dirname(binary.path)
         entries = [
-            entry._replace(path=self._locate(entry.path, rules))
+            entry._replace(path=os.path.join(folder, rewritten(entry.path, rules)))
             for entry in self._entries()
         ]
         self.objects = tuple(self._open(entries))
@@ -301,20 +301,14 @@ class DebugMap:
                 path = to_str(ffi.buffer(entry.path, entry.path_size)[:])
                 yield _Entry(index, path, entry.mtime)
 
-    def _locate(self, path: str, rules: Sequence[tuple[str, str]]) -> str:
-        for old, new in rules:
-            if path.startswith(old):
-                path = new + path.removeprefix(old)
-                break
-        # A path may be relative to a folder that only the linker knew.
-        return os.path.join(os.path.dirname(self._binary.path), path)
-
     def _open(self, entries: list[_Entry]) -> Iterator[LinkedObject]:
         for entry in entries:
             try:
                 data, mtime = self._find(entry)
                 file = ObjectFile(data, entry.path)
-                reason = self._mismatch(file)
+                reason = ""
+                if not file.is_macho or file.machine != self._binary.machine:
+                    reason = f"is for {file.architecture}"
             except (OSError, GsymError) as error:
                 reason = reason_of(error)
             if reason:
@@ -411,8 +405,3 @@ class DebugMap:
         data = map_one_of_many(path)
         self.paths.append(path)
         return data
-
-    def _mismatch(self, file: ObjectFile) -> str:
-        if not file.is_macho or file.machine != self._binary.machine:
-            return f"is for {file.architecture}"
-        return ""

@@ -16,7 +16,7 @@ from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from typing_extensions import Self
 
@@ -143,6 +143,14 @@ def _code_sizes(file: ObjectFile) -> dict[str, int]:
     sections = list(file.code_sections())
     counts = Counter(name for name, _, _ in sections)
     return {name: end - start for name, start, end in sections if counts[name] == 1}
+
+
+def rewritten(path: str, path_map: Sequence[tuple[str, str]]) -> str:
+    """The path with the first of the prefixes that fits replaced."""
+    for old, new in path_map:
+        if path.startswith(old):
+            return new + path[len(old) :]
+    return path
 
 
 def fault_of(fit: Comparison) -> str:

@@ -13,7 +13,7 @@ import os
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.elf import package_id, read_package_link
-from gsym.conversion.companions.search import CompanionSearch, Note
+from gsym.conversion.companions.search import CompanionSearch, Note, rewritten
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 
@@ -159,10 +159,8 @@ class SplitUnitSearch:
         """Paths that a .dwo file may have."""
         recorded = os.path.join(folder, name)
         yield recorded
-        for old, new in self._path_map:
-            if recorded.startswith(old):
-                yield new + recorded[len(old) :]
-                break
+        if (moved := rewritten(recorded, self._path_map)) != recorded:
+            yield moved
         if not os.path.isabs(name):
             yield os.path.join(self._folder, name)
         if os.path.basename(name) != name:
