@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
-from gsym.modules.binary_lookup import open_module
+from gsym.modules.binary_lookup import OPENING, open_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 _HEAD_SIZE = 64
 
 
-def open_gsym(path: str, values: Values, *, read_ahead: bool = False) -> Reader:
+def open_gsym(
+    path: str, values: Values, arch: str | None = None, *, read_ahead: bool = False
+) -> Reader:
     """The reader of `find_for`, which describes the arguments and the exceptions."""
-    return find_for(path, values, read_ahead=read_ahead)[0]
+    return find_for(path, values, arch, read_ahead=read_ahead)[0]
 
 
 def find_for(
-    path: str, values: Values, *, uuid: bytes | None = None, read_ahead: bool = False
+    path: str,
+    values: Values,
+    arch: str | None = None,
+    *,
+    uuid: bytes | None = None,
+    read_ahead: bool = False,
 ) -> tuple[Reader, str]:
     """Open the GSYM file at *path*, or the one of the binary there.
 
@@ -31,6 +38,7 @@ def find_for(
     Args:
         path: As `gsym.modules.binary_lookup.open_module` takes it.
         values: Of a command that may have `VERBOSE`.
+        arch: The slice of a fat binary.
         uuid: See `gsym.open`.
         read_ahead: See `gsym.open`.
 
@@ -43,7 +51,8 @@ def find_for(
         OSError: It cannot be read.
     """
     try:
-        found = open_module(path, uuid, read_ahead=read_ahead)
+        search = OPENING._replace(architecture=arch, read_ahead=read_ahead)
+        found = open_module(path, uuid, search)
     except FormatError as error:
         raise (_of_another_family(path) or error) from None
     notes = tuple(filter(None, (*found.notes, found.unsure)))

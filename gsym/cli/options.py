@@ -35,6 +35,7 @@ GSYM_FILE = Operand(
     "FILE",
     "GSYM file, or a binary, which is converted and cached if it has no GSYM file",
 )
+ARCH = Option("--arch", "slice of a fat file, such as arm64", metavar="NAME")
 JSON = Option("--json", "print JSON, one object a line")
 QUIET = Option("--quiet", "print errors only", short="-q")
 VERBOSE = Option("--verbose", "also print which files are used", short="-v")

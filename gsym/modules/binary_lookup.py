@@ -3,7 +3,8 @@
 In this order:
 
 1. the path is a GSYM file, or a binary with an embedded one;
-2. `BINARY.gsym` beside the binary, or in a folder of GSYM files;
+2. `BINARY.gsym` beside the binary, or in a folder of GSYM files; of a link, then the
+   same for the file that it leads to;
 3. the module of the binary in the user's store, if requested;
 4. the result of an earlier conversion, in the cache;
 5. a new conversion, which goes into the cache; least recently used files are removed
@@ -73,6 +74,9 @@ class BinarySearch(NamedTuple):
     partial: bool = False
 
 
+OPENING = BinarySearch(store=True, partial=True)  # what `gsym.open` looks for
+
+
 class FoundGsym(NamedTuple):
     """The result of `find_gsym`.
 
@@ -140,9 +144,10 @@ def open(  # the name is the API
         UuidMismatchError: The file belongs to another binary.
     """
     name = os.fspath(path)
-    found = open_module(
-        name, uuid, index_limit=index_limit, read_ahead=read_ahead, copy=copy
+    search = OPENING._replace(
+        index_limit=index_limit, read_ahead=read_ahead, copy=copy, partial=not copy
     )
+    found = open_module(name, uuid, search)
     return _reader_of(found, name)
 
 
@@ -208,19 +213,14 @@ def is_gsym(path: str) -> bool:
 def open_module(
     path: str,
     uuid: bytes | str | None = None,
-    *,
-    index_limit: int | None = None,
-    read_ahead: bool = False,
-    copy: bool = False,
+    search: BinarySearch = OPENING,
 ) -> FoundGsym:
     """The GSYM file at *path*, or that of the binary at *path*.
 
     Args:
         path: Of a GSYM file or a binary, or the URL of a GSYM file.
         uuid: See `gsym.open`.
-        index_limit: See `Reader`.
-        read_ahead: See `gsym.open`.
-        copy: See `gsym.open`.
+        search: Where to look for that of a binary.
 
     Raises:
         GsymError: As for `find_gsym`.
@@ -230,12 +230,12 @@ def open_module(
     if path.startswith(REMOTE):
         from gsym.remote.reader import open_remote
 
-        return FoundGsym(open_remote(path, uuid, index_limit=index_limit), origin=path)
+        return FoundGsym(
+            open_remote(path, uuid, index_limit=search.index_limit), origin=path
+        )
     embedded = None
     try:
-        reader = gsym.reading.reader.open(
-            path, index_limit=index_limit, read_ahead=read_ahead, copy=copy
-        )
+        reader = _open(path, search)
     except (GsymError, IsADirectoryError):
         if is_gsym(path):
             raise
@@ -243,13 +243,6 @@ def open_module(
         if not reader.offset:
             return _checked(FoundGsym(reader, origin=path), path, uuid)
         embedded = reader
-    search = BinarySearch(
-        store=True,
-        index_limit=index_limit,
-        read_ahead=read_ahead,
-        copy=copy,
-        partial=not copy,
-    )
     return _checked(find_gsym(path, search, embedded), path, uuid)
 
 
@@ -462,7 +455,8 @@ def _has_name(reader: Reader, path: str) -> bool:
     """Whether a GSYM file may be of a binary of this name."""
     module = reader.module_like()
     names = {module.debug_file, module.code_file} - {""}
-    return not names or os.path.basename(path) in names
+    own = {os.path.basename(each) for each in (path, os.path.realpath(path))}
+    return not names or not names.isdisjoint(own)
 
 
 def _by_units(
@@ -535,12 +529,12 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
     """The paths that `gsym convert` may have given to the file of a binary."""
     if not search.beside:
         return
-    name = os.path.basename(path)
-    folders = (os.path.dirname(path), *search.gsym_directories)
-    for folder in folders:
-        file = os.path.join(folder, name + _SUFFIX)
-        yield file
-        yield f"{file}.{architecture}"
+    for each in dict.fromkeys((path, os.path.realpath(path))):
+        name = os.path.basename(each)
+        for folder in (os.path.dirname(each), *search.gsym_directories):
+            file = os.path.join(folder, name + _SUFFIX)
+            yield file
+            yield f"{file}.{architecture}"
 
 
 def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader | None:
@@ -565,7 +559,7 @@ def _convert(
     *,
     has_debug_info: bool = False,
 ) -> FoundGsym:
-    """A new conversion, into the cache if it is writable.
+    """A new conversion, into the cache if it is writable and has space.
 
     Args:
         path: The file.
@@ -575,31 +569,53 @@ def _convert(
         has_debug_info: Whether it has debug information, of which parts may be in
             other files.
     """
-    from gsym.modules.conversion_cache import collect_cache, is_writable
+    from gsym.modules.conversion_cache import is_writable
 
+    full: tuple[str, ...] = ()
     if place is not None and is_writable(place.folder):
-        made = f"{place.path}.{os.getpid()}{_SUFFIX}"
-        report = _make(path, made, search, debug_info)
-        if report is None:
-            return FoundGsym(None)
-        # What belongs to its debug information and is missing may come soon.
-        is_partial = has_debug_info and bool(report.notes)
-        unsure = _unsure(path, report)
-        kept = place.keep(made, is_complete=not is_partial and not unsure)
-        notes = tuple(_notes(path, report)) if is_partial else ()
-        found = FoundGsym(_open(kept, search), notes, unsure=unsure)
-        collect_cache(root=search.cache, kept=kept)
-        return found._replace(origin=f"{kept}, converted from {path}")
+        try:
+            return _convert_into(place, path, search, debug_info, has_debug_info)
+        except OSError as error:
+            from gsym.writing.atomic_file import FULL_DISK
+
+            if error.errno not in FULL_DISK:
+                raise
+            reason = f"the conversion of {path} is not kept"
+            full = (f"{place.folder}: {error.strerror}, so {reason}",)
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
         output = os.path.join(temporary, "out" + _SUFFIX)
         report = _make(path, output, search, debug_info)
         if report is None:
-            return FoundGsym(None)
+            return FoundGsym(None, full)
         notes = tuple(_notes(path, report)) if has_debug_info else ()
         origin, unsure = f"{path}, converted", _unsure(path, report)
-        return FoundGsym(_open(output, search), notes, origin, unsure)
+        return FoundGsym(_open(output, search), (*full, *notes), origin, unsure)
+
+
+def _convert_into(
+    place: Place,
+    path: str,
+    search: BinarySearch,
+    debug_info: DebugInfo | None,
+    has_debug_info: bool,
+) -> FoundGsym:
+    """A new conversion in the cache."""
+    from gsym.modules.conversion_cache import collect_cache
+
+    made = f"{place.path}.{os.getpid()}{_SUFFIX}"
+    report = _make(path, made, search, debug_info)
+    if report is None:
+        return FoundGsym(None)
+    # What belongs to its debug information and is missing may come soon.
+    is_partial = has_debug_info and bool(report.notes)
+    unsure = _unsure(path, report)
+    kept = place.keep(made, is_complete=not is_partial and not unsure)
+    notes = tuple(_notes(path, report)) if is_partial else ()
+    found = FoundGsym(_open(kept, search), notes, unsure=unsure)
+    collect_cache(root=search.cache, kept=kept)
+    return found._replace(origin=f"{kept}, converted from {path}")
 
 
 def _notes(path: str, report: ConversionReport) -> Iterator[str]:

@@ -219,12 +219,9 @@ def _open_file(path: str, match: FileMatch) -> FoundGsym:
         GsymError: It is damaged, or no slice of it is chosen.
         OSError: It cannot be read.
     """
-    from gsym.modules.binary_lookup import BinarySearch, find_gsym, open_module
+    from gsym.modules.binary_lookup import OPENING, open_module
 
-    if match.architecture is None:
-        return open_module(path)
-    search = BinarySearch(store=True, partial=True, architecture=match.architecture)
-    return find_gsym(path, search)
+    return open_module(path, None, OPENING._replace(architecture=match.architecture))
 
 
 def _has_lines(reader: Reader) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
+from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
 from tests.inputs.split_examples import build
 
 SEARCH = BinarySearch(debug_file_directories=())
@@ -211,3 +214,62 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
             with pytest.raises(gsym.FormatError):
                 gsym.open(path)
         writer.join()
+
+
+def test_of_a_link_the_file_beside_what_it_leads_to_is_used(tmp_path: Path) -> None:
+    real = Path(place(tmp_path / "lib" / "liba.so.1.2", stripped(build_id=ID)))
+    gsym.convert(real, tmp_path / "lib" / "liba.so.1.2.gsym")
+    (tmp_path / "liba.so").symlink_to(real)
+    found = find_gsym(str(tmp_path / "liba.so"), SEARCH)
+    assert found.origin == f"{real}.gsym"
+    gsym.convert(real, tmp_path / "liba.so.gsym")
+    assert find_gsym(str(tmp_path / "liba.so"), SEARCH).origin == str(
+        tmp_path / "liba.so.gsym"
+    )
+
+
+def test_a_full_disk_of_the_cache_ends_no_lookup(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    replace = os.replace
+
+    def full(source: str, target: str) -> None:
+        if str(target).startswith(str(cache)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["in_binary"]
+    (note,) = found.notes
+    assert "No space left on device" in note
+    assert "is not kept" in note
+    assert not list(cache.rglob("*.gsym"))
+
+
+def test_a_slice_of_a_fat_file_is_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app"
+    slices = []
+    for cpu, uuid, name in (
+        ((X86_64, 3), ID[:16], "old"),
+        ((ARM64, 0), b"2" * 16, "new"),
+    ):
+        symbols = (Symbol(f"_{name}", 0x1000, 1),)
+        slices.append((cpu, Macho([code()], symbols, uuid=uuid, cpu=cpu).to_bytes()))
+    path.write_bytes(fat(*slices))
+    for arch, name in ("x86_64", "old"), ("arm64", "new"):
+        for words in ["lookup", str(path), "0x1000"], ["find", str(path), name]:
+            assert main([*words, "--arch", arch]) == 0
+            assert name in capsys.readouterr().out
+        for verb in "dump", "stats", "verify":
+            assert main([verb, str(path), "--arch", arch]) == 0
+        capsys.readouterr()
+        output = tmp_path / f"{arch}.sym"
+        options = ["--to=breakpad", f"--output={output}"]
+        assert main(["export", str(path), "--arch", arch, *options]) == 0
+        assert name in output.read_text()
+    assert main(["lookup", str(path), "0x1000"]) == 1
+    assert "choose one architecture" in capsys.readouterr().err

@@ -6,7 +6,15 @@ import sys
 
 from gsym.cli.grammar import Command
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import DEMANGLE, GSYM_FILE, JSON, VERBOSE, json_names, text_names
+from gsym.cli.options import (
+    ARCH,
+    DEMANGLE,
+    GSYM_FILE,
+    JSON,
+    VERBOSE,
+    json_names,
+    text_names,
+)
 from gsym.cli.terminal import printable
 
 TYPE_CHECKING = False
@@ -23,12 +31,13 @@ _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
 @Command(
     "gsym dump",
     (GSYM_FILE,),
-    (JSON, *DEMANGLE, VERBOSE),
+    (ARCH, JSON, *DEMANGLE, VERBOSE),
     "To print the tables as llvm-gsymutil does, run gsymutil FILE.",
 )
 def dump(values: Values) -> int:
     """Print all functions in the order of their addresses."""
-    with open_gsym(values.operand("FILE"), values) as reader:
+    path, arch = values.operand("FILE"), values.text(ARCH.name)
+    with open_gsym(path, values, arch) as reader:
         if values.flag("--json"):
             import json
 

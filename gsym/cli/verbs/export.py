@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gsym.cli.grammar import Option, UsageError
@@ -16,6 +17,7 @@ from gsym.cli.options import (
     output_option,
 )
 from gsym.cli.terminal import printable, progress_for
+from gsym.containers.recognition import recognise_file
 from gsym.conversion.export import IdentityError, export_breakpad
 from gsym.conversion.identity import identify_fitting
 from gsym.errors import GsymError
@@ -74,10 +76,13 @@ def export(values: Values) -> int:
     path = values.operand("FILE")
     output = values.text("--output") or path.removesuffix(".gsym") + ".sym"
     given, binary = module_identity(values), values.text("--binary")
+    # Of a fat file, it is the slice as well.
+    is_fat = os.path.isfile(path) and recognise_file(path) == "fat"
+    arch = given.get("architecture") if is_fat else None
     if any(is_same_file(output, name) for name in (path, binary) if name):
         raise GsymError("the output would replace an input", path=output)
     with (
-        open_gsym(path, values) as reader,
+        open_gsym(path, values, arch) as reader,
         progress_for(path, quiet=values.flag("--quiet")) as progress,
     ):
         if reader.path != path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsym.cli.grammar import Command, Operand
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
+    ARCH,
     DEMANGLE,
     GSYM_FILE,
     JSON,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
             "NAME", "name of a function, as the linker knows it or demangled", many=True
         ),
     ),
-    (JSON, *DEMANGLE, STRICT, VERBOSE),
+    (ARCH, JSON, *DEMANGLE, STRICT, VERBOSE),
     """\
 A demangled NAME may omit the parameters. If no function is called NAME, it is a
 pattern: * matches any text, ? any character, [ab] a or b. A line has the address range,
@@ -41,7 +42,8 @@ def find(values: Values) -> int:
     """Print the functions of each name; the exit code is 3 for misses under STRICT."""
     missed = False
     show, fields = text_names(values), json_names(values)
-    with open_gsym(values.operand("FILE"), values, read_ahead=True) as reader:
+    path, arch = values.operand("FILE"), values.text(ARCH.name)
+    with open_gsym(path, values, arch, read_ahead=True) as reader:
         for name in values.operands("NAME"):
             functions = find_functions(reader, name)
             if not functions:

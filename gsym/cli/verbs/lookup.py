@@ -8,6 +8,7 @@ import gsym.reading.reader
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.gsym_input import find_for
 from gsym.cli.options import (
+    ARCH,
     DEMANGLE,
     GSYM_FILE,
     JSON,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     ),
     (
         Option("--uuid", "refuse FILE unless it has this id", metavar="HEX"),
+        ARCH,
         Option("--stdin", "read addresses from standard input, one a line"),
         JSON,
         Option("--oneline", "print one line for each address, callers after '<-'"),
@@ -85,7 +87,9 @@ def lookup(values: Values) -> int:
     base = None
     if load_address is not None:
         base = parse_address(load_address, "option '--load-address'")
-    reader, unsure = find_for(path, values, uuid=uuid, read_ahead=read_ahead)
+    reader, unsure = find_for(
+        path, values, values.text(ARCH.name), uuid=uuid, read_ahead=read_ahead
+    )
     with reader:
         session = _Session(reader, values, base, unsure)
         if addresses:

@@ -6,7 +6,15 @@ import sys
 
 from gsym.cli.grammar import Command, Option
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import DEMANGLE, GSYM_FILE, JSON, VERBOSE, json_names, text_names
+from gsym.cli.options import (
+    ARCH,
+    DEMANGLE,
+    GSYM_FILE,
+    JSON,
+    VERBOSE,
+    json_names,
+    text_names,
+)
 from gsym.cli.terminal import printable
 from gsym.reading.statistics import biggest, directories, footprints, measure
 
@@ -49,6 +57,7 @@ _INFO_TYPES = (
     (
         JSON,
         *DEMANGLE,
+        ARCH,
         VERBOSE,
         Option(
             "--top",
@@ -65,7 +74,7 @@ def stats(values: Values) -> int:
     path = values.operand("FILE")
     top = values.number("--top")
     top = _TOP if top is None else top
-    with open_gsym(path, values) as reader:
+    with open_gsym(path, values, values.text(ARCH.name)) as reader:
         statistics = measure(reader)
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]

@@ -8,6 +8,7 @@ from itertools import islice
 from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
+    ARCH,
     GSYM_FILE,
     JSON,
     QUIET,
@@ -54,6 +55,7 @@ _SHOWN = 50
             "compare only N compilation units, spread over BINARY",
             metavar="N",
         ),
+        ARCH,
         *convert_options("path_map"),
         *convert_options(*SEARCH),
         JSON,
@@ -77,7 +79,7 @@ def check(values: Values) -> int:
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
     if not is_gsym(path) and not _holds_gsym(path):
-        with open_gsym(path, values) as reader:
+        with open_gsym(path, values, values.text(ARCH.name)) as reader:
             path = reader.path or path
         if not os.path.exists(path):
             reason = "it cannot be cached: set GSYM_CACHE_DIR to a writable folder"
