@@ -529,7 +529,9 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
     """The paths that `gsym convert` may have given to the file of a binary."""
     if not search.beside:
         return
-    for each in dict.fromkeys((path, os.path.realpath(path))):
+    real = os.path.realpath(path)
+    is_link = real != os.path.abspath(path)
+    for each in (path, real) if is_link else (path,):
         name = os.path.basename(each)
         for folder in (os.path.dirname(each), *search.gsym_directories):
             file = os.path.join(folder, name + _SUFFIX)
