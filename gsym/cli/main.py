@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from gsym import __version__
 from gsym.cli.grammar import Command, HelpRequested, UsageError, suggestion
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE, run_program
 from gsym.cli.terminal import describe, printable
@@ -59,17 +60,6 @@ def help_text(verb: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _version_text(_verb: str) -> str:
-    from gsym import __version__
-
-    return f"gsym {__version__}\n"
-
-
-_ANSWERS = dict.fromkeys(("--help", "-h"), help_text) | dict.fromkeys(
-    ("--version", "-V"), _version_text
-)
-
-
 def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
     """Read a command line: the function of its verb, and the values for it.
 
@@ -90,8 +80,10 @@ def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
     if not words:
         return _show_verbs, verb
     first = words[0]
-    if first in _ANSWERS:
-        return _answer, _ANSWERS[first](verb)
+    if first in {"--help", "-h"}:
+        return _answer, help_text(verb)
+    if first in {"--version", "-V"}:
+        return _answer, f"gsym {__version__}\n"
     kind = "option" if first.startswith("-") else "verb"
     hint = suggestion(first, verbs_of(verb))
     raise UsageError(f"unknown {kind} '{first}'{hint}")
