@@ -1,5 +1,6 @@
 /* buffer.c - allocate memory for buffers and lists; append, and join ranges. */
 #include "base/buffer.h"
+#include "base/sort.h"
 
 bool buffer_grow(buffer *out, size_t more) {
     size_t wanted, capacity;
@@ -77,11 +78,6 @@ void *zeroed_table(size_t count, size_t item_size) {
     return table;
 }
 
-int compare_first_u64(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 void ranges_join(range_list *ranges, size_t first) {
     gsym_range *items = ranges->items;
     bool is_joined = true;
@@ -89,7 +85,7 @@ void ranges_join(range_list *ranges, size_t first) {
     for (size_t i = first + 1; i < ranges->count; ++i)
         is_joined &= items[i].start > items[i - 1].end;
     if (is_joined) return;
-    qsort(items + first, ranges->count - first, sizeof *items, compare_first_u64);
+    sort_by_u64(items + first, ranges->count - first, sizeof *items);
     for (size_t i = first + 1; i < ranges->count; ++i) {
         if (items[i].start > items[kept].end)
             items[++kept] = items[i];

@@ -139,9 +139,6 @@ void *zeroed_table(size_t count, size_t item_size);
  * undefined. */
 #define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
 
-/* Compare for qsort() items that begin with a uint64_t, by this number. */
-int compare_first_u64(const void *left, const void *right);
-
 /* Binary search in [low, count): set `low` to the first index for which `is_before`, an
  * expression of `middle`, is false. It must be true for all lower indexes and false for all
  * higher ones. */

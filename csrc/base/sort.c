@@ -50,6 +50,20 @@ bool sort_stable(void *items, size_t count, size_t size, sort_order *is_before,
     return true;
 }
 
+int compare_first_u64(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+void sort_by_u64(void *items, size_t count, size_t size) {
+    const uint8_t *bytes = items;
+    for (size_t at = 1; at < count; ++at)
+        if (compare_first_u64(bytes + (at - 1) * size, bytes + at * size) > 0) {
+            qsort(items, count, size, compare_first_u64);
+            return;
+        }
+}
+
 /* ---- addresses ----------------------------------------------------------------- */
 
 enum { MAX_DIGIT_BITS = 11, FEW = 32 };

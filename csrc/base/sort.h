@@ -1,4 +1,4 @@
-/* sort.h - sort items, and keep the order of equal ones. */
+/* sort.h - sort items. */
 #ifndef GSYM_BASE_SORT_H
 #define GSYM_BASE_SORT_H
 
@@ -13,6 +13,11 @@ typedef bool sort_order(const void *left, const void *right, const void *context
  * they keep their order. False where memory ran out. */
 bool sort_stable(void *items, size_t count, size_t size, sort_order *is_before,
                  const void *context);
+
+/* Compare for qsort() or bsearch() items that begin with a uint64_t, by this number. */
+int compare_first_u64(const void *left, const void *right);
+/* Sort items of `size` bytes that begin with a uint64_t, by this number. */
+void sort_by_u64(void *items, size_t count, size_t size);
 
 typedef struct numbered_address {
     uint64_t address;

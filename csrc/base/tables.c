@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 
-enum { FIRST_SLOTS = 1024, FIRST_BITS = 8 };
+enum { FIRST_SLOTS = 1024, FIRST_BITS = 8, MIN_BITS = 4 };
 
 /* ---- slot_table ------------------------------------------------------------------ */
 
@@ -53,7 +53,7 @@ static bool allocate(number_map *map, unsigned bits) {
 void number_map_deinit(number_map *map) { free(map->slots); }
 
 bool number_map_reset(number_map *map, size_t count) {
-    unsigned bits = FIRST_BITS;
+    unsigned bits = count == 0 ? FIRST_BITS : MIN_BITS;
     while ((size_t)1 << (bits - 1) < count) bits++;
     map->count = 0;
     if (bits > map->allocated_bits) {

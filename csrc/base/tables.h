@@ -70,8 +70,8 @@ typedef struct number_map {
 } number_map;
 
 void number_map_deinit(number_map *map);
-/* Empty the map and prepare it for about `count` numbers. The time depends on `count`, not
- * on the numbers that the map had. False where memory ran out. */
+/* Empty the map and prepare it for about `count` numbers, 0 if that is unknown. The time
+ * depends on `count`, not on the numbers that the map had. False where memory ran out. */
 bool number_map_reset(number_map *map, size_t count);
 /* Prefetch the memory in which a search for `number` begins. */
 void number_map_fetch(const number_map *map, uint64_t number);

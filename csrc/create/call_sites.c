@@ -34,7 +34,7 @@ static bool collect_names(wanted_names *names, const gsym_function *functions,
     names->items = calloc(count + 1, sizeof *names->items);
     if (names->items == NULL) return false;
     for (size_t i = 0; i < count; ++i) names->items[i].name = functions[i].name;
-    qsort(names->items, count, sizeof *names->items, compare_first_u64);
+    sort_by_u64(names->items, count, sizeof *names->items);
     names->count = 0;
     for (size_t i = 0; i < count; ++i)
         if (i == 0 || names->items[i].name != names->items[i - 1].name)

@@ -9,6 +9,7 @@
  * functions with the same start to the first entry, as in a lookup. */
 #include <inttypes.h>
 
+#include "base/sort.h"
 #include "create/state.h"
 
 /* Limit: Functions split by nested functions: bytes of the parts */
@@ -299,7 +300,7 @@ static gsym_status make_records(gsym_creator *creator, continuation_list *list,
     maker.bytes_left = LIMIT_OF(PART_BYTES, size);
     qsort(list->items, list->count, sizeof *list->items, compare_outer);
     if (status == GSYM_OK) status = make_all(&maker, list, error);
-    qsort(list->items, list->count, sizeof *list->items, compare_first_u64);
+    sort_by_u64(list->items, list->count, sizeof *list->items);
     gsym_record_destroy(maker.record);
     function_set_deinit(&maker.set);
     return status;

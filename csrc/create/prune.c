@@ -11,6 +11,7 @@
  * Other ranges that overlap are all kept and counted.
  *
  * A bare record has only a range and a name, a rich one has more. */
+#include "base/sort.h"
 #include "create/state.h"
 
 /* Limit: Functions and symbols of one start, of which one names the other */
@@ -226,12 +227,10 @@ static void bound(const gsym_creator *creator, creator_record *record, uint64_t 
 
 static void bound_all(gsym_creator *creator) {
     record_list *records = &creator->records;
-    if (creator->text_ranges.count > 1)
-        qsort(creator->text_ranges.items, creator->text_ranges.count,
-              sizeof *creator->text_ranges.items, compare_first_u64);
-    if (creator->symbol_ends.count > 1)
-        qsort(creator->symbol_ends.items, creator->symbol_ends.count,
-              sizeof *creator->symbol_ends.items, compare_first_u64);
+    sort_by_u64(creator->text_ranges.items, creator->text_ranges.count,
+                sizeof *creator->text_ranges.items);
+    sort_by_u64(creator->symbol_ends.items, creator->symbol_ends.count,
+                sizeof *creator->symbol_ends.items);
     for (size_t i = creator->bounds_symbols ? 0 : records->count - 1; i < records->count;
          ++i) {
         size_t next = i + 1;

@@ -20,28 +20,22 @@ static inline unsigned key_digit(const record_key *key, unsigned digit) {
     return (unsigned)(value >> (place * DIGIT_BITS)) & (DIGIT_VALUES - 1);
 }
 
-static void count_digits(const record_key *keys, size_t count,
-                         uint32_t counts[DIGITS][DIGIT_VALUES]) {
-    memset(counts, 0, sizeof(uint32_t) * DIGITS * DIGIT_VALUES);
-    for (size_t i = 0; i < count; ++i)
-        for (unsigned digit = 0; digit < DIGITS; ++digit)
-            counts[digit][key_digit(&keys[i], digit)]++;
-}
-
 static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
-                          const uint32_t counts[DIGIT_VALUES], record_key *sorted) {
-    uint32_t next[DIGIT_VALUES], sum = 0;
+                          record_key *sorted) {
+    uint32_t next[DIGIT_VALUES] = {0}, sum = 0;
+    for (size_t i = 0; i < count; ++i) ++next[key_digit(&keys[i], digit)];
     for (unsigned value = 0; value < DIGIT_VALUES; ++value) {
-        next[value] = sum;
-        sum += counts[value];
+        uint32_t start = sum;
+        sum += next[value];
+        next[value] = start;
     }
     for (size_t i = 0; i < count; ++i) sorted[next[key_digit(&keys[i], digit)]++] = keys[i];
 }
 
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error) {
-    uint32_t counts[DIGITS][DIGIT_VALUES];
     size_t count = records->count;
+    record_key differing = {0}; /* bits in which a key differs from the first one */
     record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
     if (keys == NULL || spare == NULL) {
         free(keys);
@@ -51,12 +45,13 @@ gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &records->items[i];
         keys[i] = (record_key){record->address, (uint32_t)record->size, (uint32_t)i};
+        differing.address |= keys[i].address ^ keys[0].address;
+        differing.size |= keys[i].size ^ keys[0].size;
     }
-    count_digits(keys, count, counts);
     for (unsigned digit = 0; digit < DIGITS; ++digit) {
         record_key *swap = keys;
-        if (counts[digit][key_digit(&keys[0], digit)] == count) continue; /* all equal */
-        sort_by_digit(keys, count, digit, counts[digit], spare);
+        if (key_digit(&differing, digit) == 0) continue;
+        sort_by_digit(keys, count, digit, spare);
         keys = spare;
         spare = swap;
     }

@@ -557,12 +557,12 @@ static void table_destroy(abbrev_table *table) {
     free(table);
 }
 
-/* Forget the tables that are not shared; the memory of one is kept for the table that is
- * read next. False where memory ran out. */
+/* Forget the tables that are not shared; their memory is kept for tables that are read
+ * next. False where memory ran out. */
 static bool forget(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) {
         if (cache->slots[i] == NULL || cache->slots[i]->is_shared) continue;
-        table_destroy(cache->spare);
+        cache->slots[i]->next_spare = cache->spare;
         cache->spare = cache->slots[i];
         cache->slots[i] = NULL;
     }
@@ -632,8 +632,8 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
         slot = find_slot(cache, input, header->abbrev_offset, header);
     }
     table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
-    cache->spare = NULL;
     if (table == NULL) return NULL;
+    cache->spare = table->next_spare;
     table->input = input;
     table->offset = header->abbrev_offset;
     table->address_size = header->address_size;
@@ -646,6 +646,7 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
         bytes = find_code(bytes, root);
     }
     if (!compile_table(table, bytes, root)) {
+        table->next_spare = cache->spare;
         cache->spare = table;
         return NULL;
     }
@@ -663,7 +664,11 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
 
 void abbrev_cache_deinit(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) table_destroy(cache->slots[i]);
-    table_destroy(cache->spare);
+    while (cache->spare != NULL) {
+        abbrev_table *spare = cache->spare;
+        cache->spare = spare->next_spare;
+        table_destroy(spare);
+    }
     free(cache->slots);
 }
 

@@ -247,6 +247,7 @@ typedef struct abbrev_table {
     uint64_t offset;
     uint8_t address_size, offset_size;
     bool is_version_2;
+    struct abbrev_table *next_spare; /* the next forgotten table, or NULL */
 } abbrev_table;
 
 /* Compiled tables by their offset. Most units have a table of their own; few of these are
@@ -258,7 +259,7 @@ typedef struct abbrev_cache {
     size_t limit; /* forget tables that are not shared when this many are held; 0: never */
     bool has_roots; /* compile of tables that are not shared only what a root DIE needs */
     bool failed;    /* memory ran out; stays set */
-    abbrev_table *spare; /* a forgotten table whose memory is used again, or NULL */
+    abbrev_table *spare; /* forgotten tables whose memory is used again, or NULL */
 } abbrev_cache;
 
 struct dwarf_unit_header;

@@ -1,8 +1,9 @@
 /* debug_files.c - keep the debug sections of a conversion: add files, find their units,
  * release their pages. */
-#include "sources/debug_files.h"
+#include "base/sort.h"
 #include "base/system.h"
 #include "sources/conversion.h"
+#include "sources/debug_files.h"
 
 /* Give the pages of all sections back. */
 void debug_file_drop(const debug_file *file) {
@@ -138,7 +139,7 @@ static gsym_status list_abbrev_keys(debug_file *file, gsym_error *error) {
         !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, keys))
         return gsym_fail_memory(error);
     if (keys->count == 0) return GSYM_OK;
-    qsort(keys->items, keys->count, sizeof *keys->items, compare_first_u64);
+    sort_by_u64(keys->items, keys->count, sizeof *keys->items);
     file->input.abbrev_keys = keys->items;
     file->input.abbrev_key_count = keys->count;
     return GSYM_OK;

@@ -3,15 +3,13 @@
  * A stub jumps to the address in a slot of the global offset table or of the procedure
  * linkage table. The code of the stub gives the slot, a relocation of the slot gives the
  * function: `printf@plt`. Code of an unknown layout gets no name. */
+#include "base/sort.h"
 #include "sources/stubs.h"
 
 enum { LONGEST_STUB = 64 };
 
-/* A relocation of a slot. */
-typedef struct got_slot {
-    uint64_t address;
-    uint32_t symbol;
-} got_slot;
+/* A slot; the number is that of the symbol in the relocation. */
+typedef numbered_address got_slot;
 
 typedef struct stub_reader {
     const elf_object *elf;
@@ -252,14 +250,25 @@ static bool add_slots(stub_reader *reader, const elf_section *relocations) {
         cursor entry = c;
         got_slot slot = {.address = elf_read_word(&entry, elf)};
         uint64_t info = elf_read_word(&entry, elf);
-        slot.symbol = (uint32_t)(info >> (is_64 ? 32 : 8));
+        slot.number = (uint32_t)(info >> (is_64 ? 32 : 8));
         c.at += size;
         /* Between functions, other code may jump through a variable with a relocation. */
-        if (slot.symbol == 0 ||
+        if (slot.number == 0 ||
             (reader->code->location == IN_CODE && (info & 0xff) != PPC_JMP_SLOT))
             continue;
         if (!LIST_ADD(reader->slots, slot)) return false;
     }
+    return true;
+}
+
+static bool sort_slots(stub_reader *reader) {
+    got_slot *sorted;
+    size_t count = reader->slots.count;
+    if (count < 2) return true;
+    if (count > UINT32_MAX || !ARRAY_RESERVE(reader->slots, count)) return false;
+    sorted = address_order(reader->slots.items, (uint32_t)count);
+    if (sorted != reader->slots.items)
+        memcpy(reader->slots.items, sorted, count * sizeof *sorted);
     return true;
 }
 
@@ -281,10 +290,7 @@ static gsym_status find_slots(stub_reader *reader, gsym_error *error) {
         left -= section.size;
         if (!add_slots(reader, &section)) return gsym_fail_memory(error);
     }
-    if (reader->slots.count > 1)
-        qsort(reader->slots.items, reader->slots.count, sizeof *reader->slots.items,
-              compare_first_u64);
-    return GSYM_OK;
+    return sort_slots(reader) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static bool find_section(const elf_object *elf, const char *name, elf_section *ret) {
@@ -327,7 +333,7 @@ static void find_base(stub_reader *reader) {
 static const char *name_in(stub_reader *reader, const got_slot *slot, size_t *size_ret) {
     cursor symbol = reader->symbols;
     if (reader->writer.name_bytes_left == 0) return NULL;
-    cursor_skip(&symbol, (uint64_t)slot->symbol *
+    cursor_skip(&symbol, (uint64_t)slot->number *
                              (reader->elf->object.header.is_64 ? 24u : 16u));
     return object_symbol_name(reader->names, &reader->writer.name_bytes_left,
                               cursor_u32(&symbol), size_ret);

@@ -3,6 +3,7 @@
  * The linker leaves the DWARF in the object files. Symbols for debuggers name the object
  * files, and the final address of each of their functions. A function is found in its
  * object file by its name. */
+#include "base/sort.h"
 #include "sources/conversion.h"
 #include "sources/symbols.h"
 
@@ -267,8 +268,7 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
         }
         ++final, ++own;
     }
-    if (moves->count > 1)
-        qsort(moves->items, moves->count, sizeof *moves->items, compare_first_u64);
+    sort_by_u64(moves->items, moves->count, sizeof *moves->items);
     return GSYM_OK;
 }
 

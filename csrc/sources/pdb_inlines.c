@@ -4,6 +4,7 @@
  * its caller have the line of the call. So spans are cut, level by level from the outermost
  * one, where the line of the call changes. At each address, the innermost row becomes a row
  * of the function, and each other row the call of a node. */
+#include "base/sort.h"
 #include "sources/pdb_functions.h"
 
 enum {
@@ -317,7 +318,7 @@ static bool make_rows(pdb_reader *reader, unit_function *function) {
     reader->open.count = 0;
     for (size_t i = 0; i < placed->count; ++i)
         placed->items[i].key = placed->items[i].key << 32 | placed->items[i].key >> 32;
-    qsort(placed->items, placed->count, sizeof *placed->items, compare_first_u64);
+    sort_by_u64(placed->items, placed->count, sizeof *placed->items);
     for (size_t i = 0; i < placed->count; ++i) {
         const pdb_span *span = &placed->items[i];
         uint32_t start = (uint32_t)(span->key >> 32);

@@ -7,6 +7,7 @@
  *
  * Source: Microsoft, "PE Format", sections "The .idata Section" and "Delay-Load Import
  * Tables". */
+#include "base/sort.h"
 #include "sources/stubs.h"
 
 enum {
@@ -137,8 +138,7 @@ gsym_status pe_find_stubs(pe_stubs *stubs, gsym_error *error) {
     GSYM_TRY(find_slots(stubs, PE_DIRECTORY_DELAY_IMPORT, error));
     GSYM_TRY(find_slots(stubs, PE_DIRECTORY_IMPORT, error));
     if (stubs->slots.count == 0) return GSYM_OK;
-    qsort(stubs->slots.items, stubs->slots.count, sizeof *stubs->slots.items,
-          compare_first_u64);
+    sort_by_u64(stubs->slots.items, stubs->slots.count, sizeof *stubs->slots.items);
     for (uint32_t i = 0; i < pe->object.header.section_count; ++i) {
         pe_section section = pe_section_at(pe, i);
         cursor c = pe_bytes(pe, section.offset, section.size);

@@ -1,4 +1,5 @@
 /* symbol_starts.c - find the ends of symbols in a table without sizes. */
+#include "base/sort.h"
 #include "sources/symbols.h"
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {
@@ -6,8 +7,7 @@ gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_erro
 }
 
 void symbol_starts_sort(symbol_starts *starts) {
-    if (starts->count > 1)
-        qsort(starts->items, starts->count, sizeof *starts->items, compare_first_u64);
+    sort_by_u64(starts->items, starts->count, sizeof *starts->items);
 }
 
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end) {

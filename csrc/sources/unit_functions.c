@@ -236,7 +236,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     if (!unit_files_reset(result, joiner) ||
         !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
-                          walk->functions.count + walk->nodes.count / 4) ||
+                          1 + walk->functions.count + walk->nodes.count / 4) ||
         !add_functions(result, joiner) || joiner->resolver.foreign_abbrevs.failed ||
         !check_split_unit(result, joiner) || !unit_note_covered(result, joiner))
         return false;

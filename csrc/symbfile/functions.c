@@ -6,6 +6,7 @@
  * calls are within their function and functions do not overlap, which is checked. */
 #include <inttypes.h>
 
+#include "base/sort.h"
 #include "symbfile/functions.h"
 
 /* ---- into the output -------------------------------------------------------------- */
@@ -64,7 +65,7 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
 static bool do_functions_overlap(gsym_symbfile_functions *functions) {
     range_list *made = &functions->made;
     if (functions->is_made_sorted) return false;
-    qsort(made->items, made->count, sizeof *made->items, compare_first_u64);
+    sort_by_u64(made->items, made->count, sizeof *made->items);
     for (size_t i = 1; i < made->count; ++i)
         if (made->items[i].start < made->items[i - 1].end) return true;
     return false;
