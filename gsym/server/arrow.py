@@ -6,17 +6,21 @@ answers. Batches are then made one at a time, each when the client has read the 
 
 from __future__ import annotations
 
-import struct
-from contextlib import AsyncExitStack
-from io import BytesIO
+from contextlib import AsyncExitStack, contextmanager
 
 from anyio import fail_after
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from gsym.arrow.rows import has_lists
-from gsym.arrow.symbolizing import symbolize
-from gsym.errors import GsymError
+from gsym.arrow.rows import import_pyarrow
+from gsym.arrow.stream import (
+    answer_pieces,
+    contents_of,
+    parts_of,
+    read_batches,
+    too_much,
+)
+from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.server.bodies import LARGE, HeldBody, request_body
 from gsym.server.errors import HttpError
@@ -36,11 +40,12 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
 _PARAMETERS = ("module", "address", "return_address", "base", "output")
-_ROWS = 1 << 14  # and addresses, of a batch of the answer; a row is not divided
 _RETRY_AFTER = 5
-_DICTIONARY = "dictionary"
-_WITH_BUFFERS = ("record batch", _DICTIONARY)
-_UNSUITABLE = (GsymError, KeyError, TypeError, ValueError)
+_STATUSES: tuple[tuple[type[GsymError], int], ...] = (
+    (LimitError, 413),
+    (FormatError, 400),
+    (UnsupportedError, 415),
+)
 _MAX_ID = 1024  # bytes or characters of an id with a name
 
 
@@ -172,22 +177,26 @@ async def _begin(
     Raises:
         HttpError: The body is damaged, or asks for too much.
     """
-    limits = service.settings.limits
-    batches = await service.run(_read_batches, body, limits.max_body)
-    name, address = (options.get(each) for each in ("module", "address"))
-    names = (name or "build_id", address or "address")
-    values, addresses = await service.run(_contents, batches, *names)
-    if addresses > limits.max_frames:
-        raise _too_much(limits.max_frames, "addresses")
+    limits, run = service.settings.limits, service.run
+    try:
+        await run(import_pyarrow)
+    except UnsupportedError as error:
+        raise HttpError(501, error.reason) from None
+    names = options.get("module") or "build_id", options.get("address") or "address"
     most = limits.max_answer if options.get("output") == "frames" else None
-    parts = await service.run(_parts, batches, names[1], most)
-    if len(values) > limits.max_modules:
-        raise _too_much(limits.max_modules, "modules")
+    with _errors():
+        batches = await run(read_batches, body, limits.max_body)
+        values, addresses = await run(contents_of, batches, *names)
+        if addresses > limits.max_frames:
+            raise too_much(limits.max_frames, "addresses")
+        parts = await run(parts_of, batches, names[1], most)
+        if len(values) > limits.max_modules:
+            raise too_much(limits.max_modules, "modules")
     modules = _Modules(values)
     await modules.open(service)
     found = len(modules.opened)
     service.metrics.count_rows(addresses, found, len(values) - found)
-    return _checked(_pieces(parts, modules, options), modules, service)
+    return _checked(answer_pieces(parts, modules, options), modules, service)
 
 
 async def _checked(
@@ -202,7 +211,7 @@ async def _checked(
     with HeldBody(service.answer_budget) as held:
         largest = 0
         while True:
-            with service.files.guarded() as used:
+            with service.files.guarded() as used, _errors():
                 used.extend(modules.opened)
                 piece = await service.run(next, pieces, None)
             if piece is None:
@@ -213,191 +222,15 @@ async def _checked(
             yield piece
 
 
-def _too_much(most: int, what: str) -> HttpError:
-    return HttpError(413, f"please ask for <= {most} {what} in a request")
-
-
-def _read_batches(body: bytes, most: int) -> list[Any]:
-    """The record batches of a stream, which view *body*.
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Answer what is wrong with the batches.
 
     Raises:
-        HttpError: It is damaged, or pyarrow is not installed.
+        HttpError: They are damaged, unsuitable or too many.
     """
     try:
-        import pyarrow as pa
-    except ImportError:
-        title = "Arrow batches need the package pyarrow: pip install 'gsym[arrow]'"
-        raise HttpError(501, title) from None
-    data = pa.py_buffer(body)
-    try:
-        for message in pa.ipc.MessageReader.open_stream(data):
-            if message.type in _WITH_BUFFERS and _is_compressed(message):
-                # Their inflated size is not known before.
-                title = "send plain buffers; the body may have a Content-Encoding"
-                raise HttpError(415, title)
-        reader = pa.ipc.open_stream(data)
-        batches = [*reader] or [pa.RecordBatch.from_pylist([], schema=reader.schema)]
-        for batch in batches:
-            batch.validate(full=True)
-    except (pa.ArrowException, OSError, struct.error, ValueError) as error:
-        raise HttpError(400, f"not an Arrow stream: {error}"[:1000]) from None
-    if sum(batch.nbytes for batch in batches) > most:  # several views of a buffer
-        raise _too_much(most, "bytes")
-    return batches
-
-
-# Fields of tables: of Message, of DictionaryBatch and of RecordBatch.
-_HEADER, _DATA, _COMPRESSION = 2, 1, 3
-_BEFORE_1_0 = b"ARROW:experimental_compression"  # a key of its metadata
-
-
-def _is_compressed(message: Any) -> bool:
-    """Whether the buffers of a batch or of a dictionary are compressed.
-
-    Raises:
-        struct.error: The metadata is damaged.
-    """
-    data = bytes(message.metadata)
-    batch = _table(data, _table(data, 0), _HEADER)
-    if message.type == _DICTIONARY:
-        batch = _table(data, batch, _DATA)
-    return bool(_field(data, batch, _COMPRESSION)) or _BEFORE_1_0 in data
-
-
-def _table(data: bytes, table: int, index: int | None = None) -> int:
-    """The position of the table that a field, or without *index* *table*, leads to."""
-    place = table if index is None else table + _field(data, table, index)
-    return place + int(struct.unpack_from("<I", data, place)[0])
-
-
-def _field(data: bytes, table: int, index: int) -> int:
-    """The position of a field in a table of FlatBuffers; 0 if it is absent."""
-    layout = table - struct.unpack_from("<i", data, table)[0]
-    size = struct.unpack_from("<H", data, layout)[0]
-    place = 4 + 2 * index
-    return int(struct.unpack_from("<H", data, layout + place)[0]) if place < size else 0
-
-
-def _contents(
-    batches: list[Any], module: str, address: str
-) -> tuple[list[bytes | str], int]:
-    """The distinct modules, and the number of addresses, or of rows if that is more.
-
-    Raises:
-        HttpError: A column is missing, or has another type.
-    """
-    import pyarrow as pa
-    import pyarrow.compute
-
-    values: set[bytes | str] = set()
-    count = 0
-    for batch in batches:
-        column = _column(batch, module)
-        while hasattr(column, "flatten") and has_lists(pa, column.type):
-            column = column.flatten()
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary
-        try:
-            distinct = pa.compute.unique(column).to_pylist()
-        except pa.ArrowException as error:
-            raise HttpError(400, f"column '{module}': {error}"[:1000]) from None
-        values.update(filter(None, distinct))
-        # Rows without items may take no bytes.
-        count += max(batch.num_rows, _count(batch, address))
-    return [each for each in values if isinstance(each, (bytes, str))], count
-
-
-def _count(batch: Any, address: str) -> int:
-    """The number of addresses."""
-    import pyarrow as pa
-
-    addresses = _column(batch, address)
-    return len(addresses.flatten() if has_lists(pa, addresses.type) else addresses)
-
-
-def _parts(batches: list[Any], address: str, most: int | None) -> list[Any]:
-    """The batches in parts of few addresses, at least one.
-
-    Args:
-        batches: Record batches.
-        address: The column of the addresses.
-        most: Maximum size of the other columns when each address has a row of its own.
-
-    Raises:
-        HttpError: They would be larger.
-    """
-    rows = [
-        batch.slice(first, _ROWS)
-        for batch in batches
-        for first in range(0, max(batch.num_rows, 1), _ROWS)
-    ]
-    parts = [part for each in rows for part in _halved(each, address)]
-    if most is not None and any(_unfolded(each, address) > most for each in parts):
-        raise _too_much(most, "bytes in the columns of stacks; output=stack is smaller")
-    return parts
-
-
-def _halved(rows: Any, address: str) -> list[Any]:
-    half = rows.num_rows // 2
-    if not half or _count(rows, address) <= _ROWS:
-        return [rows]
-    parts = rows.slice(0, half), rows.slice(half)
-    return [part for each in parts for part in _halved(each, address)]
-
-
-def _unfolded(rows: Any, address: str) -> int:
-    """The most bytes of the columns that are repeated for each address of a stack."""
-    import pyarrow as pa
-    import pyarrow.compute
-
-    addresses = _column(rows, address)
-    if not has_lists(pa, addresses.type):
-        return 0
-    longest = pa.compute.max(addresses.value_lengths()).as_py() or 0
-    kept = [
-        column.nbytes
-        for column in rows.columns
-        if not (column is addresses or pa.types.is_dictionary(column.type))
-    ]
-    return int(longest * sum(kept))
-
-
-def _column(batch: Any, name: str) -> Any:
-    index = batch.schema.get_field_index(name)
-    if index < 0:
-        raise HttpError(400, f"the batch has no column '{name[:80]}'")
-    return batch.column(index)
-
-
-def _pieces(
-    parts: list[Any], modules: _Modules, options: dict[str, Any]
-) -> Iterator[bytes]:
-    """The bytes of the answer, of a part at a time.
-
-    Raises:
-        HttpError: A column has another type than is needed.
-    """
-    import pyarrow as pa
-
-    sink, writer = BytesIO(), None
-    for part in parts:
-        try:
-            found = symbolize(part, modules, **options)
-        except (*_UNSUITABLE, pa.ArrowException) as error:
-            title = str(error.args[0] if error.args else error)
-            raise HttpError(400, title[:1000]) from None
-        if writer is None:
-            writer = pa.ipc.new_stream(sink, found.schema)
-        writer.write_batch(found)
-        yield _taken(sink)
-    assert writer is not None  # noqa: S101 - there is a batch
-    writer.close()
-    yield _taken(sink)
-
-
-def _taken(sink: BytesIO) -> bytes:
-    """Take the bytes that were written to *sink*."""
-    data = sink.getvalue()
-    sink.seek(0)
-    sink.truncate()
-    return data
+        yield
+    except (LimitError, FormatError, UnsupportedError) as error:
+        status = next(code for kind, code in _STATUSES if isinstance(error, kind))
+        raise HttpError(status, error.reason) from None
