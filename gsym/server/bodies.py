@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from contextlib import asynccontextmanager
+from functools import partial
 from io import FileIO
 
 from anyio import fail_after, move_on_after
@@ -23,28 +24,18 @@ from gsym.server.errors import HttpError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from typing import Any, Protocol
+    from typing import Any
 
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
     from typing_extensions import Self
 
-    class Inflater(Protocol):
-        """A decompressor of one kind of stream."""
-
-        def __call__(self, body: bytes, limit: int) -> bytes | None:
-            """The contents; None if they exceed *limit* bytes."""
-
-    Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
-
     from gsym.server.service import Service
     from gsym.store.directory import Store
 
-    class Digest(Protocol):
-        """A hash object of `hashlib`."""
-
-        def update(self, data: bytes, /) -> None:
-            """Add bytes."""
+    # From a stream and a limit to the contents; None if these exceed the limit.
+    Inflater = Callable[[bytes, int], bytes | None]
+    Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
 
 
 _GZIP_STREAM = 31  # for zlib: gzip with a window of any size
@@ -165,7 +156,18 @@ async def read_body(
         body = await _receive(request.receive, held, limit)
     if body is None:
         raise HttpError(408, closes=True)
-    return await _inflate(coding, body, held, limit, run)
+    inflate = _INFLATERS[coding]
+    if inflate is None:
+        return body
+    content = None
+    if len(body) <= _FEW_BYTES:
+        content = inflate(body, min(limit, _FEW_INFLATED))
+    if content is None:
+        content = await run(inflate, body, limit)
+    if content is None:
+        raise _too_large(limit)
+    held.take(len(content))
+    return content
 
 
 async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
@@ -186,58 +188,34 @@ async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _inflate(
-    coding: str, body: bytes, held: HeldBody, limit: int, run: Run
-) -> bytes:
-    inflate = _INFLATERS[coding]
-    if inflate is None:
-        return body
-    content = None
-    if len(body) <= _FEW_BYTES:
-        content = inflate(body, min(limit, _FEW_INFLATED))
-    if content is None:
-        content = await run(inflate, body, limit)
-    if content is None:
-        raise _too_large(limit)
-    held.take(len(content))
-    return content
-
-
 def _too_large(limit: int) -> HttpError:
     title = f"please limit the body of a request to <= {limit} bytes"
     return HttpError(413, title, closes=True)
 
 
-def _damaged(coding: str) -> HttpError:
-    return HttpError(400, f"Payload is not valid {coding}")
-
-
-def _inflated(stream: Any, coding: str, body: bytes, limit: int) -> bytes | None:
+def _inflated(
+    open_stream: Callable[[], Any], coding: str, body: bytes, limit: int
+) -> bytes | None:
+    stream, damaged = open_stream(), HttpError(400, f"Payload is not valid {coding}")
     try:
         content: bytes = stream.decompress(body, limit + 1)
     except (zlib.error, _zstd.ZstdError):
-        raise _damaged(coding) from None
+        raise damaged from None
     if len(content) > limit:
         return None
     if not stream.eof or stream.unused_data:
-        raise _damaged(coding)
+        raise damaged
     return content
 
 
-def _inflate_gzip(body: bytes, limit: int) -> bytes | None:
-    return _inflated(zlib.decompressobj(_GZIP_STREAM), "gzip", body, limit)
-
-
-def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
-    return _inflated(_zstd.ZstdDecompressor(), "zstd", body, limit)
-
-
+_GZIP = partial(_inflated, partial(zlib.decompressobj, _GZIP_STREAM), "gzip")
+_ZSTD = partial(_inflated, _zstd.ZstdDecompressor, "zstd")
 _INFLATERS: dict[str, Inflater | None] = {
     "identity": None,
     "": None,
-    "gzip": _inflate_gzip,
-    "x-gzip": _inflate_gzip,
-    "zstd": _inflate_zstd,
+    "gzip": _GZIP,
+    "x-gzip": _GZIP,
+    "zstd": _ZSTD,
 }
 
 
@@ -246,7 +224,7 @@ async def spool_body(
     service: Service,
     path: str,
     limit: int,
-    digest: Digest | None = None,
+    note: Callable[[bytes], object] = lambda _: None,
 ) -> None:
     """Write the body of a request to a file.
 
@@ -255,7 +233,7 @@ async def spool_body(
         service: Provides the threads that write.
         path: A new file.
         limit: Maximum size in bytes.
-        digest: Updated with all bytes written.
+        note: Called with all bytes, such as to compute their digest.
 
     Raises:
         ClientDisconnect: The client closed the connection.
@@ -265,8 +243,7 @@ async def spool_body(
     """
 
     def write(file: FileIO, piece: bytes) -> None:
-        if digest is not None:
-            digest.update(piece)
+        note(piece)
         left = memoryview(piece)
         while left:
             left = left[file.write(left) :]

@@ -103,7 +103,12 @@ class _Downloads:
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
         other = (await self._service.run(self._get, by_code)).entry
         if other is not None:
-            return RedirectResponse(_debug_path(request, other, kind), 302)
+            name = other.identity.debug_file
+            stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
+            parts = (name, other.identity.debug_id, f"{stem}.{kind}")
+            path = "/".join(quote(part, safe="") for part in parts)
+            root = request.scope.get("root_path", "")
+            return RedirectResponse(f"{root}/{path}", 302)
         raise not_found(found.reason)
 
     async def _of_symstore(
@@ -272,14 +277,6 @@ def _breakpad_kind(name: str, file: str) -> str:
     bare, suffix = os.path.splitext(name)
     fits = stem == name or (suffix.lower() in _DROPPED and stem == bare)
     return kind if dot and fits and kind in _NAMED_KINDS else ""
-
-
-def _debug_path(request: Request, entry: Entry, kind: str) -> str:
-    name = entry.identity.debug_file
-    stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
-    parts = (name, entry.identity.debug_id, f"{stem}.{kind}")
-    root = request.scope.get("root_path", "")
-    return f"{root}/" + "/".join(quote(part, safe="") for part in parts)
 
 
 _LETTERS = 2  # of a FileID in each folder name

@@ -115,43 +115,15 @@ def body_response(
         return Response(None, 304, headers=sent)
     span = _span(request, tag, body.size)
     if span is None:
-        return _complete(request, service, body, sent)
-    start, end = span
-    if start >= (body.size or 0):
-        body.close()
-        error = HttpError(416)
-        error.headers = {"content-range": f"bytes */{body.size}"}
-        raise error
-    sent["content-range"] = f"bytes {start}-{end - 1}/{body.size}"
-    sent["content-length"] = str(end - start)
-    return _sent(request, service, body, body.pieces(start, end), 206, sent)
-
-
-def _complete(
-    request: Request,
-    service: Service,
-    body: FileBody | TextBody,
-    sent: dict[str, str],
-) -> Response:
-    pieces = body.pieces(0, None)
-    accepted = _header(request, "accept-encoding")
-    if not body.is_packed and allows_coding(accepted, "gzip"):
-        sent["content-encoding"] = "gzip"
-        sent["etag"] = f'{sent["etag"][:-1]}-gzip"'
-        pieces = _compressed(pieces)
-    elif body.size is not None:
-        sent["content-length"] = str(body.size)
-    return _sent(request, service, body, pieces, 200, sent)
-
-
-def _sent(  # noqa: PLR0913, PLR0917 - all parts of a response
-    request: Request,
-    service: Service,
-    body: FileBody | TextBody,
-    pieces: Iterator[bytes],
-    status: int,
-    sent: dict[str, str],
-) -> Response:
+        status, pieces = 200, _whole(request, body, sent)
+    else:
+        start, end = span
+        if start >= (body.size or 0):
+            body.close()
+            raise HttpError(416, headers={"content-range": f"bytes */{body.size}"})
+        status, pieces = 206, body.pieces(start, end)
+        sent["content-range"] = f"bytes {start}-{end - 1}/{body.size}"
+        sent["content-length"] = str(end - start)
     if request.method != "HEAD":
         return StreamingResponse(_in_threads(service, body, pieces), status, sent)
     body.close()
@@ -160,6 +132,21 @@ def _sent(  # noqa: PLR0913, PLR0917 - all parts of a response
         del response.headers["content-length"]
     response.headers.update(sent)
     return response
+
+
+def _whole(
+    request: Request, body: FileBody | TextBody, sent: dict[str, str]
+) -> Iterator[bytes]:
+    """The pieces of a complete body, compressed if the client accepts that."""
+    pieces = body.pieces(0, None)
+    accepted = _header(request, "accept-encoding")
+    if not body.is_packed and allows_coding(accepted, "gzip"):
+        sent["content-encoding"] = "gzip"
+        sent["etag"] = f'{sent["etag"][:-1]}-gzip"'
+        return _compressed(pieces)
+    if body.size is not None:
+        sent["content-length"] = str(body.size)
+    return pieces
 
 
 def _span(request: Request, tag: str, size: int | None) -> tuple[int, int] | None:

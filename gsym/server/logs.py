@@ -99,8 +99,10 @@ class _JsonLines(logging.Formatter):
     """A record as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, timezone.utc)
+        time_text = moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
         fields = {
-            "time": _time_text(record.created),
+            "time": f"{time_text}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -112,7 +114,14 @@ class _JsonLines(logging.Formatter):
         try:
             return msgspec.json.encode(fields).decode()
         except UnicodeEncodeError:
-            return msgspec.json.encode(_printable(fields)).decode()
+            # UTF-8 cannot encode surrogate escapes, for example.
+            printable = {
+                name: value.encode("utf-8", "replace").decode()
+                if isinstance(value, str)
+                else value
+                for name, value in fields.items()
+            }
+            return msgspec.json.encode(printable).decode()
 
 
 class _TextLines(logging.Formatter):
@@ -182,18 +191,3 @@ def configure_logs(settings: Settings) -> None:
         if isinstance(each.formatter, (_TextLines, _JsonLines)):
             root.removeHandler(each)
     root.addHandler(handler)
-
-
-def _printable(fields: dict[str, object]) -> dict[str, object]:
-    """Replace characters that UTF-8 cannot encode, such as surrogate escapes."""
-    return {
-        name: value.encode("utf-8", "replace").decode()
-        if isinstance(value, str)
-        else value
-        for name, value in fields.items()
-    }
-
-
-def _time_text(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None)
-    return f"{moment.isoformat(timespec='milliseconds')}Z"

@@ -52,7 +52,10 @@ class MappedFiles:
         Raises:
             TruncatedFileError: What it found may be wrong; to be repeated.
         """
-        before = self._count()
+        before = _bus_errors.count()
+        if before != self._seen:  # an error that no open module has seen
+            self._symbolizer.forget()
+            self._seen = before
         used: list[OpenModule] = []
         try:
             yield used
@@ -65,11 +68,3 @@ class MappedFiles:
                 _LOG.error(text, ", ".join(paths) or "unknown which")
                 self._symbolizer.forget()
                 raise TruncatedFileError
-
-    def _count(self) -> int:
-        """The number of bus errors that no open module has seen."""
-        count = _bus_errors.count()
-        if count != self._seen:
-            self._symbolizer.forget()
-            self._seen = count
-        return count

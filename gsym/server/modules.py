@@ -50,7 +50,7 @@ def child_limits(settings: Settings, output: int) -> ChildLimits:
     return ChildLimits(limits.child_memory, limits.child_seconds, output=output)
 
 
-def _add_here(store: Store, path: str, **known: Any) -> Publication:
+def add_unconfined(store: Store, path: str, **known: Any) -> Publication:
     """Add a file without a confined process.
 
     Raises:
@@ -99,7 +99,7 @@ def make_symbolizer(settings: Settings, patience: float | None = 5.0) -> Symboli
             patience=patience,
             add=None
             if settings.confine_fetched
-            else partial(_add_here, most_inflated=most),
+            else partial(add_unconfined, most_inflated=most),
         )
     except ValueError as error:
         raise SettingsError(str(error)) from None

@@ -26,7 +26,7 @@ from gsym import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
     from starlette.requests import Request
     from starlette.types import Scope
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolizer
 
 
-_Metric = TypeVar("_Metric", Counter, Histogram)
+_Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
 HEALTH_PATHS = frozenset({"/__heartbeat__", "/__lbheartbeat__", "/__version__"})
 _JSON = "application/json; charset=utf-8"
 
@@ -70,7 +70,9 @@ _SECONDS = (
     *(1, 2.5, 5, 10, 30, 60),
 )
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
-
+# Of several workers, the sum of those that live, or the value that was set last.
+_LIVE = {"multiprocess_mode": "livesum"}
+_LATEST = {"multiprocess_mode": "mostrecent"}
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 # name: (labels, description), repeated in the manual; counters get the suffix `_total`
@@ -133,30 +135,31 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = self._counter("gsym_requests")
-        self.request_seconds = self._histogram("gsym_request_seconds", _SECONDS)
-        self.in_flight = self._gauge("gsym_requests_in_flight")
-        self.request_errors = self._counter("gsym_request_errors")
-        self._jobs = self._histogram("gsym_symbolicate_jobs", _COUNTS)
-        self._stacks = self._histogram("gsym_symbolicate_stacks", _COUNTS)
-        self._frames = self._histogram("gsym_symbolicate_frames", _COUNTS)
-        self._modules = self._counter("gsym_modules")
-        self._source_answers = self._counter("gsym_source_answers")
-        self._symbfile_parts = self._counter("gsym_symbfile_parts")
-        self._symbfile_bytes = self._counter("gsym_symbfile_bytes")
-        self._locations = self._counter("gsym_profile_locations")
-        self.profiles_forwarded = self._counter("gsym_profiles_forwarded")
-        self.opening = self._gauge("gsym_modules_opening")
-        self.converters = self._gauge("gsym_converters")
-        self._counter(
-            "gsym_worker_deaths"
-        )  # counted by the process that starts workers
-        self.store_bytes = self._gauge("gsym_store_bytes", mode="mostrecent")
-        self.store_modules = self._gauge("gsym_store_modules", mode="mostrecent")
-        self.store_free = self._gauge("gsym_store_free_bytes", mode="mostrecent")
-        self.evictions = self._counter("gsym_evictions")
-        self._open_modules = self._gauge("gsym_open_modules")
-        self._mapped_bytes = self._gauge("gsym_mapped_bytes")
+        self.requests = self._new(Counter, "gsym_requests")
+        self.request_seconds = self._new(
+            Histogram, "gsym_request_seconds", buckets=_SECONDS
+        )
+        self.in_flight = self._new(Gauge, "gsym_requests_in_flight", **_LIVE)
+        self.request_errors = self._new(Counter, "gsym_request_errors")
+        self._jobs = self._new(Histogram, "gsym_symbolicate_jobs", buckets=_COUNTS)
+        self._stacks = self._new(Histogram, "gsym_symbolicate_stacks", buckets=_COUNTS)
+        self._frames = self._new(Histogram, "gsym_symbolicate_frames", buckets=_COUNTS)
+        self._modules = self._new(Counter, "gsym_modules")
+        self._source_answers = self._new(Counter, "gsym_source_answers")
+        self._symbfile_parts = self._new(Counter, "gsym_symbfile_parts")
+        self._symbfile_bytes = self._new(Counter, "gsym_symbfile_bytes")
+        self._locations = self._new(Counter, "gsym_profile_locations")
+        self.profiles_forwarded = self._new(Counter, "gsym_profiles_forwarded")
+        self.opening = self._new(Gauge, "gsym_modules_opening", **_LIVE)
+        self.converters = self._new(Gauge, "gsym_converters", **_LIVE)
+        # Counted by the process that starts workers.
+        self._new(Counter, "gsym_worker_deaths")
+        self.store_bytes = self._new(Gauge, "gsym_store_bytes", **_LATEST)
+        self.store_modules = self._new(Gauge, "gsym_store_modules", **_LATEST)
+        self.store_free = self._new(Gauge, "gsym_store_free_bytes", **_LATEST)
+        self.evictions = self._new(Counter, "gsym_evictions")
+        self._open_modules = self._new(Gauge, "gsym_open_modules", **_LIVE)
+        self._mapped_bytes = self._new(Gauge, "gsym_mapped_bytes", **_LIVE)
         self._symbolizer: Symbolizer | None = None
         self._labelled: dict[tuple[Any, tuple[str | int, ...]], Any] = {}
 
@@ -164,19 +167,9 @@ class Metrics:
         """Report the modules that *symbolizer* has open."""
         self._symbolizer = symbolizer
 
-    def _counter(self, name: str) -> Counter:
+    def _new(self, kind: type[_Metric], name: str, **options: Any) -> _Metric:
         labels, text = METRICS[name]
-        return Counter(name, text, labels, registry=self.registry)
-
-    def _gauge(
-        self, name: str, mode: Literal["livesum", "mostrecent"] = "livesum"
-    ) -> Gauge:
-        labels, text = METRICS[name]
-        return Gauge(name, text, labels, registry=self.registry, multiprocess_mode=mode)
-
-    def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
-        labels, text = METRICS[name]
-        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
+        return kind(name, text, labels, registry=self.registry, **options)
 
     def count_work(self, version: str, work: Symbolication) -> None:
         """Count the contents and results of a request."""

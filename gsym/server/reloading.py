@@ -11,9 +11,8 @@ from threading import Lock
 from gsym.errors import GsymError
 from gsym.server.application import create_app, start_grpc
 from gsym.server.logs import configure_logs
-from gsym.server.memory import tune_memory
 from gsym.server.modules import make_symbolizer, read_folders
-from gsym.server.upkeep import Upkeep
+from gsym.server.upkeep import Upkeep, tune_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

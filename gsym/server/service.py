@@ -154,12 +154,14 @@ class ModuleOpening:
             then: Called in another thread when all running searches have ended.
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if then is not None:
-            Thread(target=self._end, args=(then,), daemon=True).start()
+        if then is None:
+            return
 
-    def _end(self, then: Callable[[], object]) -> None:
-        self._threads.shutdown(wait=True)
-        then()
+        def end() -> None:
+            self._threads.shutdown(wait=True)
+            then()
+
+        Thread(target=end, daemon=True).start()
 
 
 class Service:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import logging
 import os
 import time
 from threading import Event, Thread
 
 from gsym.errors import GsymError
-from gsym.server.memory import trim_memory
 from gsym.server.modules import store_path
 from gsym.store.collection import free_bytes
 from gsym.store.directory import Store
@@ -27,6 +28,13 @@ _PAUSE = 60.0  # seconds
 # A store that takes long to look through is looked at less often.
 _PAUSE_PER_WORK = 20.0
 _LOCK = "upkeep"
+_NEW_OBJECTS = 100_000  # threshold of the garbage collector
+# Parameters of mallopt(3) and their values.
+_MALLOC = (
+    (-1, 64 << 20),  # M_TRIM_THRESHOLD: free bytes above which memory is returned
+    (-3, 32 << 20),  # M_MMAP_THRESHOLD: size from which blocks are mapped separately
+    (-8, 2),  # M_ARENA_MAX: each arena keeps memory of its own
+)
 
 
 class Upkeep:
@@ -97,3 +105,28 @@ def has_free_space(settings: Settings, size: int) -> bool:
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder) or os.curdir
     return not settings.min_free or free_bytes(folder) - size >= settings.min_free
+
+
+def tune_memory() -> None:
+    """Tune garbage collector and malloc of this process after start-up."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
+    try:
+        tune = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return  # another C library than glibc
+    for parameter, value in _MALLOC:
+        tune(parameter, value)
+
+
+def trim_memory() -> None:
+    """Return free memory to the system, which malloc keeps for the next answer.
+
+    Other threads that need memory wait meanwhile.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return  # another C library than glibc
+    trim(0)

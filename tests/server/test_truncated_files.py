@@ -160,7 +160,6 @@ def test_a_file_truncated_while_it_is_converted_is_not_stored(tmp_path: Path) ->
         "import mmap, os, gsym.server.modules as modules\n"
         "from gsym.errors import FormatError\n"
         "from gsym.server.mapped_files import survive_bus_errors\n"
-        "from gsym.server.settings import Settings\n"
         "survive_bus_errors()\n"
         "store, add = modules.Store('store'), modules.add_file\n"
         "def truncate(*arguments, **named):\n"
@@ -170,9 +169,8 @@ def test_a_file_truncated_while_it_is_converted_is_not_stored(tmp_path: Path) ->
         "        assert mapped[0] == 0\n"
         "    return add(*arguments, **named)\n"
         "modules.add_file = truncate\n"
-        "adder = modules._adder(Settings(confine_fetched=False))\n"
         "try:\n"
-        "    adder(store, 'app.sym', source='app.sym')\n"
+        "    modules.add_unconfined(store, 'app.sym', source='app.sym')\n"
         "except FormatError as error:\n"
         "    print(error.reason, [*store.entries()])\n"
     )

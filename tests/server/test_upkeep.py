@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 
 FREED = """
 import re
-from gsym.server.memory import trim_memory, tune_memory
+from gsym.server.upkeep import trim_memory, tune_memory
 
 def show():
     with open("/proc/self/smaps_rollup") as file:

@@ -173,7 +173,12 @@ class PendingUpload:
         if total is not None and header.part >= total:
             raise PartError(BAD_PARTS, f"there are {total} parts, from 0")
         if total is None and header.parts is not None:
-            self._set_total(header.parts, parts)
+            if max(parts, default=0) >= header.parts:
+                total_text = f"there are {header.parts} parts, from 0"
+                text = f"{total_text}, and part {max(parts)} was sent"
+                raise PartError(BAD_PARTS, text)
+            with open(self._at(f"{_TOTAL}.{header.parts}"), "xb"):
+                self._touch()
         known = parts.get(header.part)
         if known == f"{header.part}.{digest}":
             return False
@@ -256,13 +261,6 @@ class PendingUpload:
             if kind == _TOTAL:
                 return int(number)
         return None
-
-    def _set_total(self, total: int, parts: dict[int, str]) -> None:
-        if max(parts, default=0) >= total:
-            text = f"there are {total} parts, from 0, and part {max(parts)} was sent"
-            raise PartError(BAD_PARTS, text)
-        with open(self._at(f"{_TOTAL}.{total}"), "xb"):
-            self._touch()
 
     def _at(self, name: str) -> str:
         return os.path.join(self._path, name)

@@ -200,7 +200,11 @@ def read_part_header(headers: Mapping[str, str], limits: Limits) -> PartHeader:
         PartError: The headers are invalid, or the part is too large.
     """
     size = _size(headers, limits.max_symbfile_part)
-    file_id = _file_id(headers.get("fileid", ""))
+    try:
+        file_id = FileId.parse(headers.get("fileid", "").strip())
+    except ValueError:
+        reason = "FileID must be 16 bytes in base64 or hexadecimal"
+        raise PartError(BAD_FILE_ID, reason, closes=True) from None
     part = _number(headers.get("filepart", ""))
     if part is None:
         raise PartError(BAD_PART, "FilePart must be a number from 0", closes=True)
@@ -229,14 +233,6 @@ def _size(headers: Mapping[str, str], most: int) -> int:
         text = "Content-Encoding must be gzip, zstd or identity"
         raise PartError(BAD_ENCODING, text, closes=True)
     return size
-
-
-def _file_id(text: str) -> FileId:
-    try:
-        return FileId.parse(text.strip())
-    except ValueError:
-        reason = "FileID must be 16 bytes in base64 or hexadecimal"
-        raise PartError(BAD_FILE_ID, reason, closes=True) from None
 
 
 def _number(text: str) -> int | None:

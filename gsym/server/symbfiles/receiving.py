@@ -159,7 +159,9 @@ class _Receiving:
         async with work_folder(self._service, self._store) as folder:
             path, digest = os.path.join(folder, "part"), sha256()
             try:
-                await spool_body(request, self._service, path, header.size, digest)
+                await spool_body(
+                    request, self._service, path, header.size, digest.update
+                )
             except TimeoutError:
                 text = "the body arrived too slowly"
                 raise PartError(TOO_SLOW, text, closes=True) from None
@@ -176,9 +178,12 @@ class _Receiving:
                 while not upload.try_lock():  # noqa: ASYNC110
                     await asyncio.sleep(_PAUSE)
                 if not upload.exists():
-                    outcome = upload.outcome(header, digest)
-                    if outcome is not None:
-                        return _shared(*outcome)
+                    # Another request may have finished the upload.
+                    if (outcome := upload.outcome(header, digest)) is not None:
+                        code, text = outcome
+                        if code:
+                            raise PartError(_REFUSAL_OF_CODE[code], text)
+                        return "repeated"
                 elif upload.is_old() or not upload.includes(header):
                     await run(upload.remove)
                 else:
@@ -208,14 +213,3 @@ class _Receiving:
             raise
         await run(upload.finish, outcome)
         return outcome
-
-
-def _shared(code: str, text: str) -> str:
-    """The outcome of a part whose upload was finished by another request.
-
-    Raises:
-        PartError: The upload was refused.
-    """
-    if code:
-        raise PartError(_REFUSAL_OF_CODE[code], text)
-    return "repeated"
