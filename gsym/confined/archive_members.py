@@ -11,23 +11,12 @@ from itertools import pairwise
 
 from gsym.containers.inflation import believable_size
 from gsym.errors import FormatError, LimitError
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-class ArchiveLimits(NamedTuple):
-    """Limits of an archive.
-
-    Attributes:
-        members: Number of files and folders.
-        inflated: Total inflated bytes.
-    """
-
-    members: int = 10_000
-    inflated: int = 8 << 30
+    from gsym.store.archives import ArchiveLimits
 
 
 _SIGNATURE = b"PK\x03\x04"

@@ -8,7 +8,7 @@ from email.parser import BytesHeaderParser
 from urllib.parse import parse_qs
 
 from gsym.confined.adding import Delivery, describe
-from gsym.confined.archive_members import ArchiveLimits, is_archive, unpack
+from gsym.confined.archive_members import is_archive, unpack
 from gsym.containers.recognition import recognise_file
 from gsym.errors import (
     ArchitectureError,
@@ -21,7 +21,7 @@ from gsym.errors import (
 from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
-from gsym.store.archives import bare_name, inflate_file
+from gsym.store.archives import ArchiveLimits, bare_name, inflate_file
 from gsym.store.module_file import modules_in
 
 TYPE_CHECKING = False

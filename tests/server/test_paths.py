@@ -12,8 +12,9 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from gsym.confined.archive_members import ArchiveLimits, unpack
+from gsym.confined.archive_members import unpack
 from gsym.errors import FormatError
+from gsym.store.archives import ArchiveLimits
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source

@@ -20,8 +20,10 @@ from unittest.mock import AsyncMock
 import pytest
 
 import gsym
-from gsym.confined.archive_members import ArchiveLimits, unpack
+from gsym.confined.archive_members import unpack
+from gsym.confined.process import run_confined
 from gsym.confined.uploads import boundary_of, unpack_upload
+from gsym.store.archives import ArchiveLimits
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
@@ -507,6 +509,24 @@ def test_a_damaged_member_refuses_the_archive(
     answer = put(uploads, archive)
     assert answer.status == 400
     assert breakpad_path(42) in answer.title
+    assert files_in(uploads) == before
+
+
+@pytest.mark.parametrize("members", [None, [], ["x"], [7], [0, 0]])
+def test_a_forged_list_of_members_refuses_the_upload(
+    uploads: RunningServer, monkeypatch: pytest.MonkeyPatch, members: Any
+) -> None:
+    def run(task: str, *rest: Any, **named: Any) -> dict[str, Any]:
+        answer = run_confined(task, *rest, **named)
+        return {**answer, "members": members} if task == "convert" else answer
+
+    monkeypatch.setattr("gsym.server.uploads.run_confined", run)
+    before = files_in(uploads)
+    answer = put(uploads, binary(44))
+    assert (answer.status, answer.title) == (
+        400,
+        "the conversion had an invalid result",
+    )
     assert files_in(uploads) == before
 
 
