@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import msgspec
 
 from gsym.api.cache_budget import CacheBudget
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
 _MEMORY = 256 << 20  # bytes
 _ENTRY_SIZE = 112  # bytes of overhead of a text
-_KEPT_AS = "v5"
 
 
 class AnswerTexts:
@@ -37,6 +38,7 @@ class AnswerTexts:
     ) -> None:
         self._path_map = path_map
         self._memory = CacheBudget(_MEMORY) if memory is None else memory
+        self._kept: WeakKeyDictionary[OpenModule, ModuleTexts] = WeakKeyDictionary()
 
     def of(self, module: OpenModule) -> ModuleTexts:
         """The texts of a module.
@@ -44,10 +46,10 @@ class AnswerTexts:
         Raises:
             GsymError: It has no reader.
         """
-        texts: ModuleTexts | None = module.texts.get(_KEPT_AS)
-        if texts is None or texts.owner is not self:
-            texts = ModuleTexts(self, module.image, self._path_map, self._memory)
-            module.texts[_KEPT_AS] = texts
+        texts = self._kept.get(module)
+        if texts is None:
+            texts = ModuleTexts(module.image, self._path_map, self._memory)
+            self._kept[module] = texts
         self._memory.use(texts)
         return texts
 
@@ -56,19 +58,16 @@ class ModuleTexts:
     """The texts of one module.
 
     Attributes:
-        owner: The `AnswerTexts` that made it.
         kept_size: See `CacheBudget`.
         last_used: See `CacheBudget`.
     """
 
     def __init__(
         self,
-        owner: AnswerTexts,
         image: CData,
         path_map: PathMap | None,
         memory: CacheBudget,
     ) -> None:
-        self.owner = owner
         self.kept_size = self.last_used = 0
         self._image = image
         self._path_map = path_map

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from gsym.reading.function_table import FunctionTable
 from gsym.records import NamedTuple
 
@@ -20,7 +22,6 @@ class Function(NamedTuple):
     size: int
 
 
-_KEPT_AS = "contents"
 _FUNCTION_SIZE = 48  # bytes of memory, including the index of names
 
 
@@ -36,9 +37,9 @@ def contents_of(module: OpenModule, memory: CacheBudget) -> ModuleContents | Non
     """
     if module.reader is None:
         return None
-    kept: _KeptContents | None = module.texts.get(_KEPT_AS)
+    kept = _KEPT.get(module)
     if kept is None:
-        kept = module.texts[_KEPT_AS] = _KeptContents()
+        kept = _KEPT[module] = _KeptContents()
     memory.use(kept)
     contents = kept.contents
     if contents is None:
@@ -56,6 +57,9 @@ class _KeptContents:
 
     def drop(self) -> None:
         self.contents = None
+
+
+_KEPT: WeakKeyDictionary[OpenModule, _KeptContents] = WeakKeyDictionary()
 
 
 class ModuleContents:

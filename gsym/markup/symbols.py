@@ -63,12 +63,6 @@ class SymbolOptions(NamedTuple):
 
 # Linkage names; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")
-# Key in the texts of an open module: a function that returns the paths of its binary
-# and debug files, which have its variables.
-BINARIES = "binaries"
-_DATA_SYMBOLS = "data_symbols"
-_CODE = "machine_code"
-_KEPT = "data_part"
 _MAX_ANSWERS = 1 << 14  # of a module, in memory
 _MOST_DOUBTS = 4_096  # sentences about modules
 
@@ -92,8 +86,8 @@ class ModuleSymbols:
     def is_available(self) -> bool:
         """Whether there are any symbols."""
         module = self.module
-        is_found = module.reader is not None or BINARIES in module.texts
-        return is_found or bool(_binaries(module))
+        is_found = module.reader is not None or module.find_binaries is not None
+        return is_found or bool(module.binaries())
 
     @property
     def reason(self) -> str:
@@ -130,13 +124,12 @@ class ModuleSymbols:
         """The machine code, if a file with it is at hand."""
         from gsym.containers.machine_code import MachineCode
 
-        texts = self.module.texts
-        if _CODE not in texts:
-            paths = _binaries(self.module)
-            found = (_read(path, self.module.reader, MachineCode) for path in paths)
-            texts[_CODE] = next(filter(None, found), None) or MachineCode()
-        code: MachineCode = texts[_CODE]
-        return code
+        module = self.module
+        if module.code is None:
+            paths = module.binaries()
+            found = (_read(path, module.reader, MachineCode) for path in paths)
+            module.code = next(filter(None, found), None) or MachineCode()
+        return module.code
 
     @property
     def no_variable(self) -> str:
@@ -188,24 +181,24 @@ class ModuleSymbols:
         return self._shown(to_bytes(frame.name)), frame.offset
 
     def _data_symbols(self) -> DataSymbols | None:
-        texts = self.module.texts
-        if _DATA_SYMBOLS not in texts:
+        module = self.module
+        if module.data_symbols is None:
             from gsym.containers.data_symbols import DataSymbols
 
-            reader, paths = self.module.reader, _binaries(self.module)
-            tables = (_read(path, reader, DataSymbols) for path in paths)
+            paths = module.binaries()
+            tables = (_read(path, module.reader, DataSymbols) for path in paths)
             # A stripped binary has fewer symbols than its debug file.
-            texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
-        found: DataSymbols | None = texts[_DATA_SYMBOLS]
-        return found
+            best = max(filter(None, tables), key=len, default=None)
+            module.data_symbols = () if best is None else (best,)
+        return next(iter(module.data_symbols), None)
 
     def _kept_variables(self) -> Reader | None:
         """The variables that are appended to the GSYM file of the module."""
-        texts, reader = self.module.texts, self.module.reader
-        if _KEPT not in texts:
-            texts[_KEPT] = None if reader is None else _open_kept(reader)
-        found: Reader | None = texts[_KEPT]
-        return found
+        module = self.module
+        if module.variables is None:
+            found = None if module.reader is None else _open_kept(module.reader)
+            module.variables = () if found is None else (found,)
+        return next(iter(module.variables), None)
 
 
 def function_name(name: bytes, options: SymbolOptions) -> bytes:
@@ -269,15 +262,6 @@ class Symbols:
             found = [each for each in module.attempts if each.outcome == "found"]
             path = found[-1].detail if found else ""
             self._doubts[doubt(name, module.unsure, path)] = None
-
-
-def _binaries(module: OpenModule) -> list[str]:
-    """The available paths of the binary of a module and its debug files."""
-    find = module.texts.get(BINARIES)
-    paths = [] if find is None else find()
-    if module.entry is not None and "debuginfo" in module.entry.originals:
-        paths.append(module.entry.originals["debuginfo"])
-    return paths
 
 
 def _read(

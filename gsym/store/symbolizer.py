@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
+    from gsym.containers.data_symbols import DataSymbols
+    from gsym.containers.machine_code import MachineCode
     from gsym.model import Lookup
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
@@ -75,12 +77,25 @@ class OpenModule:
         is_cached: Whether nothing had to be fetched or converted.
         unsure: Why it may be another build than the one that was asked for, in words;
             "" if it is that one.
-        texts: Data that callers keep about the module while it is open, each under a
-            name of its own.
+        find_binaries: Returns the paths of its binary and debug files in folders; None:
+            no folder was searched.
+        code: Its machine code; None: not read yet.
+        data_symbols: The symbols of its binary, if it has any; None: not read yet.
+        variables: The GSYM file of its variables, if there is one; None: not read yet.
     """
 
     __slots__ = (
-        *("attempts", "checked", "entry", "is_cached", "reader", "texts", "unsure"),
+        "__weakref__",
+        "attempts",
+        "checked",
+        "code",
+        "data_symbols",
+        "entry",
+        "find_binaries",
+        "is_cached",
+        "reader",
+        "unsure",
+        "variables",
     )
 
     def __init__(
@@ -97,7 +112,10 @@ class OpenModule:
         self.attempts = attempts
         self.is_cached = is_cached
         self.unsure = unsure
-        self.texts: dict[str, Any] = {}
+        self.find_binaries: Callable[[], list[str]] | None = None
+        self.code: MachineCode | None = None
+        self.data_symbols: tuple[DataSymbols, ...] | None = None
+        self.variables: tuple[Reader, ...] | None = None
         self.checked = time.monotonic()  # when the store was checked for a newer one
 
     @property
@@ -110,6 +128,13 @@ class OpenModule:
             for attempt in self.attempts
         ]
         return "; ".join(said) or "no symbols for this module"
+
+    def binaries(self) -> list[str]:
+        """The paths of its binary and debug files that are at hand."""
+        paths = [] if self.find_binaries is None else self.find_binaries()
+        if self.entry is not None and "debuginfo" in self.entry.originals:
+            paths.append(self.entry.originals["debuginfo"])
+        return paths
 
     def open_reader(self) -> Reader:
         """The reader.

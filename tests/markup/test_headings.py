@@ -20,7 +20,6 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.headings import Headings
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
-from gsym.markup.symbols import BINARIES
 from gsym.store.symbolizer import OpenModule, Symbolization
 from gsym.symbolication.stacks.recognition import parse_report
 from tests.guarded import GuardedMemory
@@ -277,7 +276,7 @@ class WithBinary:
         self.looked = 0
         self._path = path
         self._module = OpenModule(None, gsym.Reader(gsym_bytes()))
-        self._module.texts[BINARIES] = self._binaries
+        self._module.find_binaries = self._binaries
 
     def _binaries(self) -> list[str]:
         self.looked += 1

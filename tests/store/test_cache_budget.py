@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from gsym.api.answer_texts import AnswerTexts, ModuleTexts
+from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.frame_texts import FrameTexts
 from gsym.api.module_contents import contents_of
@@ -37,12 +37,6 @@ class Kept:
 def module_of(work: ModuleWork) -> OpenModule:
     assert work.module is not None
     return work.module
-
-
-def texts_of(work: ModuleWork) -> ModuleTexts:
-    found = module_of(work).texts["v5"]
-    assert isinstance(found, ModuleTexts)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -89,8 +83,8 @@ def test_the_texts_of_many_modules_stay_within_the_budget() -> None:
     for work in works:
         FrameTexts(work, texts, ANY)
         assert 0 < memory.size <= 3 * PIECE
-    assert texts_of(works[-1]).kept_size
-    assert not texts_of(works[0]).kept_size
+    assert texts.of(module_of(works[-1])).kept_size
+    assert not texts.of(module_of(works[0])).kept_size
 
 
 @pytest.mark.parametrize("most", [0, PIECE, ANY])
@@ -107,7 +101,8 @@ def test_answers_are_right_with_any_budget(most: int) -> None:
 def test_the_texts_of_a_module_go_with_it() -> None:
     memory = CacheBudget(ANY)
     work = work_of("name", [START])
-    FrameTexts(work, AnswerTexts(None, memory), ANY)
+    texts = AnswerTexts(None, memory)
+    FrameTexts(work, texts, ANY)
     assert memory.size
     work.module = None
     assert not memory.size

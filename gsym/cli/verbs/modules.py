@@ -11,7 +11,6 @@ from gsym.cli.terminal import describe
 from gsym.cli.verbs.module_options import FILES, module_options
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
-from gsym.markup.symbols import BINARIES
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import has_id
 from gsym.modules.places import Folder, PathOfKey, find_files
@@ -94,7 +93,7 @@ class FolderModules:
             module = OpenModule(
                 None, found.reader, (Attempt(path, "found", path),), unsure=unsure
             )
-            module.texts[BINARIES] = partial(self.binaries, key)
+            module.find_binaries = partial(self.binaries, key)
             if found.reader is not None:
                 return module
             # A stripped binary may be larger than its debug file.
@@ -117,13 +116,14 @@ class SeveralModules:
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or the results of the search."""
         module = self._folders.open(key)
-        if module.reader is not None or BINARIES in module.texts:
+        if module.reader is not None or module.find_binaries is not None:
             return module
         attempts = module.attempts
         if self._store is not None:
             kept = self._store.open(key)
             if kept.reader is not None:
-                kept.texts.setdefault(BINARIES, partial(self._folders.binaries, key))
+                find = partial(self._folders.binaries, key)
+                kept.find_binaries = kept.find_binaries or find
                 return kept
             attempts += kept.attempts
         module = self._folders.open_at_path(key)
