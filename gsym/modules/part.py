@@ -12,17 +12,14 @@ shares strings with its binary has a multiple of 8; the part follows its own str
 
 from __future__ import annotations
 
-from struct import Struct
-
 from gsym.modules.key import ModuleKey, key_text, read_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_FOOTER = Struct("<8sQ")
 _MAGIC = b"GSYMIDEN"
-FOOTER_SIZE = _FOOTER.size
+FOOTER_SIZE = 16
 # Limit: The part that names the module
 MOST_BYTES = 64 << 10  # of the text, with padding
 FILE_MULTIPLE = 512
@@ -44,7 +41,7 @@ def module_part(
     if not text:
         return b""
     text += bytes(-(start + len(text) + FOOTER_SIZE) % multiple)
-    return text + _FOOTER.pack(_MAGIC, len(text))
+    return text + _MAGIC + len(text).to_bytes(8, "little")
 
 
 def module_part_start(tail: Buffer, size: int) -> int:
@@ -54,12 +51,11 @@ def module_part_start(tail: Buffer, size: int) -> int:
         tail: The end of the file, at least `FOOTER_SIZE` bytes of it.
         size: Of the file.
     """
-    end = memoryview(tail)[-FOOTER_SIZE:]
-    if len(end) < FOOTER_SIZE:
-        return size
-    magic, text_size = _FOOTER.unpack(end)
+    end = bytes(memoryview(tail)[-FOOTER_SIZE:])
+    text_size = int.from_bytes(end[len(_MAGIC) :], "little")
     start = size - FOOTER_SIZE - text_size
-    return start if magic == _MAGIC and start >= 0 and text_size <= MOST_BYTES else size
+    is_part = len(end) == FOOTER_SIZE and end.startswith(_MAGIC) and start >= 0
+    return start if is_part and text_size <= MOST_BYTES else size
 
 
 def read_module_part(tail: Buffer) -> ModuleKey | None:
