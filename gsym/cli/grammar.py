@@ -10,6 +10,7 @@ that start with `-`.
 
 from __future__ import annotations
 
+from gsym import __version__
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = False
@@ -307,8 +308,6 @@ class Command:
         if _HELP.name in names:
             raise HelpRequested(self.help())
         if _VERSION.name in names:
-            from gsym import __version__
-
             raise HelpRequested(f"gsym {__version__}\n")
         operands: dict[str, list[str]] = {}
         for operand in self.operands:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import chain
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
@@ -136,7 +137,7 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
             reason = f"compressed by {program}; only gzip and zstd are read"
             raise UnsupportedError(f"{path}: {reason}")
     inflate = _inflater(first)
-    chained = _chained(first, pieces)
+    chained = chain((first,), pieces)
     if inflate is None:
         yield from chained
         return
@@ -156,11 +157,6 @@ def _read_all(source: int) -> Iterator[bytes]:
             yield piece
         else:
             return
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _inflater(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gsym import __version__
 from gsym.cli.grammar import (
     GNU,
     HelpRequested,
@@ -110,7 +111,8 @@ class Options:
         if letter == "h":
             raise HelpRequested(help_text())
         if letter == "v":
-            raise HelpRequested(_version_text())
+            version = f"{PROGRAM} (gsym) {__version__}"
+            raise HelpRequested(f"{version}\nPrints what GNU addr2line 2.40 prints.\n")
         self._letters.add(letter)
         if letter == "e":
             self.file = value
@@ -140,12 +142,6 @@ def help_text() -> str:
         head = f"{option.short} {option.name}{value}".strip()
         lines += help_entry(head, option.help, _HELP_COLUMN, wraps=False)
     return "\n".join(lines) + "\n\n"
-
-
-def _version_text() -> str:
-    from gsym import __version__
-
-    return f"{PROGRAM} (gsym) {__version__}\nPrints what GNU addr2line 2.40 prints.\n"
 
 
 def parse(arguments: list[str]) -> Options:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gsym import __version__
 from gsym.cli.dropins.gsymutil_options import PROGRAM, help_text, parse
 from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
 from gsym.cli.grammar import UsageError
@@ -41,8 +42,6 @@ def _run(options: Options) -> int:
         say(help_text())
         return 0
     if options.version:
-        from gsym import __version__
-
         say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 24 prints.\n")
         return 0
     if options.convert:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from gsym import __version__
 from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
 from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules
 from gsym.cli.dropins.symbolizer_options import (
@@ -48,8 +49,6 @@ def _run(options: Options) -> int:
         _put(help_text())
         return 0
     if options.version:
-        from gsym import __version__
-
         _put(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
         return 0
     for warning in options.warnings:

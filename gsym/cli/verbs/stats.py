@@ -103,18 +103,19 @@ def _text(
         yield f"{statistics.damaged_count:,} records are damaged"
     whole = statistics.file_size
     yield from _chart("sections", _sections(statistics), whole)
-    yield from _chart("function records", _records(statistics), whole)
+    padding = ("padding", statistics.function_info_padding)
+    yield from _chart(
+        "function records", [*_info_types(statistics.own), padding], whole
+    )
     if statistics.merged_count:
         title = f"{statistics.merged_count:,} merged functions"
-        yield from _chart(title, _merged(statistics), whole)
+        envelope = ("counts and sizes", statistics.merged_envelope)
+        yield from _chart(title, [*_info_types(statistics.merged), envelope], whole)
     rows = [(show(entry.name), entry.record_size) for entry in functions]
     yield from _chart("biggest functions", rows, whole)
     rows = [
-        (
-            f"{folder.name or '(none)'} ({folder.functions:,})",
-            folder.record_size,
-        )
-        for folder in folders
+        (f"{each.name or '(none)'} ({each.functions:,})", each.record_size)
+        for each in folders
     ]
     yield from _chart("directories (functions)", rows, whole)
 
@@ -125,16 +126,6 @@ def _sections(statistics: Statistics) -> Iterator[tuple[str, int]]:
     for kind, size in statistics.unknown_sections:
         yield f"unknown section type {kind}", size
     yield "padding", statistics.padding
-
-
-def _records(statistics: Statistics) -> Iterator[tuple[str, int]]:
-    yield from _info_types(statistics.own)
-    yield "padding", statistics.function_info_padding
-
-
-def _merged(statistics: Statistics) -> Iterator[tuple[str, int]]:
-    yield from _info_types(statistics.merged)
-    yield "counts and sizes", statistics.merged_envelope
 
 
 def _info_types(sizes: InfoBytes) -> Iterator[tuple[str, int]]:

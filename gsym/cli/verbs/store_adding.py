@@ -296,7 +296,9 @@ def prefetch(values: Values) -> int:
                 resolver.misses.forget(key)
         answers = in_parallel(lambda keys: _resolve(resolver, keys), modules, jobs)
         for done, (keys, resolution) in enumerate(answers, 1):
-            outcome = _outcome(resolution)
+            outcome = "there" if resolution.is_cached else "fetched"
+            if resolution.entry is None:
+                outcome = "missing"
             counts[outcome] += 1
             progress.clear()
             is_unsure |= bool(resolution.unsure)
@@ -330,12 +332,6 @@ def _resolve(resolver: Resolver, keys: list[ModuleKey]) -> Resolution:
         if found[-1].entry is None:
             found.append(resolver.resolve(key))
     return found[-1] if found[-1].entry is not None else found[0]
-
-
-def _outcome(resolution: Resolution) -> str:
-    if resolution.entry is None:
-        return "missing"
-    return "there" if resolution.is_cached else "fetched"
 
 
 def _name(key: ModuleKey) -> str:
