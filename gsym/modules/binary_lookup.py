@@ -19,7 +19,6 @@ information itself.
 from __future__ import annotations
 
 import os
-from io import FileIO
 from stat import S_ISDIR, S_ISREG
 
 import gsym.reading.reader
@@ -94,7 +93,6 @@ class FoundGsym(NamedTuple):
 
 
 EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
-_MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
 _LITTLE_CODE = 1 << 20  # bytes, which are read as fast as the cache
 
@@ -192,22 +190,21 @@ def _reader_of(found: FoundGsym, path: str) -> Reader:
     return found.reader
 
 
-def is_gsym(path: str) -> bool:
-    """Whether a GSYM file is at *path*, or something else that only `Reader` takes.
+def kind_of(path: str) -> str:
+    """The kind of the file at *path*, as `recognise` names it, or "bundle".
 
-    That is what cannot be read twice, such as a pipe, and what cannot be opened, the
-    reason of which its error has.
+    It is "gsym" as well for what only `Reader` takes: what cannot be read twice, such
+    as a pipe, and what cannot be opened, the reason of which its error has.
     """
+    from gsym.containers.recognition import recognise_file
+
     try:
         mode = os.stat(path).st_mode
         if S_ISDIR(mode):
-            return not path.rstrip("/").endswith(".dSYM")
-        if not S_ISREG(mode):
-            return True
-        with FileIO(path) as file:
-            return file.read(4) in _MAGICS
+            return "bundle" if path.rstrip("/").endswith(".dSYM") else "gsym"
+        return recognise_file(path) if S_ISREG(mode) else "gsym"
     except OSError:
-        return True
+        return "gsym"
 
 
 def open_module(
@@ -233,17 +230,18 @@ def open_module(
         return FoundGsym(
             open_remote(path, uuid, index_limit=search.index_limit), origin=path
         )
-    embedded = None
+    embedded, kind = None, ""
     try:
         reader = _open(path, search)
     except (GsymError, IsADirectoryError):
-        if is_gsym(path):
+        kind = kind_of(path)
+        if kind == "gsym":
             raise
     else:
         if not reader.offset:
             return _checked(FoundGsym(reader, origin=path), path, uuid)
         embedded = reader
-    return _checked(find_gsym(path, search, embedded), path, uuid)
+    return _checked(find_gsym(path, search, embedded, kind), path, uuid)
 
 
 def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym:
@@ -258,7 +256,10 @@ def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym
 
 
 def find_gsym(
-    path: str, search: BinarySearch | None = None, embedded: Reader | None = None
+    path: str,
+    search: BinarySearch | None = None,
+    embedded: Reader | None = None,
+    kind: str = "",
 ) -> FoundGsym:
     """Open the GSYM file for the file at *path*, converting it if necessary.
 
@@ -266,6 +267,7 @@ def find_gsym(
         path: Of the file.
         search: Where to look, and how to make one.
         embedded: The one that is embedded in it, if it is open.
+        kind: Of the file, if it is known, see `kind_of`.
 
     Raises:
         ArchitectureError: It is a fat file, and no slice is chosen.
@@ -273,10 +275,10 @@ def find_gsym(
         GsymError: It cannot be converted, for another reason.
         OSError: It cannot be read.
     """
-    from gsym.containers.recognition import recognise_file
+    if not kind:
+        from gsym.containers.recognition import recognise_file
 
-    is_bundle = os.path.isdir(path)
-    kind = recognise_file(path) if not is_bundle else "bundle"
+        kind = "bundle" if os.path.isdir(path) else recognise_file(path)
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
@@ -285,7 +287,7 @@ def find_gsym(
         return _from_cache(place, chosen) or _convert(path, chosen, place)
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
-    if is_bundle:
+    if kind == "bundle":
         from gsym.conversion.companions.macho import bundle_member
 
         path = bundle_member(path)

@@ -24,7 +24,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.macho import bundle_member
 from gsym.errors import GsymError
-from gsym.modules.binary_lookup import EMBEDDED_SECTIONS, is_gsym
+from gsym.modules.binary_lookup import EMBEDDED_SECTIONS, kind_of
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ def check(values: Values) -> int:
     path_map = convert_keywords(values, "path_map").get("path_map", ())
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
-    if not is_gsym(path) and not _holds_gsym(path):
+    if kind_of(path) != "gsym" and not _holds_gsym(path):
         with open_gsym(path, values, values.text(ARCH.name)) as reader:
             path = reader.path or path
         if not os.path.exists(path):
