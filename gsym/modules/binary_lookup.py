@@ -276,9 +276,7 @@ def find_gsym(
         OSError: It cannot be read.
     """
     if not kind:
-        from gsym.containers.recognition import recognise_file
-
-        kind = "bundle" if os.path.isdir(path) else recognise_file(path)
+        kind = "bundle" if os.path.isdir(path) else kind_of(path)
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
