@@ -10,7 +10,7 @@
 #define PRIME_4 UINT64_C(0x85ebca77c2b2ae63)
 #define PRIME_5 UINT64_C(0x27d4eb2f165667c5)
 
-enum { LANES = 4, STRIPE_SIZE = LANES * 8 };
+enum { STRIPE_SIZE = 4 * 8 };
 
 static inline uint64_t rotate_left(uint64_t value, unsigned count) {
     return value << count | value >> (64 - count);
@@ -24,21 +24,28 @@ static inline uint64_t next_round(uint64_t lane, uint64_t input) {
     return rotate_left(lane + input * PRIME_2, 31) * PRIME_1;
 }
 
-static uint64_t hash_stripes(const uint8_t **at, const uint8_t *end) {
-    uint64_t lanes[LANES] = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1}, hash;
-    for (; end - *at >= STRIPE_SIZE; *at += STRIPE_SIZE)
-        for (size_t i = 0; i < LANES; ++i)
-            lanes[i] = next_round(lanes[i], load64(*at + 8 * i));
-    hash = rotate_left(lanes[0], 1) + rotate_left(lanes[1], 7) +
-           rotate_left(lanes[2], 12) + rotate_left(lanes[3], 18);
-    for (size_t i = 0; i < LANES; ++i)
-        hash = (hash ^ next_round(0, lanes[i])) * PRIME_1 + PRIME_4;
-    return hash;
+static inline uint64_t add_lane(uint64_t hash, uint64_t lane) {
+    return (hash ^ next_round(0, lane)) * PRIME_1 + PRIME_4;
+}
+
+/* The lanes are no array, so that they stay in registers. */
+static uint64_t hash_stripes(const uint8_t *at, size_t count) {
+    uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1, hash;
+    for (const uint8_t *end = at + count * STRIPE_SIZE; at < end; at += STRIPE_SIZE) {
+        a = next_round(a, load64(at));
+        b = next_round(b, load64(at + 8));
+        c = next_round(c, load64(at + 16));
+        d = next_round(d, load64(at + 24));
+    }
+    hash = rotate_left(a, 1) + rotate_left(b, 7) + rotate_left(c, 12) + rotate_left(d, 18);
+    return add_lane(add_lane(add_lane(add_lane(hash, a), b), c), d);
 }
 
 uint64_t xxh64(const uint8_t *bytes, size_t size) {
     const uint8_t *at = bytes, *end = bytes + size;
-    uint64_t hash = size >= STRIPE_SIZE ? hash_stripes(&at, end) : PRIME_5;
+    size_t stripes = size / STRIPE_SIZE;
+    uint64_t hash = stripes > 0 ? hash_stripes(at, stripes) : PRIME_5;
+    at += stripes * STRIPE_SIZE;
     hash += size;
     for (; end - at >= 8; at += 8)
         hash = rotate_left(hash ^ next_round(0, load64(at)), 27) * PRIME_1 + PRIME_4;

@@ -46,7 +46,7 @@ enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_N
 
 /* The size of each form: in bytes, one of the kinds above, or a size from the unit header;
  * 127 means no bytes. */
-static const int8_t form_sizes[DW_FORM_addrx4 + 1] = {
+static const int8_t coded_sizes[DW_FORM_addrx4 + 1] = {
     [DW_FORM_flag_present] = 127,
     [DW_FORM_implicit_const] = 127,
     [DW_FORM_data1] = 1,
@@ -106,7 +106,7 @@ static int vendor_form_size(uint64_t form, const abbrev_table *table) {
 static inline int form_size(uint64_t form, const abbrev_table *table) {
     int size;
     if (GSYM_UNLIKELY(form > DW_FORM_addrx4)) return vendor_form_size(form, table);
-    size = form_sizes[form];
+    size = coded_sizes[form];
     if (GSYM_LIKELY(size != FORM_NONE && size <= 16)) return size;
     switch (size) {
         case 127: return 0;
@@ -378,21 +378,24 @@ static int compare_codes(const void *left, const void *right) {
     return a->op_first < b->op_first ? -1 : a->op_first > b->op_first;
 }
 
-/* The sizes of forms in the units of a table; -128: not fixed, or the form is unknown. */
-#define SIZE_NOT_FIXED (-128)
-
-static void resolve_form_sizes(const abbrev_table *table,
-                               int8_t sizes[DW_FORM_addrx4 + 1]) {
+static void resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
+    if (sizes->address_size == table->address_size &&
+        sizes->offset_size == table->offset_size &&
+        sizes->is_version_2 == table->is_version_2)
+        return;
+    sizes->address_size = table->address_size;
+    sizes->offset_size = table->offset_size;
+    sizes->is_version_2 = table->is_version_2;
     for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
         int size = form_size(form, table);
-        sizes[form] = size >= 0 ? (int8_t)size : SIZE_NOT_FIXED;
+        sizes->of[form] = size >= 0 ? (int8_t)size : FORM_NOT_FIXED;
     }
 }
 
 /* Compile the attributes of one abbreviation. Most are not needed and have a fixed size;
  * their sizes are added up, and a skip is added before the next other attribute. */
 static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
-                               const int8_t sizes[DW_FORM_addrx4 + 1]) {
+                               const form_sizes *sizes) {
     const uint8_t *fields = fields_by_action[a->action];
     uint32_t skip = 0;
     for (;;) {
@@ -410,9 +413,9 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
             is_kept = field_of(a->action, attribute) != FIELD_NONE;
         }
         if (form == DW_FORM_implicit_const) constant = cursor_sleb(c);
-        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes[form] >= 0 &&
+        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes->of[form] >= 0 &&
                         skip < 1u << 20)) {
-            skip += (uint8_t)sizes[form];
+            skip += (uint8_t)sizes->of[form];
             continue;
         }
         if (attribute == 0 && form == 0 && table->op_count == a->op_first) {
@@ -469,9 +472,8 @@ static cursor find_code(cursor c, uint64_t wanted) {
 
 /* Compile a table up to the abbreviation with code `last`, or all of it if `last` is 0.
  * False where memory ran out. */
-static bool compile_table(abbrev_table *table, cursor c, uint64_t last) {
-    int8_t sizes[DW_FORM_addrx4 + 1];
-    resolve_form_sizes(table, sizes);
+static bool compile_table(abbrev_table *table, const form_sizes *sizes, cursor c,
+                          uint64_t last) {
     table->count = table->op_count = 0;
     if (table->ops == NULL && /* no offset is taken from a null pointer */
         !array_reserve(&table->ops, &table->op_capacity, 1, sizeof *table->ops))
@@ -577,9 +579,12 @@ static bool is_full(const abbrev_cache *cache) {
            cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
-/* Return the number of units with a lower key. */
-static size_t units_before(const dwarf_input *input, uint64_t key) {
-    size_t low = 0;
+/* Return the number of units with a lower key, of which `from` are known. Most tables have
+ * one unit, so that the number is often the next one. */
+static size_t units_before(const dwarf_input *input, size_t from, uint64_t key) {
+    size_t low = from;
+    for (; low < input->abbrev_key_count && low - from < 2; ++low)
+        if (input->abbrev_keys[low] >= key) return low;
     SEARCH_SORTED(low, input->abbrev_key_count, input->abbrev_keys[middle] < key);
     return low;
 }
@@ -595,13 +600,14 @@ static cursor table_bytes(abbrev_table *table) {
     const dwarf_input *input = table->input;
     uint64_t offset = table->offset, end;
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
-    size_t first = units_before(input, abbrev_key(offset, false));
-    size_t next = units_before(input, abbrev_key(offset + 1, false));
+    size_t first = units_before(input, 0, abbrev_key(offset, false));
+    size_t with_code = units_before(input, first, abbrev_key(offset, true));
+    size_t next = units_before(input, with_code, abbrev_key(offset + 1, false));
     size_t sharing = next - first;
     size_t most = OVERLAPPING_FLOOR / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
     if (most < OVERLAPPING_FACTOR) most = OVERLAPPING_FACTOR;
-    table->is_shared = units_before(input, abbrev_key(offset, true)) > first + 1;
+    table->is_shared = with_code > first + 1;
     if (c.failed || most >= input->abbrev_key_count - next) return c;
     end = input->abbrev_keys[next + most] >> 1;
     table->is_cut = end - offset < cursor_left(&c);
@@ -645,7 +651,8 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
         root = root_code(input, header);
         bytes = find_code(bytes, root);
     }
-    if (!compile_table(table, bytes, root)) {
+    resolve_form_sizes(table, &cache->sizes);
+    if (!compile_table(table, &cache->sizes, bytes, root)) {
         table->next_spare = cache->spare;
         cache->spare = table;
         return NULL;

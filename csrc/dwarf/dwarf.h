@@ -250,6 +250,15 @@ typedef struct abbrev_table {
     struct abbrev_table *next_spare; /* the next forgotten table, or NULL */
 } abbrev_table;
 
+/* The sizes of forms in units with these properties; FORM_NOT_FIXED: not fixed, or the form
+ * is unknown. */
+#define FORM_NOT_FIXED (-128)
+typedef struct form_sizes {
+    uint8_t address_size, offset_size;
+    bool is_version_2;
+    int8_t of[DW_FORM_addrx4 + 1];
+} form_sizes;
+
 /* Compiled tables by their offset. Most units have a table of their own; few of these are
  * kept while units are read in order. All tables that are shared, or that references lead
  * to, are kept. */
@@ -260,6 +269,7 @@ typedef struct abbrev_cache {
     bool has_roots; /* compile of tables that are not shared only what a root DIE needs */
     bool failed;    /* memory ran out; stays set */
     abbrev_table *spare; /* forgotten tables whose memory is used again, or NULL */
+    form_sizes sizes;    /* of the last table that was compiled */
 } abbrev_cache;
 
 struct dwarf_unit_header;
@@ -519,6 +529,20 @@ typedef struct sequence_span {
     uint32_t sequence;
 } sequence_span;
 
+/* The advance of a special opcode. */
+typedef struct special_step {
+    uint32_t line; /* modulo 2^32 */
+    uint8_t operations;
+} special_step;
+
+/* The advances of all special opcodes, which three numbers of a header decide. */
+typedef struct special_steps {
+    uint8_t opcode_base;
+    uint8_t line_range;
+    int8_t line_base;
+    special_step steps[256];
+} special_steps;
+
 typedef struct dwarf_line_table {
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* its end in .debug_line */
@@ -526,6 +550,7 @@ typedef struct dwarf_line_table {
     LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
     LIST(sequence_span) by_low; /* then in program order; sequences may overlap */
+    special_steps special; /* of the last program */
 } dwarf_line_table;
 
 void dwarf_line_table_deinit(dwarf_line_table *table);

@@ -7,12 +7,6 @@
 #include "base/sort.h"
 #include "dwarf/dwarf.h"
 
-/* The advance of a special opcode. */
-typedef struct special_step {
-    uint32_t line; /* modulo 2^32 */
-    uint8_t operations;
-} special_step;
-
 typedef struct line_header {
     uint16_t version;
     uint8_t offset_size;
@@ -22,7 +16,6 @@ typedef struct line_header {
     int8_t line_base;
     uint8_t opcode_base;
     uint8_t operand_counts[256];
-    special_step special[256];
 } line_header;
 
 void dwarf_line_table_deinit(dwarf_line_table *table) {
@@ -205,7 +198,7 @@ typedef struct line_state {
     gsym_line_row *end;      /* of the rows */
     /* of the row emitted last; it would be slow to read them from the rows */
     uint64_t last_address;
-    uint32_t last_file;
+    uint64_t last_file; /* UINT64_MAX before the first row, which repeats none */
     uint32_t last_line;
 } line_state;
 
@@ -221,7 +214,8 @@ typedef struct line_run {
 } line_run;
 
 static line_state begin_sequence(gsym_line_row *rows) {
-    return (line_state){.file = 1, .line = 1, .sequence = rows, .end = rows};
+    return (line_state){
+        .file = 1, .line = 1, .sequence = rows, .end = rows, .last_file = UINT64_MAX};
 }
 
 static inline void advance(line_state *state, const line_header *header, uint64_t count) {
@@ -240,7 +234,7 @@ static inline void emit(line_state *state, bool keeps_repeats) {
     *state->end = (gsym_line_row){state->address, state->file, state->line};
     state->is_descending |= state->address < state->last_address;
     state->end += (state->file != state->last_file) | (state->line != state->last_line) |
-                  (state->end == state->sequence) | keeps_repeats;
+                  keeps_repeats;
     state->last_address = state->address;
     state->last_file = state->file;
     state->last_line = state->line;
@@ -318,12 +312,21 @@ run_extended(line_run *run, line_state *state, cursor *c) {
     return true;
 }
 
-static void prepare_special(line_header *header) {
+/* Compute the advances of special opcodes, unless the last program had the same: most
+ * programs of a file do. */
+static void prepare_special(special_steps *special, const line_header *header) {
+    if (special->opcode_base == header->opcode_base &&
+        special->line_range == header->line_range &&
+        special->line_base == header->line_base)
+        return;
+    *special = (special_steps){.opcode_base = header->opcode_base,
+                               .line_range = header->line_range,
+                               .line_base = header->line_base};
     for (unsigned opcode = header->opcode_base; opcode < 256 && header->line_range > 0;
          ++opcode) {
         unsigned adjusted = opcode - header->opcode_base;
-        header->special[opcode].operations = (uint8_t)(adjusted / header->line_range);
-        header->special[opcode].line =
+        special->steps[opcode].operations = (uint8_t)(adjusted / header->line_range);
+        special->steps[opcode].line =
             (uint32_t)(header->line_base + (int)(adjusted % header->line_range));
     }
 }
@@ -351,14 +354,15 @@ static inline bool skip_harmless(cursor *c) {
 static inline __attribute__((always_inline)) bool
 run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
     const line_header *header = run->header;
+    const special_step *steps = run->table->special.steps;
     line_state state = begin_sequence(run->rows->items);
     cursor c = program;
     while (c.at < c.end) {
         uint8_t opcode = cursor_u8_unchecked(&c);
         if (opcode >= header->opcode_base) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
-            advance(&state, header, header->special[opcode].operations);
-            state.line += header->special[opcode].line;
+            advance(&state, header, steps[opcode].operations);
+            state.line += steps[opcode].line;
             emit(&state, keeps_repeats);
             continue;
         }
@@ -371,6 +375,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
                     if (GSYM_UNLIKELY(run->goes_back)) return true;
                     state = state_copy;
                     c = copy;
+                    if (GSYM_UNLIKELY(c.failed)) c.at = c.end;
                 }
                 break;
             case DW_LNS_copy: emit(&state, keeps_repeats); break;
@@ -384,7 +389,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
             case DW_LNS_set_prologue_end:
             case DW_LNS_set_epilogue_begin: break;
             case DW_LNS_const_add_pc:
-                advance(&state, header, header->special[255].operations);
+                advance(&state, header, steps[255].operations);
                 break;
             case DW_LNS_fixed_advance_pc:
                 state.address += cursor_u16(&c);
@@ -392,7 +397,7 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
                 break;
             default: skip_operands(header, &c, opcode); break;
         }
-        if (GSYM_UNLIKELY(c.failed)) break;
+        /* A read that fails moves the cursor to the end, so that the loop ends. */
     }
     if (state.end > state.sequence) /* a program cut off inside of a sequence */
         dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset,
@@ -471,7 +476,7 @@ bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
-    prepare_special(&header);
+    prepare_special(&table->special, &header);
     return run_program(&run, c) && sort_by_low(table);
 }
 

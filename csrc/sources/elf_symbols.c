@@ -193,6 +193,7 @@ static uint32_t elf_binding(const elf_symbol *symbol) {
  * one is a version. */
 static size_t unversioned_size(const char *name, size_t size) {
     size_t at = size;
+    if (GSYM_LIKELY(memchr(name, '@', size) == NULL)) return size;
     while (at > 0 && name[at - 1] != '@') {
         char c = name[--at];
         if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&

@@ -35,7 +35,8 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     const gsym_line_row *row = unit->rows.items + function->row_first;
     const gsym_line_row *end = row + function->row_count;
     uint64_t start = function->address, stop = start + function->size, last = 0;
-    uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0;
+    uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0, last_line = 0;
+    uint64_t last_file = UINT64_MAX; /* no file has this number */
     gsym_line_row *rows;
     size_t count = 0;
     encoder->rows.count = 0;
@@ -60,9 +61,10 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
                        row->address);
             break;
         }
-        if (count > 0 && rows[count - 1].file == file && rows[count - 1].line == row->line)
-            continue;
+        if (file == last_file && row->line == last_line) continue;
         last = row->address;
+        last_file = file;
+        last_line = row->line;
         rows[count++] =
             (gsym_line_row){row->address < start ? start : row->address, file, row->line};
     }
