@@ -173,13 +173,6 @@ static int compare_parts(const void *left, const void *right) {
     return a->number < b->number ? -1 : 1;
 }
 
-static int compare_contents(const void *left, const void *right) {
-    const part_content *a = left, *b = right;
-    if (a->part != b->part) return a->part < b->part ? -1 : 1;
-    if (a->index != b->index) return a->index < b->index ? -1 : 1;
-    return a->range < b->range ? -1 : a->range > b->range;
-}
-
 static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     uint64_t reach = 0;
@@ -242,6 +235,31 @@ static bool add_call_to_parts(unit_joiner *joiner, const walk_function *source,
     return true;
 }
 
+/* Order contents by part; those of a part keep their order. */
+static bool group_by_part(unit_joiner *joiner, part_contents *contents) {
+    size_t count = contents->count, sum = 0;
+    uint32_t *starts;
+    part_content *grouped;
+    if (count < 2) return true;
+    joiner->part_starts.count = 0;
+    if (!ARRAY_RESERVE(joiner->part_starts, joiner->parts.count) ||
+        !ARRAY_RESERVE(*contents, count))
+        return false;
+    starts = joiner->part_starts.items;
+    memset(starts, 0, joiner->parts.count * sizeof *starts);
+    for (size_t i = 0; i < count; ++i) ++starts[contents->items[i].part];
+    for (size_t part = 0; part < joiner->parts.count; ++part) {
+        size_t start = sum;
+        sum += starts[part];
+        starts[part] = (uint32_t)start;
+    }
+    grouped = contents->items + count;
+    for (size_t i = 0; i < count; ++i)
+        grouped[starts[contents->items[i].part]++] = contents->items[i];
+    memcpy(contents->items, grouped, count * sizeof *grouped);
+    return true;
+}
+
 bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
     const unit_walk *walk = &joiner->walk;
     const walk_function *source = &walk->functions.items[source_index];
@@ -264,13 +282,7 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
                           &is_cut))
             return false;
     }
-    if (joiner->calls.count > 1)
-        qsort(joiner->calls.items, joiner->calls.count, sizeof *joiner->calls.items,
-              compare_contents);
-    if (joiner->sites.count > 1)
-        qsort(joiner->sites.items, joiner->sites.count, sizeof *joiner->sites.items,
-              compare_contents);
-    return true;
+    return group_by_part(joiner, &joiner->calls) && group_by_part(joiner, &joiner->sites);
 }
 
 /* Find the contents of a part: they begin at *at_ret, and the end is returned. Callers ask

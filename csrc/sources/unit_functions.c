@@ -30,6 +30,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->parts.items);
     free(joiner->calls.items);
     free(joiner->sites.items);
+    free(joiner->part_starts.items);
     free(joiner->call_ranges.items);
     free(joiner->covered.items);
     free(joiner->own_ranges.items);

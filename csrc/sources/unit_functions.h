@@ -138,6 +138,7 @@ typedef struct unit_joiner {
      * sorted by part. */
     LIST(function_part) parts;
     part_contents calls, sites;
+    LIST(uint32_t) part_starts; /* scratch of unit_sort_into_parts */
     size_t call_at, site_at; /* no content of the present part is before them */
     range_list call_ranges;  /* of the present call, in the present part */
     bool has_empty_calls;
