@@ -307,6 +307,31 @@ CALLS = [
         """),
     ),
     Case(
+        "an inlined function with an empty name, and a call in it",
+        program(
+            unit(
+                abstract(""),
+                abstract("g"),
+                function(
+                    "f",
+                    0x1000,
+                    0x1040,
+                    inlined(
+                        Ref("nameless"),
+                        (0x1004, 0x1010),
+                        children=[inlined(Ref("g"), (0x1008, 0x100C))],
+                    ),
+                ),
+                lines=FILES,
+            )
+        ),
+        words("""
+            1000-1040 f
+              inlined  1004-1010 from /src/b.h:1
+                inlined g 1008-100c from /src/b.h:1
+        """),
+    ),
+    Case(
         "an abstract instance in another unit",
         program(
             unit(
