@@ -377,7 +377,7 @@ typedef struct dwarf_unit {
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that contains its DIEs */
     uint64_t *long_names; /* bytes left for long names, or NULL: see cursor_name() */
-    uint64_t place; /* DWARF_SUPPLEMENTARY if it is in the supplementary file, else 0 */
+    uint64_t file_bit; /* DWARF_SUPPLEMENTARY if it is in the supplementary file, else 0 */
     uint64_t first_child; /* offset of the DIE after the root */
     uint16_t tag; /* of the root */
     bool has_children;

@@ -47,7 +47,7 @@ static void chain_init(die_chain *chain) {
 static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
     const dwarf_unit_header *header = unit->header;
     if (header == NULL || header->is_in_types) return false;
-    offset ^= unit->place;
+    offset ^= unit->file_bit;
     return offset >= header->offset + header->header_size && offset < header->end;
 }
 
@@ -76,7 +76,7 @@ static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
         resolver->foreign.header = NULL;
         return NULL;
     }
-    resolver->foreign.place = offset & DWARF_SUPPLEMENTARY;
+    resolver->foreign.file_bit = offset & DWARF_SUPPLEMENTARY;
     resolver->foreign.long_names = resolver->unit->long_names;
     return &resolver->foreign;
 }
@@ -102,7 +102,7 @@ static void warn_of_reference(const name_resolver *resolver, uint64_t offset) {
 
 static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
                               dwarf_fields *fields) {
-    cursor c = dwarf_unit_cursor(unit, offset ^ unit->place);
+    cursor c = dwarf_unit_cursor(unit, offset ^ unit->file_bit);
     const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
 }
@@ -289,7 +289,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const scope_list *scanned;
     const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
-    offset ^= unit->place;
+    offset ^= unit->file_bit;
     if (unit == resolver->unit && offset < resolver->walk->reached) {
         scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
                           offset);
@@ -300,7 +300,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
         scanned = scanned_from(resolver, unit, unit->first_child, unit->header->end);
     }
     inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
-    if (inner != NULL) return inner->offset | unit->place;
+    if (inner != NULL) return inner->offset | unit->file_bit;
     return scope == NULL ? 0 : scope->offset;
 }
 
@@ -423,7 +423,7 @@ void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_
         const abbrev *a;
         dwarf_fields fields;
         if (unit == NULL) return;
-        c = dwarf_unit_cursor(unit, offset ^ unit->place);
+        c = dwarf_unit_cursor(unit, offset ^ unit->file_bit);
         a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
         if (a == NULL) return;
         if (!has_file && unit == resolver->unit)

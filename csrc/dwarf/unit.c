@@ -385,7 +385,7 @@ bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
 
 bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                            uint64_t *offset_ret) {
-    uint64_t offset = raw, place = unit->place;
+    uint64_t offset = raw, file_bit = unit->file_bit;
     switch (form) {
         case DW_FORM_ref1:
         case DW_FORM_ref2:
@@ -395,10 +395,10 @@ bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
         case DW_FORM_ref_addr: break;
         case DW_FORM_ref_sup4:
         case DW_FORM_ref_sup8:
-        case DW_FORM_GNU_ref_alt: place = DWARF_SUPPLEMENTARY; break;
+        case DW_FORM_GNU_ref_alt: file_bit = DWARF_SUPPLEMENTARY; break;
         default: return false; /* type units name no code */
     }
-    *offset_ret = (offset & ~DWARF_SUPPLEMENTARY) | place;
+    *offset_ret = (offset & ~DWARF_SUPPLEMENTARY) | file_bit;
     return true;
 }
 

@@ -222,7 +222,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node->offset = offset;
     node->origin = origin_of(w, fields);
     /* Without an origin, the DIE itself has the name. */
-    if (node->origin == 0) node->origin = offset | w->unit->place;
+    if (node->origin == 0) node->origin = offset | w->unit->file_bit;
     node->function = w->level.function;
     node->outer = w->level.call;
     node->depth = node->outer == NO_INDEX ? 1 : walk->nodes.items[node->outer].depth + 1;

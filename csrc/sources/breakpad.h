@@ -158,11 +158,11 @@ struct gsym_breakpad {
     breakpad_parts parts;          /* of the functions in `closed`, then of `function` */
     breakpad_function_list closed; /* to be encoded */
     breakpad_parts waiting_parts;
-    breakpad_function_list waiting; /* they use numbers that no record has given yet */
+    breakpad_function_list waiting; /* for numbers that no record has given yet */
     LIST(gsym_breakpad_batch *) batches; /* all that were made */
     gsym_breakpad_batch *spare; /* first in the list of batches to use again */
     LIST(breakpad_public) publics;
-    /* findings */
+    /* what was wrong in the text */
     gsym_breakpad_counts counts;
     breakpad_findings findings;         /* of this thread, in the order of the text */
     breakpad_findings encoder_findings; /* in the order of the functions */

@@ -216,7 +216,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->pdb.creator = conversion->creator;
         worker->pdb.known = worker->joiner.known;
         worker->encoder.warnings = &worker->warnings;
-        worker->encoder.merges = conversion->keeps_repeated;
+        worker->encoder.encodes_all = conversion->keeps_repeated;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
         worker->encoder.has_index = creator_has_index(conversion->creator);
         worker->encoder.chunk.swap =

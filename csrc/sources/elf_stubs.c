@@ -213,7 +213,7 @@ typedef enum stub_location {
 
 typedef struct stub_code {
     uint32_t machine;
-    bool is_little; /* though data may be big-endian */
+    bool is_little; /* code is little-endian, also where data is big-endian */
     uint32_t alignment; /* of stubs */
     stub_location location;
     bool (*slot)(const stub_reader *reader, cursor *c, uint64_t address,

@@ -167,7 +167,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         !put_call_sites(encoder, unit, function, &encoded) || !reserve_record(encoder))
         return gsym_fail_memory(error);
     has_blob = !function->is_not_asked &&
-               (encoder->merges || is_nameless ||
+               (encoder->encodes_all || is_nameless ||
                 encoded.row_count + encoded.node_count + encoded.call_site_count > 0);
     if (has_blob) {
         if (source != NULL) index_source_clear(source);
@@ -188,7 +188,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                         (function->is_lines        ? RECORD_LINES
                                          : function->is_not_asked  ? RECORD_NOT_ASKED
                                          : is_nameless             ? RECORD_NAMELESS
-                                         : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
+                                         : unit->prefers_symbols   ? RECORD_NAMED_BY_SYMBOL
                                                                    : 0u));
     record->address += function->shift;
     if (function->is_not_asked) record->name = 0;

@@ -11,7 +11,7 @@ typedef struct unit_encoder {
     unsigned strp_size;
     bool has_index; /* each blob is followed by its index */
     index_encoder index;
-    bool merges; /* functions may be merged: each gets a blob, also one without contents */
+    bool encodes_all; /* also functions without contents, as they may be merged */
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */

@@ -71,7 +71,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
 
 /* Whether some range of a function is asked for. If none is, its ranges are added without
  * name and contents. */
-static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
+static bool add_if_not_asked(unit_functions *result, unit_joiner *joiner,
                              const walk_function *source, bool *is_asked_ret) {
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     *is_asked_ret = false;
@@ -104,7 +104,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
         const walk_function *source = &walk->functions.items[i];
         uint32_t name;
         bool is_asked;
-        if (!add_unless_asked(result, joiner, source, &is_asked)) return false;
+        if (!add_if_not_asked(result, joiner, source, &is_asked)) return false;
         if (!is_asked) continue;
         if (!unit_name_of_function(result, joiner, source, &name)) return false;
         if (name == NO_INDEX) {
@@ -155,7 +155,7 @@ static bool clear(unit_functions *result) {
 bool unit_functions_clear(unit_functions *result, size_t index) {
     result->unit_index = index;
     result->is_last = true;
-    result->has_linkage_names = false;
+    result->prefers_symbols = false;
     result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
     return clear(result);
@@ -281,7 +281,7 @@ static bool read_unit(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.foreign.header = NULL;
     joiner->resolver.known = joiner->known;
     joiner->has_repetitions = dwarf_language_has_scopes(joiner->unit.language);
-    result->has_linkage_names = joiner->unit.language != DW_LANG_Go;
+    result->prefers_symbols = joiner->unit.language != DW_LANG_Go;
     joiner->resolver.arena = &result->arena;
     joiner->resolver.budget = joiner->budget;
     joiner->row_budget = joiner->all_rows = LIMIT_OF(ROWS, joiner->rows->count);

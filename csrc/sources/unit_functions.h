@@ -67,7 +67,7 @@ typedef struct unit_functions {
     uint64_t lists_end; /* end of its part of .debug_rnglists */
     /* A symbol has a better name than the DIE, the linkage name; in Go both are the
      * same. */
-    bool has_linkage_names;
+    bool prefers_symbols;
     row_list rows; /* all rows of its line table, or the ones copied for its functions;
                     * `file` is a DWARF file index */
     /* A code for each DWARF file index; FILE_UNSEEN, also beyond `count`, for all files but

@@ -6,7 +6,7 @@
 void written_strings_deinit(written_strings *strings) {
     buffer_deinit(&strings->bytes);
     free(strings->all.items);
-    free(strings->used.items);
+    free(strings->batch.items);
     free(strings->slots.slots);
 }
 
@@ -46,8 +46,8 @@ gsym_status written_strings_add(written_strings *strings, const char *bytes, siz
 }
 
 bool written_strings_use_first(written_strings *strings, uint32_t number) {
-    if (!LIST_ADD(strings->used, number)) return false;
-    strings->used_size += written_strings_cost(strings, number);
+    if (!LIST_ADD(strings->batch, number)) return false;
+    strings->batch_size += written_strings_cost(strings, number);
     return true;
 }
 
@@ -67,10 +67,10 @@ static int compare_ranks(const void *left, const void *right) {
 
 bool written_strings_make_table(written_strings *strings) {
     size_t count = 0;
-    ranked_string *ranks = malloc((strings->used.count + 1) * sizeof *ranks);
+    ranked_string *ranks = malloc((strings->batch.count + 1) * sizeof *ranks);
     if (ranks == NULL) return false;
-    for (size_t i = 0; i < strings->used.count; ++i) {
-        uint32_t number = strings->used.items[i];
+    for (size_t i = 0; i < strings->batch.count; ++i) {
+        uint32_t number = strings->batch.items[i];
         written_string *string = &strings->all.items[number - 1];
         string->is_in_table = string->uses > 1 || string->is_forced;
         if (string->is_in_table)
@@ -80,20 +80,20 @@ bool written_strings_make_table(written_strings *strings) {
     }
     qsort(ranks, count, sizeof *ranks, compare_ranks);
     for (size_t i = 0; i < count; ++i) {
-        strings->used.items[i] = ranks[i].number;
+        strings->batch.items[i] = ranks[i].number;
         strings->all.items[ranks[i].number - 1].reference = (uint32_t)i;
     }
-    strings->used.count = count;
+    strings->batch.count = count;
     free(ranks);
     return true;
 }
 
 void written_strings_end_batch(written_strings *strings) {
-    for (size_t i = 0; i < strings->used.count; ++i) {
-        written_string *string = &strings->all.items[strings->used.items[i] - 1];
+    for (size_t i = 0; i < strings->batch.count; ++i) {
+        written_string *string = &strings->all.items[strings->batch.items[i] - 1];
         string->uses = 0;
         string->is_forced = string->is_in_table = false;
     }
-    strings->used.count = 0;
-    strings->used_size = 0;
+    strings->batch.count = 0;
+    strings->batch_size = 0;
 }

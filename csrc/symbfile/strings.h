@@ -23,9 +23,9 @@ typedef LIST(uint32_t) string_numbers;
 typedef struct written_strings {
     buffer bytes;
     LIST(written_string) all;
-    string_numbers used; /* those that the batch uses, in order of first use; after
+    string_numbers batch; /* those that the batch uses, in order of first use; after
                             written_strings_make_table() those of its table */
-    uint64_t used_size; /* maximum bytes of a table of all strings that the batch uses */
+    uint64_t batch_size; /* maximum bytes of a table of all strings that the batch uses */
     size_t longest;     /* bytes of the longest string */
     slot_table slots;
 } written_strings;
@@ -82,9 +82,9 @@ static inline bool written_strings_use(written_strings *strings, uint32_t number
     return true;
 }
 
-/* Reduce `used` to the strings of the table, and set their references. */
+/* Reduce `batch` to the strings of the table, and set their references. */
 bool written_strings_make_table(written_strings *strings);
-/* Begin a new batch. */
+/* Forget what the batch used; the next one begins. */
 void written_strings_end_batch(written_strings *strings);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { SYMBFILE_MAGIC_SIZE = sizeof SYMBFILE_MAGIC - 1 };
 
-/* Fields of the messages. */
+/* Fields of the messages. A text is given by its bytes (STR) or by its number (REF). */
 enum symbfile_range_field {
     RANGE_DELTA_ELF_VA = 1, /* or RANGE_SET_ELF_VA */
     RANGE_LENGTH = 2,

@@ -23,8 +23,8 @@ typedef struct pending_record {
     uint64_t elf_va;
     uint64_t length;
     uint64_t columns_at;
-    uint32_t offsets_size; /* of a return pad: number of entries */
-    uint32_t lines_size;
+    uint32_t offsets_size, lines_size; /* bytes of the columns of a range */
+    uint32_t entry_count; /* of a return pad */
     uint32_t func;
     uint32_t file;
     uint32_t call_file;
@@ -143,9 +143,9 @@ static void put_table(gsym_symbfile_writer *writer) {
     const written_strings *strings = &writer->strings;
     buffer *out = &writer->out;
     size_t body_at = begin_message(out);
-    for (size_t i = 0; i < strings->used.count; ++i) {
+    for (size_t i = 0; i < strings->batch.count; ++i) {
         const written_string *string =
-            written_strings_at(strings, strings->used.items[i]);
+            written_strings_at(strings, strings->batch.items[i]);
         if (!buffer_reserve(out, string->size + 2 * MAX_LEB_SIZE)) return;
         out->size = (size_t)(put_bytes(out->bytes + out->size, STRING_TABLE_STRINGS,
                                        strings->bytes.bytes + string->at, string->size) -
@@ -223,10 +223,10 @@ static uint8_t *put_pad_column(const gsym_symbfile_writer *writer, uint8_t *at,
     const gsym_symbfile_entry *entries = LIST_FROM(writer->entries, record->columns_at);
     uint8_t *values, *end;
     size_t size, more;
-    if (record->offsets_size == 0) return at;
+    if (record->entry_count == 0) return at;
     at = put_key(at, RETURN_PAD_FUNC + (uint32_t)column, PROTOBUF_BYTES);
     values = end = at + 1;
-    for (uint32_t i = 0; i < record->offsets_size; ++i)
+    for (uint32_t i = 0; i < record->entry_count; ++i)
         end = put_uleb_unchecked(end, pad_value(writer, column, &entries[i]));
     size = (size_t)(end - values);
     more = more_for_size(size);
@@ -253,7 +253,7 @@ static uint64_t body_size(const gsym_symbfile_writer *writer,
                           const pending_record *record) {
     uint64_t size = FIELDS_SIZE;
     if (record->type == GSYM_SYMBFILE_RETURN_PAD_V1)
-        return size + (uint64_t)record->offsets_size * 3 * VALUE_SIZE;
+        return size + (uint64_t)record->entry_count * 3 * VALUE_SIZE;
     size += (uint64_t)record->offsets_size + record->lines_size;
     /* Only long strings need a check. */
     if (writer->strings.longest < FEW_BYTES) return size + 3 * writer->strings.longest;
@@ -299,12 +299,12 @@ static gsym_status end_part(gsym_symbfile_writer *writer, gsym_error *error) {
 }
 
 static bool is_part_full(const gsym_symbfile_writer *writer, uint64_t more) {
-    uint64_t size = writer->written + writer->waiting + writer->strings.used_size;
+    uint64_t size = writer->written + writer->waiting + writer->strings.batch_size;
     return writer->part_size != 0 && size != 0 && size + more > writer->part_size;
 }
 
 static bool is_batch_full(const gsym_symbfile_writer *writer, uint64_t strings_cost) {
-    return writer->strings.used_size + strings_cost > MAX_TABLE_SIZE ||
+    return writer->strings.batch_size + strings_cost > MAX_TABLE_SIZE ||
            writer->pending.count * sizeof(pending_record) + writer->columns.size +
                    writer->entries.count * sizeof(gsym_symbfile_entry) >=
                MAX_PENDING;
@@ -437,7 +437,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
                                                 size_t count, gsym_error *error) {
     written_strings *strings = &writer->strings;
     pending_record record = {.elf_va = elf_va,
-                             .offsets_size = (uint32_t)count,
+                             .entry_count = (uint32_t)count,
                              .type = GSYM_SYMBFILE_RETURN_PAD_V1};
     uint64_t cost;
     uint32_t no_file;

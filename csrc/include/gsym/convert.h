@@ -483,7 +483,7 @@ typedef enum gsym_breakpad_fault {
     GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, or past the last address */
     GSYM_BREAKPAD_TOO_LARGE,   /* FUNC of 4 GiB or more */
     GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
-    GSYM_BREAKPAD_HEAD,        /* MODULE or INFO after 64 KiB of them */
+    GSYM_BREAKPAD_HEAD,        /* MODULE or INFO after 64 KiB of such records */
     /* Part of the record is dropped. */
     GSYM_BREAKPAD_NAME,      /* missing, or cut at a NUL */
     GSYM_BREAKPAD_OUTSIDE,   /* line record or INLINE outside of its FUNC */

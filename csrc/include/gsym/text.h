@@ -30,7 +30,7 @@ typedef struct gsym_cxx_demangler {
     char *(*demangle)(const char *name, char *text, size_t *size, int *status);
     void (*release)(char *text); /* frees what `demangle` returned */
     uint64_t most_work; /* of gsym_cxx_name_work() */
-    uint64_t most_text_size; /* in bytes; of a longer text the name is used */
+    uint64_t most_text_size; /* in bytes; a name with a longer text stays as it is */
 } gsym_cxx_demangler;
 
 /* Demangle many names. Names that are not mangled, are longer than GSYM_MAX_CXX_NAME_SIZE
