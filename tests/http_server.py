@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import gzip
 import mimetypes
+import os
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -313,8 +314,8 @@ def files_of(folder: Path) -> Callable[[Request], Reply]:
 
     def answer(request: Request) -> Reply:
         name = unquote(urlsplit(request.path).path).strip("/") or "index.html"
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        path = Path(os.path.normpath(folder / name))  # links lead to packages
+        if not path.is_relative_to(folder) or not path.is_file():
             return MISSING
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
         return Reply(headers=(("Content-Type", kind),), file=path)
