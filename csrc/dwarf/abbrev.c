@@ -747,6 +747,8 @@ static void read_expression(const abbrev_table *table, const abbrev_op *op, curs
             raw = cursor_uint(&expression, table->address_size);
             as.form = DW_FORM_addr;
             raw += read_addend(&expression);
+            if (table->address_size < 8)
+                raw &= (UINT64_C(1) << 8 * table->address_size) - 1;
             break;
         case DW_OP_addrx:
             raw = cursor_uleb(&expression) << 32;

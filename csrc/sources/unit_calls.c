@@ -7,9 +7,10 @@ static uint64_t size_of_overlap(const gsym_range *left, const gsym_range *right)
     return start < end ? end - start : 0;
 }
 
-#define MAX_RANGES_SEARCHED 256 /* the search only decides whether to warn */
+#define MAX_RANGES_SEARCHED 256 /* of a DIE */
 
-/* Whether the ranges of a DIE, which need not be sorted, contain `range`. */
+/* Whether the ranges of a DIE, which need not be sorted, contain `range`. Of more than
+ * MAX_RANGES_SEARCHED ranges this is not known, and the answer is yes. */
 static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
     uint64_t size = 0;
     if (count > MAX_RANGES_SEARCHED) return true;
@@ -42,16 +43,22 @@ static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_
     return true;
 }
 
+/* Return the ranges of the caller of an inlined call. */
+static const gsym_range *ranges_of_caller(const unit_walk *walk, const walk_node *node,
+                                          uint32_t *count_ret) {
+    const walk_function *function = &walk->functions.items[node->function];
+    bool is_function = node->outer == NO_INDEX;
+    const walk_node *outer = is_function ? NULL : &walk->nodes.items[node->outer];
+    *count_ret = is_function ? function->range_count : outer->range_count;
+    return walk->ranges.items + (is_function ? function->range_first : outer->range_first);
+}
+
 /* Whether the caller of an inlined call contains a range in any of its own ranges. */
 static bool is_in_caller(const unit_walk *walk, const walk_node *node,
                          const gsym_range *range) {
-    const walk_function *function = &walk->functions.items[node->function];
-    const walk_node *outer;
-    if (node->outer == NO_INDEX)
-        return was_given(walk->ranges.items + function->range_first, function->range_count,
-                         range);
-    outer = &walk->nodes.items[node->outer];
-    return was_given(walk->ranges.items + outer->range_first, outer->range_count, range);
+    uint32_t count;
+    const gsym_range *ranges = ranges_of_caller(walk, node, &count);
+    return was_given(ranges, count, range);
 }
 
 /* Clip the ranges of a node to those of its parent, and append what is left. *is_elsewhere
@@ -114,14 +121,17 @@ static bool is_in_call(unit_joiner *joiner, const walk_node *node,
 static uint64_t file_beside_call(unit_joiner *joiner, const walk_node *node) {
     const unit_walk *walk = &joiner->walk;
     uint64_t file = NO_FILE;
+    uint32_t range_count;
+    (void)ranges_of_caller(walk, node, &range_count);
+    if (range_count > MAX_RANGES_SEARCHED) return NO_FILE; /* see was_given */
     for (uint64_t i = 0; i < UINT64_C(2) * node->range_count && file == NO_FILE; ++i) {
         const gsym_range *call = &walk->ranges.items[node->range_first + i / 2];
         uint64_t address = i % 2 == 0 ? call->start - 1 : call->end;
         gsym_range beside = {address, address + 1};
         const line_sequence *sequence;
         uint32_t first, count;
-        if (call->start >= call->end || !is_in_caller(walk, node, &beside) ||
-            is_in_call(joiner, node, &beside))
+        if (call->start >= call->end || address == UINT64_MAX ||
+            !is_in_caller(walk, node, &beside) || is_in_call(joiner, node, &beside))
             continue;
         sequence =
             unit_sequence_of(joiner, &walk->functions.items[node->function], &beside);

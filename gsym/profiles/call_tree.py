@@ -193,13 +193,16 @@ def call_tree(
 
     Args:
         profiles: Each has weights of its own in the tree.
-        value: Which of their value types is summed, counted from 0.
+        value: Which of the value types of the last one is summed, counted from 0. Of
+            the others, the values of this type are, or the only ones.
         roots: Which of `call_tree.ROOTS` each stack begins with.
 
     Raises:
-        GsymError: The values of a profile add up to more than 63 bits.
+        GsymError: The values of a profile add up to more than 63 bits, or it has
+            several types of values and none is this one.
     """
     tree = CallTree(len(profiles))
+    wanted = profiles[-1].value_types[value].type
     for profile, weights in zip(profiles, tree.weights, strict=True):
         calls = [
             _calls(tree, profile, index) for index in range(len(profile.locations))
@@ -209,7 +212,7 @@ def call_tree(
             for thread in profile.threads
         ]
         tree.ends = {}
-        sums = summed_stacks(profile, value)
+        sums = summed_stacks(profile, _value_of(profile, wanted))
         if sum(map(abs, sums.values())) > _MOST_WEIGHT:
             raise GsymError("the values of the samples add up to more than 63 bits")
         for (stack, thread), weight in sums.items():
@@ -223,6 +226,14 @@ def call_tree(
                 weights[node] += weight
                 tree.ends[stack, thread] = node
     return tree
+
+
+def _value_of(profile: Profile, wanted: str) -> int:
+    types = [each.type for each in profile.value_types]
+    if wanted not in types and len(types) > 1:
+        known = ", ".join(types)
+        raise GsymError(f"no values of type '{wanted}' to compare with, only {known}")
+    return types.index(wanted) if wanted in types else 0
 
 
 def _calls(tree: CallTree, profile: Profile, index: int) -> list[int]:

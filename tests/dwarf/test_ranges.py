@@ -11,7 +11,7 @@ from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import NOBITS, WRITE, Section, Symbol, code_section, elf_of
-from tests.inputs.encoding import Encoding
+from tests.inputs.encoding import Encoding, uleb
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, program, unit
 from tests.inputs.range_lists import RangeEntry, RangeList, ranges
@@ -589,6 +589,12 @@ EXPRESSIONS: dict[str, Callable[[Encoding, int, int], bytes]] = {
     "the address": lambda as_, _, address: bytes([ADDR]) + as_.address(address),
     "an address and a number": lambda as_, _, address: (
         bytes([ADDR]) + as_.address(0x1000) + bytes([PLUS_UCONST, address - 0x1000])
+    ),
+    "an address and a number with which it wraps": lambda as_, _, address: (
+        bytes([ADDR])
+        + as_.address(address + 8)
+        + bytes([PLUS_UCONST])
+        + uleb((1 << 8 * len(as_.address(0))) - 8)
     ),
     "the index": lambda _, index, __: bytes([ADDRX, index]),
     "an index and four bytes": lambda as_, _, address: (

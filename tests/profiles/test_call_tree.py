@@ -16,7 +16,7 @@ from gsym.profiles.call_tree import (
     call_stacks,
     call_tree,
 )
-from gsym.profiles.model import Frame, Profile
+from gsym.profiles.model import Frame, Profile, ValueType
 from gsym.profiles.outputs import collapsed_lines
 from tests.profiles.profiles import INNER, MAIN, OUTER, profiles, small_profile
 
@@ -54,6 +54,36 @@ def test_two_profiles_are_columns_of_one_tree() -> None:
     assert paths(tree, 1)["main;outer(int);inner()"] == 1
     assert tree.totals(0)[0] == 8
     assert tree.totals(1)[0] == 1
+
+
+def one_valued(kind: str) -> Profile:
+    """The small profile with its samples alone, as values of this type."""
+    profile = small_profile()
+    profile.value_types = (ValueType(kind, "count"),)
+    profile.samples = [
+        each._replace(values=each.values[:1]) for each in profile.samples
+    ]
+    return profile
+
+
+@pytest.mark.parametrize("kind", ["samples", "cpu", "other"])
+def test_a_profile_is_compared_by_the_values_of_the_same_type(kind: str) -> None:
+    tree = call_tree([one_valued(kind), small_profile()], 1)
+    assert tree.totals(0)[0] == 8  # its only values
+    turned = small_profile()
+    turned.value_types = turned.value_types[::-1]
+    turned.samples = [
+        each._replace(values=each.values[::-1]) for each in turned.samples
+    ]
+    tree = call_tree([turned, small_profile()], 1)
+    assert tree.totals(0) == tree.totals(1)
+
+
+def test_values_without_a_type_to_compare_are_refused() -> None:
+    with pytest.raises(
+        gsym.GsymError, match="'other' to compare with, only samples, cpu"
+    ):
+        call_tree([small_profile(), one_valued("other")])
 
 
 def test_sums_beyond_63_bits_are_refused() -> None:
