@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     )
     from gsym.fxt.tracer import Tracer as Tracer
     from gsym.markup.filter import MarkupFilter as MarkupFilter
+    from gsym.memory.kernel import Kernel as Kernel
+    from gsym.memory.loaded import ModuleAddress as ModuleAddress
+    from gsym.memory.process import Process as Process
     from gsym.model import (
         CallSite as CallSite,
         Frame as Frame,
@@ -85,6 +88,13 @@ if TYPE_CHECKING:
     )
     from gsym.reading.frames import Frames as Frames
     from gsym.reading.reader import Reader as Reader
+    from gsym.reports.report import (
+        Report as Report,
+        ReportFrame as ReportFrame,
+        ReportModule as ReportModule,
+        ReportThread as ReportThread,
+    )
+    from gsym.reports.symbolicate import symbolicate as symbolicate
     from gsym.store.adding import add_file as add_file
     from gsym.store.bucket import BucketStore as BucketStore
     from gsym.store.directory import Store as Store
@@ -92,16 +102,6 @@ if TYPE_CHECKING:
     from gsym.store.sources.settings import open_source as open_source
     from gsym.store.symbolizer import Symbolizer as Symbolizer
     from gsym.symbfile.file_id import FileId as FileId
-    from gsym.symbolication.memory.kernel import Kernel as Kernel
-    from gsym.symbolication.memory.loaded import ModuleAddress as ModuleAddress
-    from gsym.symbolication.memory.process import Process as Process
-    from gsym.symbolication.report import (
-        Report as Report,
-        ReportFrame as ReportFrame,
-        ReportModule as ReportModule,
-        ReportThread as ReportThread,
-    )
-    from gsym.symbolication.symbolicate import symbolicate as symbolicate
     from gsym.writing.creator import Creator as Creator
 
 _MODULE_OF = {
@@ -128,23 +128,23 @@ _MODULE_OF = {
     "Header": "model",
     "InlineInfo": "model",
     "JobAnswer": "api.client.jobs",
-    "Kernel": "symbolication.memory.kernel",
+    "Kernel": "memory.kernel",
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
     "MarkupFilter": "markup.filter",
     "MemberError": "errors",
     "MergeReport": "conversion.merging",
-    "ModuleAddress": "symbolication.memory.loaded",
+    "ModuleAddress": "memory.loaded",
     "ModuleKey": "modules.key",
-    "Process": "symbolication.memory.process",
+    "Process": "memory.process",
     "Range": "model",
     "Reader": "reading.reader",
     "RemoteSymbolizer": "api.client.remote_symbolizer",
-    "Report": "symbolication.report",
-    "ReportFrame": "symbolication.report",
-    "ReportModule": "symbolication.report",
-    "ReportThread": "symbolication.report",
+    "Report": "reports.report",
+    "ReportFrame": "reports.report",
+    "ReportModule": "reports.report",
+    "ReportThread": "reports.report",
     "Resolver": "store.resolver",
     "ServerError": "errors",
     "SourceError": "errors",
@@ -171,7 +171,7 @@ _MODULE_OF = {
     "merge_files": "conversion.merging",
     "open": "modules.binary_lookup",
     "open_source": "store.sources.settings",
-    "symbolicate": "symbolication.symbolicate",
+    "symbolicate": "reports.symbolicate",
 }
 
 __all__ = [name for name in _MODULE_OF if name != "open"]

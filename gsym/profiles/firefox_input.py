@@ -43,7 +43,7 @@ from gsym.profiles.model import (
     module_key,
 )
 from gsym.profiles.stack_tree import ROOT, StackTree
-from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
+from gsym.reports.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from gsym.records import NamedTuple
 from gsym.server.errors import HttpError
 from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import confined_binaries, store_path
+from gsym.server.page_records import shown
 from gsym.store.binary_facts import KINDS, facts_of
 from gsym.store.directory import Store
-from gsym.symbolication.page_records import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

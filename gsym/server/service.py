@@ -14,12 +14,12 @@ from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.request import RequestLimits
 from gsym.confined.process import watch_processes
+from gsym.reports.path_map import PathMap, read_rule
 from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
-from gsym.symbolication.path_map import PathMap, read_rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from gsym.engine.native import ffi, lib
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.stack_lines import find_stacks
 from gsym.markup.symbols import SymbolOptions
-from gsym.symbolication.log_stacks import LogStacks
-from gsym.symbolication.report_modules import ReportModules
+from gsym.memory.report_modules import ReportModules
+from gsym.reports.log_stacks import LogStacks
 from tests.markup_modules import Modules
 
 if TYPE_CHECKING:

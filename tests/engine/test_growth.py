@@ -195,13 +195,13 @@ def log(path):
     chosen.finish()
 
 def report(path):
-    from gsym.symbolication.stacks.recognition import parse_report
+    from gsym.reports.stacks.recognition import parse_report
     with open(path) as file:
         parse_report(file.read())
 
 def read_dump(path):
-    from gsym.symbolication.memory.elf_core import is_core, read_core
-    from gsym.symbolication.memory.minidump import read_minidump
+    from gsym.memory.elf_core import is_core, read_core
+    from gsym.memory.minidump import read_minidump
     with open(path, "rb") as file:
         data = file.read()
     (read_core if is_core(data) else read_minidump)(memoryview(data), path)

@@ -20,8 +20,8 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.headings import Headings
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
+from gsym.reports.stacks.recognition import parse_report
 from gsym.store.symbolizer import OpenModule, Symbolization
-from gsym.symbolication.stacks.recognition import parse_report
 from tests.guarded import GuardedMemory
 from tests.inputs import elf
 from tests.machine_code import AARCH64, X86_64, go_through
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.markup.outputs import Output
+    from gsym.memory.stack_parts import StackFrame
     from gsym.modules.key import ModuleKey
-    from gsym.symbolication.stacks.parts import StackFrame
 
 pytestmark = pytest.mark.long
 

@@ -16,6 +16,8 @@ from unittest import mock
 import gsym
 from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
+from gsym.memory.report_modules import ReportModules
+from gsym.memory.stack_parts import StackModule
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import ModuleKey
 from gsym.profiles.binaries import Binaries
@@ -23,8 +25,6 @@ from gsym.profiles.model import Mapping, module_key, read_module_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.symbolizer import Symbolizer
-from gsym.symbolication.report_modules import ReportModules
-from gsym.symbolication.stacks.parts import StackModule
 from tests.conftest import REPOSITORY
 from tests.modules.builds import CASES, KINDS, TWINS, Cell, Kind, cell
 

@@ -105,8 +105,8 @@ _STANDARD = re.compile(
 _IN_C = re.compile(rf"(?:#define |\b)(\w+)(?: = |, | ){_NUMBER}")
 # What the names of others begin with where ours of a file do not.
 PREFIXES = {
-    "gsym/symbolication/memory/core_notes.py": ("NT_", "AT_"),
-    "gsym/symbolication/memory/images.py": (),
+    "gsym/memory/core_notes.py": ("NT_", "AT_"),
+    "gsym/memory/images.py": (),
     "gsym/verification/decoder/elf.py": (),
     "gsym/verification/decoder/lines.py": (),
     "gsym/verification/decoder/macho.py": ("LC_", "MH_"),
@@ -120,8 +120,8 @@ PREFIXES = {
 }
 # Names that differ in more than that.
 OTHERWISE = {
-    "gsym/symbolication/memory/core_notes.py": {"_FILES": "NT_FILE"},
-    "gsym/symbolication/memory/minidump.py": {
+    "gsym/memory/core_notes.py": {"_FILES": "NT_FILE"},
+    "gsym/memory/minidump.py": {
         "_THREADS": "MDMP_ThreadList",
         "_MODULES": "MDMP_ModuleList",
         "_MEMORY": "MDMP_MemoryList",

@@ -9,7 +9,7 @@ from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
 from gsym.conversion.debug_info import SearchOptions
 from gsym.errors import GsymError
-from gsym.symbolication.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
+from gsym.modules.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

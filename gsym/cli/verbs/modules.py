@@ -15,9 +15,9 @@ from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import has_id
 from gsym.modules.places import Folder, PathOfKey, find_files
 from gsym.profiles.binaries import Binaries
+from gsym.reports.log_stacks import LogStacks
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
-from gsym.symbolication.log_stacks import LogStacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, SymbolOptions
+    from gsym.memory.report_modules import ReportModules
     from gsym.modules.key import ModuleKey
     from gsym.modules.places import Place
-    from gsym.symbolication.report_modules import ReportModules
 
 _GSYM = ".gsym"
 _INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
@@ -248,7 +248,7 @@ def open_stacks(
     sources = [*existing, *_sources(values, style)]
 
     def open_modules() -> ReportModules:  # most logs need none
-        from gsym.symbolication.report_modules import ReportModules
+        from gsym.memory.report_modules import ReportModules
 
         return ReportModules(sources, store=values.text("--store"))
 

@@ -17,10 +17,10 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.errors import GsymError
-from gsym.symbolication.link_addresses import NOT_PLACED
-from gsym.symbolication.report_work import NO_PLACE
-from gsym.symbolication.stacks.documents import decode_document
-from gsym.symbolication.symbolicate import (
+from gsym.reports.link_addresses import NOT_PLACED
+from gsym.reports.report_work import NO_PLACE
+from gsym.reports.stacks.documents import decode_document
+from gsym.reports.symbolicate import (
     inflated,
     is_dump,
     symbolicate_dump,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.symbolication.memory.loaded import LoadedSymbols
-    from gsym.symbolication.report import Report, ReportModule
+    from gsym.memory.loaded import LoadedSymbols
+    from gsym.reports.report import Report, ReportModule
 
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 
@@ -176,10 +176,10 @@ def _loaded(values: Values) -> LoadedSymbols | None:
         )
     sources = _sources(values)
     if pid is not None:
-        from gsym.symbolication.memory.process import Process
+        from gsym.memory.process import Process
 
         return Process(parse_number(pid, "option '--pid'"), **sources)
-    from gsym.symbolication.memory.kernel import Kernel
+    from gsym.memory.kernel import Kernel
 
     if base is None:
         return Kernel(**sources)

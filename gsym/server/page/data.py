@@ -12,24 +12,24 @@ from starlette.routing import Route
 import gsym
 from gsym.api.module_contents import contents_of
 from gsym.errors import GsymError
+from gsym.memory.stack_parts import module_of_path
 from gsym.model import UINT64_END
 from gsym.modules.key import key_of_debug_id
+from gsym.reports.report_work import ReportWork
+from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import request_body
 from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import HttpError, error_response
-from gsym.server.tokens import UPLOAD
-from gsym.store.loose_files import LooseFiles
-from gsym.symbolication.page_records import (
+from gsym.server.page.paste_answer import PasteAnswer, paste_answer
+from gsym.server.page_records import (
     attempts_shown,
     call_shown,
     module_shown,
     shown,
 )
-from gsym.symbolication.paste_answer import PasteAnswer, paste_answer
-from gsym.symbolication.report_work import ReportWork
-from gsym.symbolication.stacks.parts import module_of_path
-from gsym.symbolication.stacks.recognition import parse_report
-from gsym.symbolication.store_listing import StoreListing
+from gsym.server.tokens import UPLOAD
+from gsym.store.listing import StoreListing
+from gsym.store.loose_files import LooseFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from gsym.server.page.paste_answer import FrameAnswer, PasteAnswer
+    from gsym.server.page_records import CallShown
     from gsym.server.service import Service
-    from gsym.symbolication.page_records import CallShown
-    from gsym.symbolication.paste_answer import FrameAnswer, PasteAnswer
 
 
 _PAGE = """<!doctype html>

@@ -1,0 +1,206 @@
+"""Core files in ELF: threads, their stacks, and what was loaded."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from functools import partial
+
+from gsym.containers.headers import (
+    PT_LOAD,
+    PT_NOTE,
+    program_headers,
+)
+from gsym.errors import FormatError
+from gsym.memory.core_notes import CoreNotes
+from gsym.memory.images import (
+    ELF_MAGIC,
+    Image,
+    image_in_memory,
+    load_bias,
+)
+from gsym.memory.loaded import Loaded, linked_region
+from gsym.memory.module_files import ModuleFiles, SavedMemory
+from gsym.memory.regions import Region
+from gsym.memory.stack_parts import (
+    StackModule,
+    module_of_build_id,
+)
+from gsym.memory.symbol_lists import read_converted
+from gsym.memory.threads import Dump, dump_report
+from gsym.memory.walking import Walker
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.containers.headers import ProgramHeader
+    from gsym.memory.core_notes import MappedFile
+    from gsym.memory.module_files import FindFiles
+    from gsym.memory.stack_parts import ParsedReport
+    from gsym.reading.reader import Reader
+
+_CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
+_LITTLE_ENDIAN = 1
+_ET_CORE = 4
+_MOST_VDSO = 1 << 20
+_DELETED = " (deleted)"
+
+
+def is_core(head: bytes) -> bool:
+    """Whether a file starts as a core file does."""
+    return head.startswith(ELF_MAGIC) and _ET_CORE in head[_TYPE_AT : _TYPE_AT + 2]
+
+
+def read_core(
+    data: memoryview, path: str, find: FindFiles = lambda _module: ()
+) -> ParsedReport:
+    """The stacks in a core file.
+
+    Args:
+        data: Its bytes.
+        path: What it is called, for errors.
+        find: Where the file of a module may be.
+
+    Raises:
+        FormatError: It is damaged, or not of a machine that is known.
+    """
+    return _Core(data, path, find).stacks()
+
+
+class _LoadedImage(NamedTuple):
+    """An image of a file: the index of its module, and where it was loaded."""
+
+    module: int
+    image: Image = Image()
+    bias: int = 0
+
+
+class _Core:
+    def __init__(self, data: memoryview, path: str, find: FindFiles) -> None:
+        self._data = data
+        headers = program_headers(data, path)
+        if not headers or data[_ORDER_AT] != _LITTLE_ENDIAN:
+            reason = "no program headers of a little-endian machine in it"
+            raise FormatError(reason, path=path, offset=0)
+        (machine,) = struct.unpack_from("<H", data, _MACHINE_AT)
+        try:
+            self._notes = CoreNotes(machine, 32 * data[_CLASS_AT])
+        except FormatError as error:
+            raise FormatError(error.reason, path=path, offset=_MACHINE_AT) from None
+        for each in headers:
+            if each.kind == PT_NOTE:
+                self._notes.read(data[each.offset : each.offset + each.file_size])
+        if not self._notes.threads:
+            raise FormatError("no threads in it", path=path, offset=0)
+        parts = [each for each in headers if each.kind == PT_LOAD]
+        self._parts = sorted(parts, key=lambda each: each.address)
+        self._starts = [each.address for each in self._parts]
+        self._loaded = Loaded()
+        self._saved = SavedMemory(
+            data, ((each.address, each.file_size, each.offset) for each in parts)
+        )
+        machine = self._notes.machine
+        self._files = ModuleFiles(self._loaded, machine, self._saved, find)
+        self._loaded.set_regions(self._regions())
+        self._loaded.compare_code_by(self._files.compare_code)
+
+    def stacks(self) -> ParsedReport:
+        """The threads of the core file as a report."""
+        notes = self._notes
+        files = self._files
+        walker = Walker(notes.machine, files.memory, self._is_code, files.step)
+        dump = Dump("ELF core file", notes.program, notes.reason, notes.threads)
+        return dump_report(dump, self._loaded, walker)
+
+    def _part(self, address: int) -> ProgramHeader | None:
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        part = self._parts[at]
+        return part if address < part.address + part.memory_size else None
+
+    def _is_code(self, address: int) -> bool:
+        part = self._part(address)
+        if part is not None:
+            return part.is_executable
+        region = self._loaded.region(address)
+        return region is not None and region.is_executable
+
+    def _regions(self) -> Iterator[Region]:
+        of_path: dict[str, list[MappedFile]] = {}
+        for each in self._notes.files:
+            of_path.setdefault(each.path, []).append(each)
+        for path, mapped in of_path.items():
+            images = list(self._images(path, mapped))
+            yield from (self._region(each, images) for each in mapped)
+        files = {start for start, *_ in self._notes.files}
+        for part in self._parts:
+            if part.address not in files:
+                yield from self._unnamed(part)
+
+    def _images(
+        self, path: str, mapped: Sequence[MappedFile]
+    ) -> Iterator[_LoadedImage]:
+        """The images of a path, which different files may have one after the other."""
+        are_known = False
+        for start, _, offset, _ in mapped:
+            image = Image() if offset else image_in_memory(self._saved.read, start)
+            if image.segments:
+                number = self._loaded.add_module(_module(path, image.build_id))
+                self._files.know(number, image)
+                are_known = True
+                yield _LoadedImage(number, image, load_bias(start, image.segments))
+        if not are_known:  # the first page is not in the dump
+            yield _LoadedImage(self._loaded.add_module(_module(path, "")))
+
+    def _region(self, mapped: MappedFile, images: Sequence[_LoadedImage]) -> Region:
+        """The region of the image that the loader put there, else of the one before."""
+        start, end, offset, _ = mapped
+        part = self._part(start)
+        # gdb leaves out what the file has: the code.
+        is_executable = part is None or part.is_executable
+        region = Region(*(start, end, -1, offset, offset, "file", is_executable))
+        nearest: Region | None = None
+        for each in images:
+            found = linked_region(region, each.image.segments)
+            found = found._replace(module=each.module)
+            is_linked = found.base == "link"
+            if is_linked and (start - found.address - each.bias) & UINT64_MAX == 0:
+                return found
+            if nearest is None or each.bias <= start:
+                nearest = found
+        return nearest or region
+
+    def _unnamed(self, part: ProgramHeader) -> Iterator[Region]:
+        """The regions of an image that is no file, or not known as one."""
+        start = part.address
+        image = image_in_memory(self._files.memory, start)
+        if not image.segments:
+            return
+        name = "[vdso]" if start == self._notes.vdso else f"[image at {start:#x}]"
+        read = partial(self._convert, start, min(part.file_size, _MOST_VDSO))
+        module = module_of_build_id(name, image.build_id)
+        number = self._loaded.add_module(module._replace(path="", read=read))
+        self._files.know(number, image)
+        bias = load_bias(start, image.segments)
+        for each in image.segments:
+            at = bias + each.address
+            end = at + each.size
+            yield Region(
+                *(at, end, number, each.offset, each.address, "link"),
+                each.is_executable,
+            )
+
+    def _convert(self, start: int, size: int) -> Reader:
+        return read_converted(self._files.memory(start, size))
+
+
+def _module(path: str, build_id: str) -> StackModule:
+    """The module of a mapped file."""
+    module = module_of_build_id(path.removesuffix(_DELETED), build_id)
+    if path.endswith(_DELETED) and not module.has_id:
+        return module._replace(path="")  # another file is there, if any
+    return module

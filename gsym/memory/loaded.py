@@ -1,0 +1,239 @@
+"""Modules and the addresses at which they are loaded."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gsym.memory.images import mapped_segment
+from gsym.memory.regions import Regions
+from gsym.memory.stack_parts import (
+    NO_LIMITS,
+    NO_MODULE,
+    StackBuilder,
+    StackFrame,
+)
+from gsym.model import UINT64_MAX, FunctionRange, Lookup
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Sequence
+
+    from typing_extensions import Self
+
+    from gsym.containers.headers import Segment
+    from gsym.memory.regions import Region
+    from gsym.memory.stack_parts import ParsedReport, StackModule
+    from gsym.modules.key import Comparison
+    from gsym.reading.reader import Reader
+
+
+def linked_region(region: Region, segments: Sequence[Segment]) -> Region:
+    """A region at an offset in a file, as one of a module with these segments."""
+    is_executable = region.is_executable
+    found = mapped_segment(region.offset, segments, is_executable=is_executable)
+    if found is None:
+        return region
+    address = (found.address + region.offset - found.offset) & UINT64_MAX
+    is_executable = found.is_executable
+    return region._replace(address=address, base="link", is_executable=is_executable)
+
+
+class ModuleAddress(NamedTuple):
+    """An address in a module.
+
+    Attributes:
+        name: Of the module, without folder; `[vdso]`, `vmlinux`.
+        path: Where its file can be read now; "" if it has none.
+        build_id: In hexadecimal digits, or "".
+        offset: Of the address in the file.
+        address: The link-time address; None if the headers cannot be read.
+    """
+
+    name: str
+    path: str
+    build_id: str
+    offset: int
+    address: int | None
+
+
+class Loaded(Regions):
+    """Modules, and the regions of memory that are mapped from them.
+
+    Attributes:
+        modules: The modules.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modules: list[StackModule] = []
+        self._numbers: dict[str, int] = {}  # by name
+
+    def add_module(self, module: StackModule) -> int:
+        """Add a module; its index."""
+        self._numbers.setdefault(module.name, len(self.modules))
+        self.modules.append(module)
+        return len(self.modules) - 1
+
+    def compare_code_by(self, compare: Callable[[int, str], Comparison]) -> None:
+        """Let the code of files be compared with that of the modules in memory.
+
+        Args:
+            compare: Takes the index of a module and the path of a file.
+        """
+        self.modules = [
+            each._replace(compare_code=partial(compare, number))
+            for number, each in enumerate(self.modules)
+        ]
+
+    def set_regions(self, regions: Iterable[Region]) -> None:
+        """Set the regions of all modules; where two overlap, the first one stays."""
+        several = sorted(regions, key=lambda region: region.start)
+        self.clear()
+        end = 0
+        for each in several:
+            start = max(each.start, end)
+            if start < each.end:
+                self.add(each.at(start))
+                end = each.end
+
+    def named(self, name: str) -> StackModule | None:
+        """The first module of a name."""
+        number = self._numbers.get(name)
+        return None if number is None else self.modules[number]
+
+    def frame(self, address: int, *, is_return: bool = False) -> StackFrame:
+        """The frame of an address; its text is the place in the module."""
+        # What follows a call at the end of a module may be another module.
+        region = self.region(address - is_return)
+        if region is None:
+            return StackFrame("??", NO_MODULE, address, is_return=is_return)
+        name, inside = self.modules[region.module].name, region.address + is_return
+        return StackFrame(
+            f"{name}+{inside:#x}",
+            region.module,
+            min(inside, UINT64_MAX),
+            region.base,
+            is_return,
+        )
+
+    def stack(self, addresses: Iterable[int]) -> ParsedReport:
+        """A report of single addresses."""
+        stack = StackBuilder(NO_LIMITS)
+        for address in addresses:
+            stack.add_text(f"{address:#x}: ")
+            stack.add_frame(self.frame(address))
+            stack.add_text("\n")
+        return self.finish(stack, "addresses")
+
+    def finish(self, stack: StackBuilder, form: str) -> ParsedReport:
+        """The report of frames that were made here."""
+        made = stack.finish(form, is_verbatim=False)
+        return made._replace(modules=tuple(self.modules))
+
+
+class LoadedSymbols(Loaded):
+    """Answers for addresses of what is loaded; to be closed.
+
+    Args:
+        source: Folders and servers, as for `symbolicate`.
+        store: Folder of the store; None for the user's own.
+
+    Attributes:
+        source: As given.
+        store: As given.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        store: str | None = None,
+    ) -> None:
+        from gsym.memory.report_modules import ReportModules
+
+        super().__init__()
+        self.source = source
+        self.store = store
+        self._opener = ReportModules(source, store=store)
+        self._readers: dict[int, Reader | None] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of all modules."""
+        for reader in self._readers.values():
+            if reader is not None:
+                reader.close()
+        self._readers.clear()
+        self._opener.close()
+
+    def module_at(self, address: int) -> ModuleAddress | None:
+        """The module at an address, and the place in it; None if there is none."""
+        region = self.region(address)
+        if region is None:
+            return None
+        module = self.modules[region.module]
+        build_id = module.key.code_id.lower()
+        linked = region.address if region.base == "link" else None
+        return ModuleAddress(module.name, module.path, build_id, region.offset, linked)
+
+    def lookup(self, address: int) -> Lookup | None:
+        """Function, file, line and inline chain at one address.
+
+        Args:
+            address: Runtime address in bytes. Of a return address, look up the address
+                before it, which is in the call.
+
+        Returns:
+            None where no function of a known module is. Addresses in the answer are
+            runtime addresses, too.
+
+        Raises:
+            FormatError: A record of its module is damaged.
+        """
+        return self.lookup_many([address])[0]
+
+    def lookup_many(self, addresses: Iterable[int]) -> list[Lookup | None]:
+        """Look up many addresses; the answers are in their order."""
+        asked = list(addresses)
+        placed: dict[int, list[tuple[int, int]]] = {}  # numbers and load biases
+        for number, address in enumerate(asked):
+            region = self.covering(address)
+            if region is not None and region.base == "link":
+                place = number, region.start - region.address
+                placed.setdefault(region.module, []).append(place)
+        answers: list[Lookup | None] = [None] * len(asked)
+        for module, places in placed.items():
+            reader = self._reader(module)
+            if reader is None:
+                continue
+            linked = [(asked[at] - bias) & UINT64_MAX for at, bias in places]
+            # A reader of a large binary then converts what is needed for all of them.
+            reader.mapped_for(linked)
+            for (at, bias), address in zip(places, linked, strict=True):
+                found = reader.lookup(address)
+                if found is not None:
+                    answers[at] = _moved(found, bias)
+        return answers
+
+    def _reader(self, module: int) -> Reader | None:
+        if module not in self._readers:
+            found = self._opener.open(self.modules[module])
+            self._readers[module] = found.module.reader
+        return self._readers[module]
+
+
+def _moved(found: Lookup, bias: int) -> Lookup:
+    name, start, size = found.function
+    return Lookup(
+        found.address + bias & UINT64_MAX,
+        FunctionRange(name, start + bias & UINT64_MAX, size),
+        found.frames,
+        found.call_site_patterns,
+        tuple([_moved(each, bias) for each in found.merged]),
+    )

@@ -1,0 +1,298 @@
+"""Minidumps of Windows, Breakpad and Crashpad: threads, modules, the exception."""
+
+from __future__ import annotations
+
+from struct import Struct, error as StructError  # noqa: N812 - an exception
+
+from gsym.errors import FormatError
+from gsym.memory.loaded import Loaded
+from gsym.memory.maps import read_maps
+from gsym.memory.module_files import ModuleFiles, SavedMemory
+from gsym.memory.regions import Region
+from gsym.memory.stack_parts import (
+    StackModule,
+    base_name,
+    module_of_build_id,
+    module_of_uuid,
+)
+from gsym.memory.threads import SIGNALS, Dump, Thread, dump_report
+from gsym.memory.walking import (
+    AARCH64,
+    X86,
+    X86_64,
+    Machine,
+    Registers,
+    Walker,
+)
+from gsym.modules.key import (
+    ModuleKey,
+    codeview_debug_id,
+    is_absent,
+    pe_code_id,
+    print_guid,
+)
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.memory.maps import Mapping
+    from gsym.memory.module_files import FindFiles
+    from gsym.memory.stack_parts import ParsedReport
+
+MAGIC = b"MDMP"
+
+_HEADER = Struct("<4sIII")  # version, number of streams, offset of their directory
+_DIRECTORY = Struct("<III")  # kind, size, offset
+_THREADS, _MODULES, _MEMORY, _EXCEPTION, _SYSTEM = 3, 4, 5, 6, 7
+_MEMORY_64, _THREAD_NAMES = 9, 24
+_COMMAND, _MAPS = 0x47670006, 0x47670009  # files of /proc/PID
+_COUNT, _COUNT_64 = Struct("<I"), Struct("<QQ")
+_THREAD = Struct("<I20xQIIII")  # id; stack: start, size, offset; context: size, offset
+_MODULE = Struct("<QI4xII52xII24x")  # base, size, time stamp, name, CodeView record
+_MEMORY_PART, _MEMORY_PART_64 = Struct("<QII"), Struct("<QQ")
+# Thread; code, address, number of parameters, the first two of them; context.
+_EXCEPTION_RECORD = Struct("<I4xI12xQI4xQQ104xII")
+_THREAD_NAME = Struct("<IQ")
+_SYSTEM_INFO = Struct("<H18xI")  # processor, platform
+_CODEVIEW, _CODEVIEW_ELF = b"RSDS", b"LEpB"
+_CODEVIEW_AGE = Struct("<16sI")
+_GUID_SIZE = 16
+_MOST_TEXT = 1 << 12  # bytes of a name
+
+_LINUX = {0x8201, 0x8203}  # and Android
+_APPLE = {0x8101, 0x8102}
+_ACCESS_VIOLATION = 0xC0000005
+_EXCEPTIONS = {
+    0x80000003: "EXCEPTION_BREAKPOINT",
+    _ACCESS_VIOLATION: "EXCEPTION_ACCESS_VIOLATION",
+    0xC000001D: "EXCEPTION_ILLEGAL_INSTRUCTION",
+    0xC0000094: "EXCEPTION_INT_DIVIDE_BY_ZERO",
+    0xC00000FD: "EXCEPTION_STACK_OVERFLOW",
+    0xC0000374: "STATUS_HEAP_CORRUPTION",
+    0xC0000409: "STATUS_STACK_BUFFER_OVERRUN",
+    0xE06D7363: "unhandled C++ exception",
+}
+_APPLE_EXCEPTIONS = {
+    1: "EXC_BAD_ACCESS",
+    2: "EXC_BAD_INSTRUCTION",
+    3: "EXC_ARITHMETIC",
+    5: "EXC_SOFTWARE",
+    6: "EXC_BREAKPOINT",
+    10: "EXC_CRASH",
+    12: "EXC_GUARD",
+}
+
+
+class _Layout(NamedTuple):
+    """The layout of a thread's context, in bytes; registers as DWARF numbers them."""
+
+    machine: Machine
+    pc: int
+    order: tuple[int, ...]
+
+
+_X86_64_ORDER = (120, 136, 128, 144, 168, 176, 160, 152, *range(184, 248, 8))
+_LAYOUTS = {
+    0: _Layout(X86, 184, (176, 172, 168, 164, 196, 180, 160, 156)),
+    9: _Layout(X86_64, 248, _X86_64_ORDER),
+    12: _Layout(AARCH64, 264, tuple(range(8, 264, 8))),
+    0x8003: _Layout(AARCH64, 264, tuple(range(8, 264, 8))),
+}
+"""By the number of the processor."""
+
+
+class _Exception(NamedTuple):
+    thread: int
+    reason: str
+    context: memoryview
+
+
+def read_minidump(
+    data: memoryview, path: str, find: FindFiles = lambda _module: ()
+) -> ParsedReport:
+    """The stacks in a minidump.
+
+    Args:
+        data: Its bytes.
+        path: What it is called, for errors.
+        find: Where the file of a module may be.
+
+    Raises:
+        FormatError: It is damaged, or not of a machine that is known.
+    """
+    try:
+        return _Minidump(data, path).stacks(find)
+    except (StructError, OverflowError, IndexError):
+        raise FormatError("a stream reaches past the file", path=path) from None
+
+
+class _Minidump:
+    def __init__(self, data: memoryview, path: str) -> None:
+        self._data = data
+        _, _, count, directory = _HEADER.unpack_from(data, 0)
+        self._streams: dict[int, memoryview] = {}
+        for number in range(min(count, len(data) // _DIRECTORY.size)):
+            at = directory + number * _DIRECTORY.size
+            kind, size, offset = _DIRECTORY.unpack_from(data, at)
+            self._streams.setdefault(kind, data[offset : offset + size])
+        processor, self._platform = _SYSTEM_INFO.unpack_from(self._stream(_SYSTEM), 0)
+        if processor not in _LAYOUTS:
+            reason = f"a minidump of processor {processor} is not read"
+            raise FormatError(reason, path=path)
+        self._layout = _LAYOUTS[processor]
+        self._form = {4: Struct("<I"), 8: Struct("<Q")}[self._layout.machine.word]
+        self._saved = SavedMemory(data, self._memory_parts())
+        self._loaded = Loaded()
+        self._loaded.set_regions(self._modules())
+
+    def stacks(self, find: FindFiles) -> ParsedReport:
+        """The threads of the minidump as a report."""
+        exception = self._exception()
+        threads = list(self._threads(exception))
+        threads.sort(key=lambda each: not each.is_crashed)
+        reason = "" if exception is None else exception.reason
+        machine = self._layout.machine
+        files = ModuleFiles(self._loaded, machine, self._saved, find)
+        self._loaded.compare_code_by(files.compare_code)
+        walker = Walker(machine, files.memory, self._is_code, files.step, scans=True)
+        words = bytes(self._stream(_COMMAND)).rstrip(b"\0").replace(b"\0", b" ")
+        program = words.decode("utf-8", "replace")
+        dump = Dump("minidump", program, reason, threads)
+        made = dump_report(dump, self._loaded, walker)
+        frames = [each for each in made.parts if not isinstance(each, str)]
+        if all(each.trust != "scan" for each in frames):
+            return made
+        note = (
+            "Frames marked [scan] may be wrong. minidump-stackwalk knows stacks by "
+            ".sym files, and gsym reads its output."
+        )
+        return made._replace(notes=(*made.notes, note))
+
+    def _stream(self, kind: int) -> memoryview:
+        return self._streams.get(kind, memoryview(b""))
+
+    def _entries(self, stream: memoryview, entry: Struct) -> Iterator[tuple[int, ...]]:
+        """The entries of a list, as many as its stream has."""
+        if len(stream) < _COUNT.size:
+            return
+        (count,) = _COUNT.unpack_from(stream, 0)
+        # Some writers align the entries to 8 bytes.
+        start = 8 if len(stream) >= 8 + count * entry.size else _COUNT.size
+        for number in range(min(count, (len(stream) - start) // entry.size)):
+            yield entry.unpack_from(stream, start + number * entry.size)
+
+    def _text(self, offset: int) -> str:
+        if not 0 < offset <= len(self._data) - _COUNT.size:
+            return ""
+        (size,) = _COUNT.unpack_from(self._data, offset)
+        data = self._data[offset + _COUNT.size :][: min(size, _MOST_TEXT)]
+        return bytes(data).decode("utf-16-le", "replace").partition("\0")[0]
+
+    def _memory_parts(self) -> Iterator[tuple[int, int, int]]:
+        """Address, size, and offset in the dump of each."""
+        for start, size, offset in self._entries(self._stream(_MEMORY), _MEMORY_PART):
+            yield start, size, offset
+        for _, start, size, offset, _, _ in self._entries(
+            self._stream(_THREADS), _THREAD
+        ):
+            yield start, size, offset
+        stream = self._stream(_MEMORY_64)
+        if len(stream) < _COUNT_64.size:
+            return
+        count, offset = _COUNT_64.unpack_from(stream, 0)
+        most = (len(stream) - _COUNT_64.size) // _MEMORY_PART_64.size
+        for number in range(min(count, most)):
+            at = _COUNT_64.size + number * _MEMORY_PART_64.size
+            start, size = _MEMORY_PART_64.unpack_from(stream, at)
+            yield start, size, offset
+            offset += size
+
+    def _is_code(self, address: int) -> bool:
+        region = self._loaded.region(address)
+        return region is not None and region.is_executable
+
+    def _modules(self) -> Iterator[Region]:
+        maps = bytes(self._stream(_MAPS)).decode("utf-8", "replace")
+        mapped: dict[str, list[Mapping]] = {}
+        first: dict[int, str] = {}
+        for each in read_maps(maps):
+            mapped.setdefault(each.path, []).append(each)
+            first[each.start] = each.path
+        for entry in self._entries(self._stream(_MODULES), _MODULE):
+            base, size, stamp, name, record_size, record = entry
+            codeview = self._data[record : record + min(record_size, _MOST_TEXT)]
+            module = self._module(self._text(name), bytes(codeview), stamp, size)
+            number = self._loaded.add_module(module)
+            # Some writers know only the size of the first segment.
+            parts = mapped.pop(first.get(base, ""), ())
+            for start, end, is_executable, *_ in parts:
+                if start >= base:
+                    yield Region(
+                        *(start, end, number, 0, start - base, "image", is_executable)
+                    )
+            if not parts:
+                yield Region(base, base + size, number, 0, 0, "image")
+
+    def _module(self, path: str, codeview: bytes, stamp: int, size: int) -> StackModule:
+        magic, contents = codeview[:4], codeview[4:]
+        if magic == _CODEVIEW_ELF:
+            return module_of_build_id(path, contents.hex())
+        guid, age, pdb = bytes(_GUID_SIZE), 0, b""
+        if magic == _CODEVIEW and len(contents) >= _CODEVIEW_AGE.size:
+            guid, age = _CODEVIEW_AGE.unpack_from(contents)
+            pdb = contents[_CODEVIEW_AGE.size :].partition(b"\0")[0]
+        if self._platform in _APPLE:
+            return module_of_uuid(path, print_guid(guid, is_little=True))
+        name = base_name(path)
+        debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age).upper()
+        debug_file = base_name(pdb.decode("utf-8", "replace")) or name
+        key = ModuleKey(debug_file, debug_id, name)
+        if self._platform not in _LINUX:
+            key = key._replace(code_id=pe_code_id(stamp, size), os="windows")
+        return StackModule(name, key, path=path)
+
+    def _exception(self) -> _Exception | None:
+        stream = self._stream(_EXCEPTION)
+        if len(stream) < _EXCEPTION_RECORD.size:
+            return None
+        record = _EXCEPTION_RECORD.unpack_from(stream, 0)
+        thread, code, address, count, _, accessed, size, offset = record
+        if self._platform in _LINUX:
+            reason = SIGNALS.get(code, f"signal {code}")
+        elif self._platform in _APPLE:
+            reason = _APPLE_EXCEPTIONS.get(code, f"exception {code}")
+        else:
+            reason = _EXCEPTIONS.get(code, f"exception {code:#x}")
+            if code == _ACCESS_VIOLATION and count > 1:
+                address = accessed
+        where = f" at {address:#x}" if address or self._platform in _LINUX else ""
+        return _Exception(thread, reason + where, self._data[offset : offset + size])
+
+    def _threads(self, exception: _Exception | None) -> Iterator[Thread]:
+        names = {
+            number: self._text(place)
+            for number, place in self._entries(
+                self._stream(_THREAD_NAMES), _THREAD_NAME
+            )
+        }
+        for entry in self._entries(self._stream(_THREADS), _THREAD):
+            number, _, _, _, size, offset = entry
+            context = self._data[offset : offset + size]
+            is_crashed = exception is not None and exception.thread == number
+            if is_crashed and exception is not None and exception.context:
+                context = exception.context
+            registers = self._registers(context)
+            if registers is not None:
+                yield Thread(number, names.get(number, ""), registers, is_crashed)
+
+    def _registers(self, context: memoryview) -> Registers | None:
+        _, pc, order = self._layout
+        if len(context) < max(pc, *order) + self._form.size:
+            return None
+        values = {
+            number: self._form.unpack_from(context, at)[0]
+            for number, at in enumerate(order)
+        }
+        return Registers(self._form.unpack_from(context, pc)[0], values)

@@ -1,0 +1,284 @@
+"""Code and call frame information that a dump leaves out, as the files have it."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from itertools import islice
+
+from gsym.containers.headers import load_segments
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.errors import GsymError
+from gsym.memory.frame_info import HEADER_MAGIC, step
+from gsym.memory.images import Image, image_in_file
+from gsym.memory.loaded import linked_region
+from gsym.memory.walking import X86
+from gsym.model import UINT64_MAX
+from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gsym.containers.headers import Segment
+    from gsym.memory.frame_info import Step
+    from gsym.memory.loaded import Loaded
+    from gsym.memory.regions import Region
+    from gsym.memory.stack_parts import StackModule
+    from gsym.memory.walking import Machine
+
+    FindFiles = Callable[[StackModule], Iterable[str]]
+
+# What is beyond these is not compared, and not called equal.
+_MOST_COMPARED = 16 << 20  # bytes of code
+_MOST_REGIONS = 64  # of a module
+_PAGE = 4096
+_BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
+_MOST_RELOCATED = 8  # bytes at a place
+
+
+class SavedMemory:
+    """The memory in a dump.
+
+    Args:
+        data: The dump.
+        parts: Address, size, and offset in the dump of each part.
+    """
+
+    def __init__(
+        self, data: memoryview, parts: Iterable[tuple[int, int, int]] = ()
+    ) -> None:
+        self._data = data
+        self._parts = sorted(parts)
+        self._starts = [start for start, _, _ in self._parts]
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes at an address, as many as its part has."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
+            return b""
+        start, held, offset = self._parts[at]
+        inside = address - start
+        left = max(min(size, held - inside), 0)
+        return bytes(self._data[offset + inside :][:left])
+
+    def within(self, start: int, end: int) -> Iterator[tuple[int, memoryview]]:
+        """The address and the bytes of each part in a range."""
+        at = max(bisect_right(self._starts, start) - 1, 0)
+        for first, held, offset in islice(self._parts, at, None):
+            if first >= end:
+                return
+            low, high = max(start, first), min(end, first + held)
+            if low < high:
+                yield low, self._data[offset + low - first : offset + high - first]
+
+
+class ModuleFiles:
+    """Memory of a dump, completed by the files of its modules where they are the same.
+
+    Args:
+        loaded: The modules.
+        machine: What the program ran on.
+        saved: The memory in the dump.
+        find: Where the file of a module may be.
+    """
+
+    def __init__(
+        self, loaded: Loaded, machine: Machine, saved: SavedMemory, find: FindFiles
+    ) -> None:
+        self._loaded = loaded
+        self._machine = machine
+        self._saved = saved
+        self._find = find
+        self._images: dict[int, Image] = {}
+        self._files: dict[int, LoadedFile] = {}
+
+    def memory(self, address: int, size: int) -> bytes:
+        """Bytes at an address; fewer where neither the dump nor a file has them."""
+        pieces: list[bytes] = []
+        while size > 0 and (piece := self._piece(address, size)):
+            pieces.append(piece)
+            address, size = address + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+    def step(self, pc: int, values: dict[int, int]) -> Step | None:
+        """The registers in the caller, by the call frame information of a module."""
+        region = self._loaded.region(pc)
+        if region is None:
+            return None
+        image = self._image(region.module)
+        linked = _linked(region, image.segments)
+        if linked is None or not image.frame_header:
+            return None
+        header = (image.frame_header + pc - linked) & UINT64_MAX
+        return step(header, pc, values, self.memory, self._machine)
+
+    def know(self, module: int, image: Image) -> None:
+        """Use the headers that a module had in memory."""
+        self._images[module] = image
+
+    def _image(self, module: int) -> Image:
+        known = self._images.get(module)
+        return self._file(module).image if known is None else known
+
+    def _file(self, module: int) -> LoadedFile:
+        """The first file of a module that has code; an empty one if there is none."""
+        if module not in self._files:
+            paths = self._find(self._loaded.modules[module])
+            files = filter(None, map(read_file, paths))
+            self._files[module] = next(files, _NO_FILE)
+        return self._files[module]
+
+    def compare_code(self, module: int, path: str) -> Comparison:
+        """Compare the code in a file with what the dump has of that of a module.
+
+        Returns:
+            SAME if all of it is equal, PART if what the dump has is equal, UNKNOWN if
+            the dump has none, or is of a machine whose loaders change code.
+        """
+        if self._machine == X86:  # loaders relocate its code
+            return _NOT_COMPARED
+        try:
+            with ObjectFile(map_file(path), path) as file:
+                return self._compare(module, file, load_segments(file.data, path))
+        except (GsymError, OSError, ValueError):
+            return _NOT_COMPARED
+
+    def _compare(
+        self, module: int, file: ObjectFile, segments: tuple[Segment, ...]
+    ) -> Comparison:
+        of_module = (each for each in self._loaded.regions if each.module == module)
+        regions = [
+            (each, linked)
+            for each in islice(of_module, _MOST_REGIONS)
+            if (linked := _linked(each, segments, file.base_address)) is not None
+        ]
+        total = compared = 0
+        for start, code in _fixed_code(file):
+            total += len(code)
+            for region, linked in regions:
+                bias = region.start - linked
+                low = max(start + bias, region.start)
+                high = min(start + bias + len(code), region.end)
+                for at, held in self._saved.within(low, high):
+                    inside = at - bias - start
+                    held = held[: _MOST_COMPARED - compared]  # noqa: PLW2901
+                    if held != code[inside : inside + len(held)]:
+                        reason = "its code differs from that in the dump"
+                        return Comparison(OTHER, reason)
+                    compared += len(held)
+        if compared:
+            reason = f"the {compared} bytes of its code in the dump are equal"
+            return Comparison(SAME if compared == total else PART, reason)
+        known = self._images.get(module, Image()).segments
+        if total and known and known != segments:
+            return Comparison(OTHER, "its segments differ from those in the dump")
+        return _NOT_COMPARED
+
+    def _piece(self, address: int, size: int) -> bytes:
+        saved = self._saved.read(address, size)
+        region = None if saved else self._loaded.region(address)
+        if region is None:
+            return saved
+        file = self._file(region.module)
+        linked = _linked(region, file.image.segments)
+        return b"" if linked is None else file.read(linked, size)
+
+
+class LoadedFile(NamedTuple):
+    """An ELF file, read by link-time addresses.
+
+    Attributes:
+        image: Its headers.
+        data: The file.
+    """
+
+    image: Image = Image()
+    data: memoryview = memoryview(b"")
+
+    @property
+    def word(self) -> int:
+        """Bytes of an address."""
+        return 8 if bytes(self.data[4:5]) == b"\2" else 4  # ELFCLASS64
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes at a link-time address."""
+        for each in self.image.segments:
+            inside = address - each.address
+            if 0 <= inside < each.size:
+                held = min(size, each.size - inside)
+                return bytes(self.data[each.offset + inside :][:held])
+        return b""
+
+
+_NO_FILE = LoadedFile()
+_NOT_COMPARED = Comparison(UNKNOWN, "the dump has none of its code")
+
+
+def read_file(path: str) -> LoadedFile | None:
+    """The file at *path*; None if it has no code, or no call frame information."""
+    image = image_in_file(path)
+    if not image.frame_header:
+        return None
+    file = LoadedFile(image, map_file(path))
+    # A file with debug information alone has the headers of what it was made from.
+    is_whole = file.read(image.frame_header, len(HEADER_MAGIC)) == HEADER_MAGIC
+    return file if is_whole else None
+
+
+def _fixed_code(file: ObjectFile) -> Iterator[tuple[int, memoryview]]:
+    """The code that is the same wherever a file is loaded, with link-time addresses.
+
+    The loader of Windows changes some; pages with such places are left out.
+    """
+    moved = () if file.is_elf or file.is_macho else sorted(_relocated_pages(file))
+    for start, code in file.placed_code():
+        end = start + len(code)
+        at = start
+        for page in moved:
+            if at < page + _PAGE and page < end:
+                if at < page:
+                    yield at, code[at - start : page - start]
+                at = page + _PAGE
+        if at < end:
+            yield at, code[at - start :]
+
+
+def _relocated_pages(file: ObjectFile) -> set[int]:
+    """Link-time addresses of the pages of a PE file that its relocations change."""
+    pages: set[int] = set()
+    data, at = file.section(b".reloc") or memoryview(b""), 0
+    while at + _BLOCK.size <= len(data):
+        page, size = _BLOCK.unpack_from(data, at)
+        count = (size - _BLOCK.size) // 2
+        if count < 0 or at + size > len(data):
+            break
+        places = struct.unpack_from(f"<{count}H", data, at + _BLOCK.size)
+        address = (file.base_address or 0) + page
+        pages.add(address)
+        if any(each % _PAGE > _PAGE - _MOST_RELOCATED for each in places):
+            pages.add(address + _PAGE)
+        at += size
+    return pages
+
+
+def _linked(
+    region: Region, segments: Sequence[Segment], base: int | None = None
+) -> int | None:
+    """The link-time address of the start of a region; None if unknown.
+
+    Args:
+        region: A part of a module.
+        segments: Those of its file.
+        base: The first address of the file, if that has no segments.
+    """
+    if region.base == "file":
+        region = linked_region(region, segments)
+    if region.base == "link":
+        return region.address
+    first = min((each.address for each in segments), default=base)
+    if region.base != "image" or first is None:
+        return None
+    return region.address + first

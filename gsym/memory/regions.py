@@ -1,0 +1,105 @@
+"""Regions of the memory of a process, or of a report, and the modules in them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.memory.stack_parts import Base
+
+
+class Region(NamedTuple):
+    """A range of addresses that is mapped from a module.
+
+    Attributes:
+        start: First address.
+        end: The address after the last; 0 if unknown.
+        module: Index of the module.
+        offset: In the file, of what is at *start*.
+        address: Of what is at *start*, in the module; *base* defines its origin.
+        base: See `Base`.
+        is_executable: Whether it has code.
+        is_open: Whether *end* is only where the next one starts.
+    """
+
+    start: int
+    end: int
+    module: int
+    offset: int = 0
+    address: int = 0
+    base: Base = "link"
+    is_executable: bool = True
+    is_open: bool = False
+
+    def at(self, address: int) -> Region:
+        """The part that starts at an address in it."""
+        by = address - self.start
+        inside = (self.address + by) & UINT64_MAX
+        return self._replace(start=address, offset=self.offset + by, address=inside)
+
+
+_UNKNOWN_SIZE = 1 << 32  # at most, of a region whose end is not known
+
+
+class Regions:
+    """Regions that do not overlap.
+
+    Attributes:
+        regions: The regions, in ascending order.
+    """
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self._starts: list[int] = []
+        self._open: list[Region] = []
+
+    def add(self, region: Region) -> None:
+        """Add a region, unless it is empty or overlaps another.
+
+        One without an end is added by `close`.
+        """
+        start, end = region.start, region.end
+        if not end:
+            self._open.append(region)
+            return
+        at = bisect_right(self._starts, start)
+        is_free = at == 0 or self.regions[at - 1].end <= start
+        if at < len(self.regions):
+            is_free = is_free and end <= self.regions[at].start
+        if start < end and is_free:
+            self._starts.insert(at, start)
+            self.regions.insert(at, region)
+
+    def close(self) -> None:
+        """Let regions without an end reach up to the next one known so far."""
+        self.regions = [each for each in self.regions if not each.is_open]
+        self._starts = [each.start for each in self.regions]
+        starts = sorted({*self._starts, *(each.start for each in self._open)})
+        for each in self._open:
+            following = bisect_right(starts, each.start)
+            end = each.start + _UNKNOWN_SIZE
+            if following < len(starts):
+                end = min(end, starts[following])
+            self.add(each._replace(end=end, is_open=True))
+
+    def clear(self) -> None:
+        """Remove all regions."""
+        self._starts.clear()
+        self.regions.clear()
+        self._open.clear()
+
+    def covering(self, address: int) -> Region | None:
+        """The region that covers an address."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self.regions[at].end:
+            return None
+        return self.regions[at]
+
+    def region(self, address: int) -> Region | None:
+        """The part of a region from an address on; None if nothing is there."""
+        found = self.covering(address)
+        return None if found is None else found.at(address)

@@ -1,0 +1,181 @@
+"""The link-time addresses of the frames of a module."""
+
+from __future__ import annotations
+
+from gsym.model import UINT64_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.containers.headers import Segment
+    from gsym.containers.machine_code import MachineCode
+    from gsym.memory.function_names import FunctionNames
+    from gsym.memory.module_files import LoadedFile
+    from gsym.memory.stack_parts import StackFrame
+    from gsym.reading.reader import Reader
+
+# What reports call functions that they do not know.
+NO_NAMES = frozenset(
+    {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
+)
+_PAGE = 4096
+# Bases of addresses that may be those of the process.
+MAY_BE_LINK = frozenset({"link", "either", "file"})
+NOT_PLACED = "the report does not say where its module was loaded"
+
+
+class LinkAddresses:
+    """Link-time addresses of the frames of a module.
+
+    Args:
+        reader: Its symbols.
+        binary: A file with its segments and sections; "" if there is none.
+        names: Its functions by name.
+        frames: Frames in it; those that name their functions tell where it was loaded.
+
+    Attributes:
+        reason: Why the last frame has none.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        binary: str,
+        names: FunctionNames,
+        frames: Sequence[StackFrame],
+    ) -> None:
+        self._reader = reader
+        self._base = reader.header.base_address
+        self._layout = _Layout(binary)
+        self._names = names
+        self._loaded = self._find_load_address(frames)
+        self.reason = ""
+
+    def link_address(self, frame: StackFrame) -> int | None:
+        """The link-time address to look up; None if it cannot be told."""
+        address = self._address(frame)
+        if address is None:
+            return None
+        return min(max(address - frame.is_return, 0), UINT64_MAX)
+
+    def is_signal_return(self, frame: StackFrame) -> bool:
+        """Whether the handler of a signal returns to a frame, as its binary says.
+
+        Libraries without a symbol table do not name where that is.
+        """
+        address = self._address(frame)
+        return address is not None and self._layout.is_signal_frame(address)
+
+    def may_return(self, frame: StackFrame, code: MachineCode) -> bool:
+        """Whether a call may return to a frame, by the code of the module."""
+        address = self._address(frame)
+        return address is None or code.may_return(address)
+
+    def _address(self, frame: StackFrame) -> int | None:
+        base, address = frame.base, frame.address
+        if base == "symbol":
+            return self._symbol_address(frame)
+        if base == "image" or (base == "either" and address < self._base):
+            return address + self._base
+        start = None
+        if base not in {"link", "either"}:
+            start = self._layout.link_address(base, address)
+        if start is None and base in MAY_BE_LINK:
+            is_other = self._loaded is not None or frame.plus is not None
+            if not is_other or self._is_code(address):
+                return address
+            named = None if frame.plus is None else self._symbol_address(frame)
+            if named is not None or self._loaded is None:
+                return address if named is None else named
+            return address - self._loaded
+        if start is None:
+            self.reason = f"no file has its segments, and {NOT_PLACED}"
+        return start
+
+    def _is_code(self, address: int) -> bool:
+        return bool(self._reader.lookup(max(address - 1, 0)))
+
+    def _symbol_address(self, frame: StackFrame) -> int | None:
+        plus = frame.plus or 0
+        fitting = [each for each in self._names.find(frame.symbol) if plus <= each.size]
+        if not fitting:
+            self.reason = f"no function {frame.symbol} of this size"
+            return None
+        return fitting[0].start + plus
+
+    def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
+        """Distance of addresses in the process, if all named functions agree on it.
+
+        Modules are loaded at page boundaries, so the last digits of an address and its
+        function tell the distance if the function is less than a page.
+        """
+        found: set[int] = set()
+        for frame in frames:
+            if frame.base not in MAY_BE_LINK or not frame.symbol:
+                continue
+            if self._is_code(frame.address):
+                continue
+            exact = frame.address - frame.is_return
+            for each in self._names.find(frame.symbol):
+                if frame.plus is not None:
+                    distance = frame.address - each.start - frame.plus
+                elif each.size > _PAGE:
+                    continue
+                else:
+                    distance = (exact - each.start) & -_PAGE
+                inside = exact - distance - each.start
+                if distance % _PAGE == 0 and 0 <= inside < each.size:
+                    found.add(distance)
+        return found.pop() if len(found) == 1 else None
+
+
+class _Layout:
+    """Segments and sections of a file, read once."""
+
+    def __init__(self, binary: str) -> None:
+        self._binary = binary
+        self._segments: Sequence[Segment] | None = None
+        self._text: int | None = None
+        self._loaded: LoadedFile | None = None
+
+    def is_signal_frame(self, address: int) -> bool:
+        """Whether its call frame information says so of a link-time address."""
+        from gsym.memory.frame_info import is_signal_frame
+        from gsym.memory.module_files import LoadedFile, read_file
+
+        if self._loaded is None:
+            self._loaded = read_file(self._binary) or LoadedFile()
+        file = self._loaded
+        return is_signal_frame(file.image.frame_header, address, file.read, file.word)
+
+    def link_address(self, base: str, address: int) -> int | None:
+        """The link-time address of an address in a file, section or segment."""
+        from gsym.containers.headers import file_address
+
+        if self._segments is None:
+            self._segments = self._read()
+        if base == "text":
+            return None if self._text is None else self._text + address
+        if base == "file":
+            return file_address(address, self._segments)
+        for each in self._segments:
+            if each.is_executable:
+                return (each.address & -_PAGE) + address
+        return None
+
+    def _read(self) -> Sequence[Segment]:
+        from gsym.containers.headers import load_segments
+        from gsym.containers.mapped_file import map_file
+        from gsym.containers.object_file import ObjectFile
+        from gsym.errors import GsymError
+
+        if not self._binary:
+            return ()
+        try:
+            with ObjectFile(map_file(self._binary), self._binary) as file:
+                text = file.code_range(b".text")
+                self._text = None if text is None else text[0]
+                return load_segments(file.data, self._binary)
+        except (GsymError, OSError, ValueError):
+            return ()

@@ -1,0 +1,259 @@
+"""A symbolized report: its threads, frames and modules, and its text."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gsym.model import Frame
+    from gsym.store.modules import Attempt
+
+
+_PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
+_MOST_INDENT = 200  # characters before the calls that a frame is inlined into
+
+
+class ReportFrame(NamedTuple):
+    """A frame of a report.
+
+    Attributes:
+        text: As in the report.
+        module: Index into `Report.modules`, or -1.
+        address: As in the report: in the process or in the module, in bytes.
+        symbol: The function that the report names, or "".
+        calls: Innermost first, the function itself last; empty if not known.
+        offset: From the start of the loaded module, in bytes; None without calls.
+        reason: Why there are no calls, or "".
+        is_return: Whether it is a return address; the calls are those one byte before.
+        trust: How the frame was found where gsym walked the stack itself: "context" (in
+            saved registers), "call frame info", "frame pointer", "scan" (a value on the
+            stack that may be a return address); else "".
+    """
+
+    text: str
+    module: int
+    address: int
+    symbol: str = ""
+    calls: tuple[Frame, ...] = ()
+    offset: int | None = None
+    reason: str = ""
+    is_return: bool = False
+    trust: str = ""
+
+
+class ReportThread(NamedTuple):
+    """A stack of a report, innermost frame first.
+
+    Attributes:
+        name: What the report says of it, or "".
+        is_crashed: Whether it is that of the thread that crashed.
+        frames: Its frames.
+    """
+
+    name: str
+    is_crashed: bool
+    frames: tuple[ReportFrame, ...]
+
+
+class ReportModule(NamedTuple):
+    """A module of a report.
+
+    Attributes:
+        name: As in the report, without folder.
+        debug_id: Of the file that was found, else as in the report; or "".
+        code_id: Of the file that was found, else as in the report; or "".
+        path: The file that its symbols are from; "" without one.
+        state: "found", "missing", or "unused" (no frame is in it).
+        unsure: Why the file may be of another build: "found by its name alone", "only
+            16 of 20 bytes of its build id are known"; "" if it is not.
+        reason: Why it is missing.
+        attempts: The result from each source.
+    """
+
+    name: str
+    debug_id: str
+    code_id: str
+    path: str = ""
+    state: str = "unused"
+    unsure: str = ""
+    reason: str = ""
+    attempts: tuple[Attempt, ...] = ()
+
+
+class Report(NamedTuple):
+    """A symbolized report; `str` is its text with the calls in place of addresses.
+
+    Attributes:
+        form: The name of its format.
+        reason: Why the program ended, as the report says; "" if it does not.
+        threads: Its stacks, in order.
+        modules: The modules of its frames, in order.
+        notes: Sentences about omissions.
+        parts: Texts, and places of frames as index of the thread and of the frame.
+        is_verbatim: Whether the texts are those of the report; of JSON they are
+            headings.
+    """
+
+    form: str
+    reason: str
+    threads: tuple[ReportThread, ...]
+    modules: tuple[ReportModule, ...]
+    notes: tuple[str, ...]
+    parts: tuple[str | tuple[int, int], ...]
+    is_verbatim: bool
+
+    def __str__(self) -> str:
+        if self.form == _PROFILE and any(len(each.calls) > 1 for each in self.frames()):
+            from gsym.reports.stacks.browser_inlining import with_inlined_calls
+
+            return with_inlined_calls(self._original(), self.frames())
+        return "".join(self.texts(indented, partial(map, str)))
+
+    def frames(self) -> Iterator[ReportFrame]:
+        """The frames of all threads, in order."""
+        for thread in self.threads:
+            yield from thread.frames
+
+    def doubts(self) -> Iterator[str]:
+        """A sentence about each module whose file may be of another build."""
+        for module in self.modules:
+            if module.unsure:
+                yield f"{module.name}: {module.unsure}: it may be another build"
+
+    def explanation(self) -> Iterator[str]:
+        """Sentences about what was tried for each module, and for each frame."""
+        for module in self.modules:
+            for each in module.attempts:
+                detail = each.outcome if each.detail == each.source else each.detail
+                yield f"{module.name}: {each.source}: {detail or each.outcome}"
+        for frame in self.frames():
+            if frame.calls and frame.offset is not None:
+                module = self.modules[frame.module]
+                place = f"{module.name}+{frame.offset:#x} in {module.path}"
+                yield f"{frame.text}: {place}"
+            else:
+                reason = frame.reason or "the report names its function"
+                yield f"{frame.text}: {reason}"
+
+    def to_json(self) -> str:
+        """The report as a JSON object: form, reason, threads, modules, notes.
+
+        Addresses and offsets are hexadecimal texts; lines count from 1, and 0 is an
+        unknown one.
+        """
+        import json
+
+        record = {
+            "form": self.form,
+            "reason": self.reason,
+            "threads": [
+                {
+                    "name": thread.name,
+                    "crashed": thread.is_crashed,
+                    "frames": [_frame_record(frame) for frame in thread.frames],
+                }
+                for thread in self.threads
+            ],
+            "modules": [_module_record(module) for module in self.modules],
+            "notes": list(self.notes),
+        }
+        return json.dumps(record)
+
+    def texts(
+        self,
+        indent: Callable[[str], str],
+        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
+    ) -> Iterator[str]:
+        """The text in parts.
+
+        Args:
+            indent: What the second and later lines of an answer begin with, for the
+                text before it in its line.
+            shown: The lines of the answer for the calls of a frame.
+        """
+        line = ""  # the start of the current line, as far as calls are indented
+        for part in self.parts:
+            if isinstance(part, str):
+                yield part
+                newline = part.rfind("\n")
+                before, last = (
+                    ("", part[newline + 1 :]) if newline >= 0 else (line, part)
+                )
+                line = before + last[: _MOST_INDENT - len(before)]
+                continue
+            thread, number = part
+            frame = self.threads[thread].frames[number]
+            yield self._answered(frame, f"\n{indent(line)}", shown)
+            line += frame.text[: _MOST_INDENT - len(line)]
+
+    def _original(self) -> str:
+        """The text of the report as it was."""
+        frames = (
+            part
+            if isinstance(part, str)
+            else self.threads[part[0]].frames[part[1]].text
+            for part in self.parts
+        )
+        return "".join(frames)
+
+    def _answered(
+        self,
+        frame: ReportFrame,
+        between: str,
+        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
+    ) -> str:
+        if not frame.calls or frame.offset is None:
+            return frame.text
+        from gsym.engine.demangling import demangle
+        from gsym.reports.stacks.profilers import FOLDED
+
+        if self.form == _PROFILE:
+            from gsym.reports.stacks.browser_profile import answer_name
+
+            return answer_name(demangle(frame.calls[-1].name))
+        if self.form == FOLDED:
+            return ";".join(demangle(each.name) for each in reversed(frame.calls))
+        module = self.modules[frame.module].name
+        return f"{between.join(shown(frame.calls))} ({module}+{frame.offset:#x})"
+
+
+def indented(line: str) -> str:
+    """Blanks of the width of a text."""
+    return "".join("\t" if each == "\t" else " " for each in line)
+
+
+def _frame_record(frame: ReportFrame) -> dict[str, object]:
+    from gsym.engine.demangling import demangle
+
+    return {
+        "text": frame.text,
+        "module": frame.module,
+        "address": hex(frame.address),
+        "offset": None if frame.offset is None else hex(frame.offset),
+        "symbol": frame.symbol,
+        "calls": [
+            {
+                "function": demangle(call.name),
+                "file": call.path,
+                "line": call.line,
+                "offset": hex(call.offset),
+                "inlined": call.inlined,
+            }
+            for call in frame.calls
+        ],
+        "reason": frame.reason,
+        "is_return": frame.is_return,
+        "trust": frame.trust,
+    }
+
+
+def _module_record(module: ReportModule) -> dict[str, object]:
+    return {
+        **module._asdict(),
+        "attempts": [each._asdict() for each in module.attempts],
+    }

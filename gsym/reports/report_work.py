@@ -1,0 +1,407 @@
+"""A report -> the calls at its addresses, or the reason why there are none.
+
+Opening modules may take long, so it is a separate step, as for API requests: gather,
+open, answer. All addresses of a module are looked up together.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from time import perf_counter
+
+from gsym.memory.function_names import FunctionNames
+from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from gsym.model import Frame
+from gsym.modules.file_match import NAME_ALONE
+from gsym.modules.key import key_of_debug_id
+from gsym.reports.link_addresses import (
+    MAY_BE_LINK,
+    NO_NAMES,
+    NOT_PLACED,
+    LinkAddresses,
+)
+from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from gsym.memory.report_modules import FoundModule
+    from gsym.memory.stack_parts import ParsedReport, StackModule
+    from gsym.modules.key import ModuleKey
+    from gsym.reading.reader import Reader
+    from gsym.store.listing import StoreListing
+    from gsym.store.modules import Entry
+    from gsym.store.symbolizer import OpenModule
+
+NO_PLACE = "not in a known module"
+"""Why a frame is not looked up at all."""
+
+
+_MOST_CALLS = 200  # inlined calls of one frame, the innermost
+_MOST_TEXT = 16 << 20  # characters of all names and paths
+# Where the handler of a signal returns to.
+_SIGNAL_RETURNS = frozenset(
+    {
+        *(
+            "__restore_rt",
+            "__restore",
+            "__default_sa_restorer",
+            "__default_rt_sa_restorer",
+        ),
+        *("__kernel_rt_sigreturn", "__kernel_sigreturn", "_sigtramp"),
+        "runtime.sigpanic",
+    }
+)
+
+
+class ModuleOfReport:
+    """A module of a report, and its frames.
+
+    Args:
+        named: The module as in the report.
+        chosen: Debug id that the user chose for it, or "".
+
+    Attributes:
+        frames: Indexes of its frames.
+        candidates: Without an id: the modules of its name in the store.
+        key: The key to open it by; None if unknown, or not needed.
+        module: The result of opening it; None before that, and without a key.
+        names: Its functions by name, if they are kept for other reports.
+        binary: Path of a file with its segments and sections; "" if unknown.
+        files: The paths of its files, which may have its code.
+        unsure: Why it may be of another build; "" if it is not.
+        seconds: The time that opening took.
+        reason: Why it is not opened.
+        places: Its link-time addresses, while the report is answered.
+    """
+
+    def __init__(self, named: StackModule, chosen: str = "") -> None:
+        self.named = named
+        self.chosen = chosen
+        self.frames: list[int] = []
+        self.candidates: list[Entry] = []
+        self.key: ModuleKey | None = None
+        self.module: OpenModule | None = None
+        self.binary = ""
+        self.files: Callable[[], Iterable[str]] = tuple
+        self.unsure = ""
+        self.names: FunctionNames | None = None
+        self.seconds = 0.0
+        self.reason = named.problem
+        self.places: LinkAddresses | None = None
+
+    @property
+    def has_id(self) -> bool:
+        """Whether the report has an id of it."""
+        return self.named.has_id
+
+    @property
+    def reader(self) -> Reader | None:
+        """The GSYM file of the module, if it was found."""
+        return self.module.reader if self.module is not None else None
+
+    @property
+    def missing(self) -> str:
+        """Reason why there are no symbols of it; "" if there are."""
+        if self.reader is not None:
+            return ""
+        reason = self.module.reason if self.module is not None else self.reason
+        return f"no symbols of {self.named.name}: {reason}"
+
+    def identify(self, listing: StoreListing, same: StackModule | None) -> None:
+        """Find the key to open it by.
+
+        Args:
+            listing: The modules of the store.
+            same: One with an id, to which the report elsewhere gives this name.
+
+        Raises:
+            GsymError: The store cannot be used.
+            OSError: It cannot be read.
+        """
+        if not self.frames or self.reason:
+            return
+        if self.has_id:
+            self.key = self.named.key
+            return
+        if same is not None and not self.chosen:
+            self.key = same.key
+            return
+        self.candidates = listing.named(self.named.name)
+        debug_ids = [entry.identity.debug_id for entry in self.candidates]
+        if self.chosen in debug_ids:
+            self.key = key_of_debug_id(self.named.name, self.chosen)
+        elif debug_ids:
+            self.key = key_of_debug_id(self.named.name, debug_ids[0])
+            self.unsure = NAME_ALONE
+        else:
+            self.reason = (
+                "the report has no id for it, and no module of its name is known"
+            )
+
+    def answer(self) -> ReportModule:
+        """The result."""
+        known = self.named.key
+        answer = ReportModule(self.named.name, known.debug_id, known.code_id)
+        if not self.frames:
+            return answer
+        if self.module is not None:
+            answer = answer._replace(attempts=self.module.attempts)
+            if self.module.entry is not None:
+                identity = self.module.entry.identity
+                answer = answer._replace(
+                    debug_id=identity.debug_id, code_id=identity.code_id
+                )
+        if self.reader is None:
+            reason = self.module.reason if self.module is not None else self.reason
+            return answer._replace(state="missing", reason=reason)
+        is_stored = self.module is not None and self.module.entry is not None
+        path = ("" if is_stored else self.binary) or self.reader.path or ""
+        unsure = self.unsure or (self.module.unsure if self.module is not None else "")
+        return answer._replace(state="found", path=path, unsure=unsure)
+
+
+class ReportWork:
+    """The work for one report.
+
+    Args:
+        stack: The parsed report.
+        choices: Debug ids that the user chose, by index of the module.
+
+    Attributes:
+        modules: The modules in the order of the report.
+    """
+
+    def __init__(
+        self,
+        stack: ParsedReport,
+        choices: Mapping[int, str] = {},
+    ) -> None:
+        self._stack = stack
+        self.modules = [
+            ModuleOfReport(module, choices.get(at, ""))
+            for at, module in enumerate(stack.modules)
+        ]
+        self._with_ids: dict[str, list[StackModule]] = {}  # by name
+        for named in stack.modules:
+            if named.has_id and not named.problem:
+                self._with_ids.setdefault(named.name, []).append(named)
+        self._frames = [part for part in stack.parts if isinstance(part, StackFrame)]
+        for at, frame in enumerate(self._frames):
+            if frame.module != NO_MODULE:
+                self.modules[frame.module].frames.append(at)
+
+    def same_as(self, module: StackModule) -> StackModule | None:
+        """The module of the same name, if the report has an id of it elsewhere.
+
+        Two that are in different folders are two modules, and all in memory are.
+        """
+        if module.compare_code is not None:
+            return None
+        for named in self._with_ids.get(module.name, ()):
+            has_folders = "/" in named.path and "/" in module.path
+            if not has_folders or named.path == module.path:
+                return named
+        return None
+
+    def identify(self, listing: StoreListing) -> None:
+        """Find the keys to open the modules by.
+
+        Raises:
+            GsymError: The store cannot be used.
+            OSError: It cannot be read.
+        """
+        for module in self.modules:
+            module.identify(listing, self.same_as(module.named))
+
+    def open_by(self, find: Callable[[StackModule], FoundModule]) -> None:
+        """Open the modules that have frames, each by what *find* returns."""
+        for module in self.modules:
+            if module.frames and not module.reason:
+                started = perf_counter()
+                named = module.named
+                if not module.has_id:
+                    named = self.same_as(named) or named
+                found = find(named)
+                module.module, module.names = found.module, found.names
+                module.binary, module.unsure = found.binary, found.unsure
+                module.files = found.files
+                module.seconds = perf_counter() - started
+
+    def answer(self) -> Report:
+        """The report, when the modules are open.
+
+        Raises:
+            GsymError: A file is damaged.
+        """
+        answers = [
+            ReportFrame(
+                each.text, each.module, each.address, each.symbol, trust=each.trust
+            )
+            for each in self._frames
+        ]
+        notes = list(self._stack.notes)
+        text_left = _MOST_TEXT
+        for among in (None, self._missed_returns, self._interrupted):
+            chosen = None if among is None else among(answers)
+            for module in self.modules:
+                if module.reader is not None and text_left > 0:
+                    text_left = self._look_up(module, chosen, answers, text_left)
+        if text_left <= 0:
+            notes.append("Some frames are left out: the answer would be too large.")
+        return Report(
+            self._stack.form,
+            self._stack.reason,
+            self._threads(answers),
+            tuple([module.answer() for module in self.modules]),
+            tuple(notes),
+            self._parts(),
+            self._stack.is_verbatim,
+        )
+
+    def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
+        frames: list[list[ReportFrame]] = [[] for _ in self._stack.stacks]
+        for frame, answer in zip(self._frames, answers, strict=True):
+            if answer.module == NO_MODULE and frame.symbol in NO_NAMES:
+                answer = answer._replace(reason=NO_PLACE)  # noqa: PLW2901
+            elif answer.module != NO_MODULE and not (answer.calls or answer.reason):
+                missing = self.modules[answer.module].missing
+                answer = answer._replace(reason=missing)  # noqa: PLW2901
+            frames[frame.stack].append(answer)
+        return tuple(
+            ReportThread(heading.name, heading.is_crashed, tuple(own))
+            for heading, own in zip(self._stack.stacks, frames, strict=True)
+        )
+
+    def _parts(self) -> tuple[str | tuple[int, int], ...]:
+        seen = [0] * len(self._stack.stacks)
+        parts: list[str | tuple[int, int]] = []
+        for part in self._stack.parts:
+            if isinstance(part, str):
+                parts.append(part)
+            else:
+                parts.append((part.stack, seen[part.stack]))
+                seen[part.stack] += 1
+        return tuple(parts)
+
+    def _missed_returns(self, answers: Sequence[ReportFrame]) -> set[int]:
+        """Frames whose return addresses have no call before them.
+
+        Nobody calls the function that a signal handler returns to.
+        """
+        missed = {
+            at
+            for at, frame in enumerate(self._frames)
+            if frame.is_return and not answers[at].calls
+        }
+        return self._take_as_exact(missed)
+
+    def _interrupted(self, answers: Sequence[ReportFrame]) -> set[int]:
+        """Frames that a signal interrupted: their addresses are no return addresses."""
+        found = {
+            at + 1
+            for at, (frame, following) in enumerate(pairwise(self._frames))
+            if frame.stack == following.stack
+            and following.is_return
+            and self._is_signal_return(frame, answers[at].calls)
+        }
+        return self._take_as_exact(found)
+
+    def _is_signal_return(self, frame: StackFrame, calls: Sequence[Frame]) -> bool:
+        if calls:
+            return calls[-1].name in _SIGNAL_RETURNS
+        places = (
+            None if frame.module == NO_MODULE else self.modules[frame.module].places
+        )
+        return places is not None and places.is_signal_return(frame)
+
+    def _exact(self, module: ModuleOfReport, places: LinkAddresses) -> set[int]:
+        """Frames that no call returns to, where the report does not say it."""
+        asked = [at for at in module.frames if self._frames[at].may_be_exact]
+        from gsym.containers.machine_code import find_machine_code
+
+        code = find_machine_code(module.files() if asked else ())
+        return {at for at in asked if not places.may_return(self._frames[at], code)}
+
+    def _take_as_exact(self, chosen: set[int]) -> set[int]:
+        for at in chosen:
+            self._frames[at] = self._frames[at]._replace(is_return=False)
+        return chosen
+
+    def _look_up(
+        self,
+        module: ModuleOfReport,
+        chosen: set[int] | None,
+        answers: list[ReportFrame],
+        text_left: int,
+    ) -> int:
+        reader = module.reader
+        wanted = [at for at in module.frames if chosen is None or at in chosen]
+        if reader is None or not wanted:
+            return text_left
+        if module.places is None:
+            every = [self._frames[at] for at in module.frames]
+            names = module.names or FunctionNames(reader, module.binary)
+            module.places = LinkAddresses(reader, module.binary, names, every)
+            self._take_as_exact(self._exact(module, module.places))
+        places = module.places
+        addresses: dict[int, int] = {}  # by frame
+        for at in wanted:
+            address = places.link_address(self._frames[at])
+            if address is None:
+                answers[at] = answers[at]._replace(reason=places.reason)
+            else:
+                addresses[at] = address
+        calls_of, text_left = _calls_at(reader, addresses, text_left)
+        base = reader.header.base_address
+        for at, address in addresses.items():
+            frame = self._frames[at]
+            if at in calls_of:
+                offset = address + frame.is_return - base
+                calls = [
+                    each._replace(offset=each.offset + frame.is_return)
+                    for each in calls_of[at]
+                ]
+                answers[at] = answers[at]._replace(
+                    calls=tuple(calls),
+                    offset=offset,
+                    reason="",
+                    is_return=frame.is_return,
+                )
+                continue
+            reason = "no function at this address"
+            if frame.base in MAY_BE_LINK:
+                reason += f"; if it is one of the process, {NOT_PLACED}"
+            answers[at] = answers[at]._replace(reason=reason)
+        return text_left
+
+
+def _calls_at(
+    reader: Reader, addresses: Mapping[int, int], text_left: int
+) -> tuple[dict[int, tuple[Frame, ...]], int]:
+    """Calls of each frame with symbols, and the remaining text budget."""
+    asked = list(addresses)
+    frames = reader.lookup_many(list(addresses.values()), misses=False)
+    tables = frames.tables
+    found: dict[int, list[Frame]] = {}
+    for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table
+        frames.address_index,
+        frames.name,
+        frames.file,
+        frames.line,
+        frames.offset,
+        frames.inlined,
+    ):
+        calls = found.setdefault(asked[at], [])
+        if inlined and len(calls) >= _MOST_CALLS:
+            continue
+        call = Frame(
+            tables.strings[name], *tables.files[file], line, offset, bool(inlined)
+        )
+        text_left -= len(call.name) + len(call.directory) + len(call.filename)
+        if text_left <= 0:
+            found.pop(asked[at])
+            break
+        calls.append(call)
+    return {at: tuple(calls) for at, calls in found.items()}, text_left

@@ -1,0 +1,36 @@
+"""Tombstones and logs of Android, whose unwinder adjusts return addresses."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.reports.stacks.line_forms import (
+    HEX,
+    NUMBER,
+    FrameForm,
+    HeadingForm,
+    ReportForms,
+)
+
+# `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
+_FRAME = re.compile(
+    rf"#{NUMBER} +pc +(?:0x)?(?P<shown>(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
+    r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
+)
+
+FORMS = ReportForms(
+    frames=(
+        FrameForm("Android backtrace", " pc ", _FRAME, returns="none", base="link"),
+    ),
+    headings=(
+        HeadingForm(
+            ">>> ",
+            re.compile(
+                r"pid: \d+, tid: \d+, name: (?P<name>.{0,64}?)\s+"
+                r">>> (?P<crashed>.{0,512}) <<<"
+            ),
+        ),
+        HeadingForm("signal ", re.compile(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),
+        HeadingForm("Abort message: ", re.compile(r"(?P<reason>Abort message: .*)")),
+    ),
+)

@@ -1,0 +1,95 @@
+"""Stacks that C and C++ programs print of themselves, and strace of them."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.reports.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    NUMBER,
+    OFFSET,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# `./app(main+0x1a) [0x5581c0de1234]`, `./app(+0x1234) [0x...]`, `./app() [0x401136]`,
+# `./app[0x401136]`; backtrace_symbols_fd writes no space
+_MODULE = r"(?<![^\s()\[\]\"'])(?P<shown>(?P<module>[^\s()\[\]\"']+)"
+# The C library takes the title of the process for its file: `./redis-server *:6379`,
+# `postgres: me mine [local] SELECT`
+_MODULE += r"(?: \*:\d{1,5}|(?<=postgres): [^()]{1,128})?"
+_GLIBC = re.compile(
+    rf"{_MODULE}(?:\((?:(?P<symbol>[^()\s+]+)(?:\+(?P<plus>0x{HEX}))?)?\))?)"
+    rf" ?\[{ADDRESS}\]"
+)
+_GLIBC_OFFSET = re.compile(rf"{_MODULE}\(\+{OFFSET}\))(?: ?\[{ADDRESS}\])?")
+# Of a static program: `[0x401136]`
+_STATIC = re.compile(rf"^\s*(?P<shown>\[{ADDRESS}\])\s*$")
+# `0x401136 <main+0x1a> at ./app`
+_LIBEXECINFO = re.compile(
+    rf"(?P<shown>{ADDRESS} <(?P<symbol>[^<>\s+]+)\+(?P<plus>(?:0x)?{HEX})>"
+    r" at (?P<module>\S+))"
+)
+# ` 1# 0x000055D2C7E3A1B5 in ./app`
+_BOOST = re.compile(rf"^\s*{NUMBER}# (?P<shown>{ADDRESS} in (?P<module>\S+))")
+# ` 1# main at /src/app.cpp:12`, `   2#      at :0 [0x55d2c7e3a1b5]`
+_STACKTRACE = re.compile(
+    rf"^\s*{NUMBER}#\s+(?P<shown>(?:(?P<symbol>\S.*?) )?\[{ADDRESS}\])"
+)
+_STACKTRACE_ANSWERED = re.compile(
+    rf"^\s*{NUMBER}# (?P<shown>(?P<symbol>\S.*? (?:at \S+:\d+|in \S+)))\s*$"
+)
+# Of LLVM's library: `  frame   1: 0x55d2c7e3a1b5: main: /src/app.cc:5`
+_STACKTRACE_LLVM = re.compile(
+    rf"^\s*frame +{NUMBER}: (?P<shown>{ADDRESS}(?:: (?P<symbol>\S(?:.*\S)?))?)\s*$"
+)
+# Of Microsoft's library: `1> C:\src\app.cpp(12): app!main+0x1D`, `1> app!main+0x1D`
+_STACKTRACE_WINDOWS = re.compile(
+    rf"^\s*{NUMBER}> (?P<shown>(?:\S.*?\(\d+\): )?(?P<module>[\w.-]+)"
+    rf"(?:!(?P<symbol>\S.{{0,512}}?)\+(?P<plus>0x{HEX})|\+0x(?P<offset>{HEX})))\s*$"
+)
+# Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
+_CHROMIUM = re.compile(
+    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))\s*$"
+)
+# glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`
+_GLOG = re.compile(
+    rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S(?:.*\S)?))\s*$"
+)
+# backward-cpp: `#7    Object "/opt/app", at 0x55d1c0ffe189, in main`
+_BACKWARD = re.compile(
+    rf"#{NUMBER} +(?P<shown>Object \"(?P<module>[^\"]+)\", at {ADDRESS}"
+    r"(?:, in (?P<symbol>\S(?:.*\S)?))?)"
+)
+# strace -k, with offsets in files: ` > /opt/app(main+0x19) [0x1189]`
+_STRACE = re.compile(
+    r"^ > (?P<shown>(?P<module>/.+?)\((?:(?P<symbol>[^()\s+]+)\+(?P<plus>0x"
+    rf"{HEX}))?\) \[{OFFSET}\])\s*$"
+)
+FORMS = ReportForms(
+    frames=(
+        FrameForm("strace", " > /", _STRACE, base="file"),
+        FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
+        FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
+        FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
+        FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
+        FrameForm("glog", " 0x", _GLOG, returns="all"),
+        FrameForm("backward-cpp", "Object ", _BACKWARD, returns="all"),
+        FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
+        FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
+        FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
+        FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, returns="none"),
+        FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
+        FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
+    ),
+    images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
+    headings=(
+        HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
+        HeadingForm(
+            "Assertion", re.compile(r"^(?P<reason>.{0,256}: Assertion .{1,512} failed)")
+        ),
+    ),
+)

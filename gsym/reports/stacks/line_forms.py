@@ -1,0 +1,494 @@
+"""Forms of lines in reports: tables of patterns, and what their named groups mean.
+
+A report is read line by line. Images come first, as many reports list them after the
+stacks; then each line is matched with the forms of frames, in order, and the first that
+fits describes it. `hint` is text that a line must contain, which is cheaper to test.
+
+Groups of all patterns, each optional:
+
+    shown       the text that the answer replaces; by default all that matched
+    module      path or name of the module
+    build_id    its build id, in hexadecimal
+    uuid        its LC_UUID, with or without dashes
+    debug_id    its debug id
+    address     an address in the process, in hexadecimal
+    offset      from the start of the module, or link-time: `FrameForm.base`
+    symbol      function, as in the report
+    plus        bytes from its start: hexadecimal with 0x, else decimal
+    number      of the frame in its stack
+    start, end  addresses of an image in the process; the end may be missing
+    last        instead of `end`: the last address
+    size        of an image, in hexadecimal
+    at          offset in the file of what is at `start`, in hexadecimal
+    name        of a thread
+    crashed     not empty: the thread that crashed
+    reason      why the program ended
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.memory.regions import Region, Regions
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    StackFrame,
+    module_of_build_id,
+    module_of_debug_id,
+    module_of_path,
+    module_of_uuid,
+)
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Literal, TypeVar
+
+    from gsym.memory.loaded import Loaded
+    from gsym.memory.stack_parts import (
+        Base,
+        StackBuilder,
+        StackModule,
+    )
+
+    _Form = TypeVar("_Form", "FrameForm", "ImageForm", "HeadingForm")
+    _Hinted = tuple[list[tuple[str, _Form]], list[tuple[str, _Form]]]
+
+HEX = r"[0-9a-fA-F]{1,16}(?![0-9a-zA-Z_])"
+"""Digits of a number of 64 bits."""
+
+ADDRESS = rf"0x(?P<address>{HEX})"
+OFFSET = rf"0x(?P<offset>{HEX})"
+NUMBER = r"(?P<number>\d{1,6})"
+
+_PAGE = 4096
+_PREFIX = "0x"
+
+
+class FrameForm(NamedTuple):
+    """A line with a frame, or with several.
+
+    Attributes:
+        form: What such a report is called.
+        hint: Text that each such line contains.
+        pattern: Finds the frame in the line.
+        returns: Which addresses are return addresses, so that the call is before them:
+            those of "callers" (all but the first of a stack), those "before others" in
+            their line, "all", or "none".
+        base: What `offset` counts from.
+        repeats: Whether the line may have more than one.
+        is_stack: Whether the line is a stack.
+        accepts: Tells other lines of this pattern apart.
+        whole: What the line must be from its start.
+        module: The module of frames whose lines do not name one.
+        problem: Why such modules cannot be looked up, or "".
+    """
+
+    form: str
+    hint: str
+    pattern: re.Pattern[str]
+    returns: Literal["callers", "before others", "all", "none"] = "callers"
+    base: Base = "either"
+    repeats: bool = False
+    is_stack: bool = False
+    accepts: Callable[[re.Match[str]], bool] | None = None
+    whole: re.Pattern[str] | None = None
+    module: str = ""
+    problem: str = ""
+
+
+class ImageForm(NamedTuple):
+    """A line with an image in the process, or with the id of a module.
+
+    Attributes:
+        hint: As of `FrameForm`.
+        pattern: Finds the image. If it has no `start` but `address` and `offset`, the
+            image starts at their difference.
+        base: What starts at `start`: the image, or its text or executable segment.
+        start: Where images start whose lines do not say it.
+        has_frame: Whether the line may also have a frame.
+        module: The module, if the line does not name it.
+    """
+
+    hint: str
+    pattern: re.Pattern[str]
+    base: Base = "image"
+    start: int | None = None
+    has_frame: bool = False
+    module: str = ""
+
+
+class HeadingForm(NamedTuple):
+    """A line that begins a stack, or has the reason of the crash.
+
+    Attributes:
+        hint: As of `FrameForm`.
+        pattern: Finds `name`, `crashed` or `reason`.
+    """
+
+    hint: str
+    pattern: re.Pattern[str]
+
+
+class ReportForms(NamedTuple):
+    """The forms of some programs' reports."""
+
+    frames: Sequence[FrameForm] = ()
+    images: Sequence[ImageForm] = ()
+    headings: Sequence[HeadingForm] = ()
+    between: Sequence[re.Pattern[str]] = ()
+    """Lines among the frames of a stack that do not end it."""
+
+
+def _by_hint(forms: Iterable[_Form]) -> _Hinted[_Form]:
+    """Forms with their hints: all, and those of lines without an address."""
+    every = [(form.hint, form) for form in forms]
+    return every, [each for each in every if _PREFIX not in each[0]]
+
+
+def _occurring(forms: _Hinted[_Form], text: str) -> _Hinted[_Form]:
+    """The forms whose hints a text contains."""
+    every, others = ([each for each in part if each[0] in text] for part in forms)
+    return every, others
+
+
+def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
+    """The forms that a line may have, in order."""
+    every, others = forms
+    return [
+        form for hint, form in (every if _PREFIX in line else others) if hint in line
+    ]
+
+
+_COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
+
+
+def _without_colours(line: str) -> str:
+    return _COLOURS.sub("", line) if "\x1b" in line else line
+
+
+class _Plain:
+    """A line, and its text without colours, which the patterns are for."""
+
+    def __init__(self, line: str) -> None:
+        self.line = self.text = line
+        self._removed: list[tuple[int, int]] = []  # places in the text, sizes
+        if "\x1b" in line:
+            removed = 0
+            for found in _COLOURS.finditer(line):
+                size = found.end() - found.start()
+                self._removed.append((found.start() - removed, size))
+                removed += size
+            self.text = _without_colours(line)
+
+    def is_like(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the text begins as a pattern says."""
+        return pattern.match(self.text) is not None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The range in the line of a part of the text, without colours around it."""
+        before = sum(size for at, size in self._removed if at <= start)
+        inside = sum(size for at, size in self._removed if start < at < end)
+        return start + before, end + before + inside
+
+
+class LineReader:
+    """Reads the lines of a report.
+
+    Args:
+        tables: The forms, in order of preference.
+        stack: Where the parts go.
+        chosen: The module of addresses without one; None: such lines are text.
+        process: What is loaded in the process of the report, beside its own images.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[ReportForms],
+        stack: StackBuilder,
+        chosen: StackModule | None = None,
+        process: Loaded | None = None,
+    ) -> None:
+        every = list(tables)
+        self._all_frames = _by_hint(form for table in every for form in table.frames)
+        self._all_images = _by_hint(form for table in every for form in table.images)
+        self._all_headings = _by_hint(
+            form for table in every for form in table.headings
+        )
+        # Those whose hints are in the lines that are being read.
+        self._frames, self._images = self._all_frames, self._all_images
+        self._headings = self._all_headings
+        self._between = [pattern for table in every for pattern in table.between]
+        self._stack = stack
+        self._chosen = chosen
+        self._process = process
+        self._loaded = Regions()
+        self._position = 0  # frames since the last line without one
+        self._first: dict[int, int] = {}  # by module: where the start of its file is
+        self._known_starts: set[int] = set()
+        self._images_read = 0
+
+    def place(self, module: StackModule, start: int) -> None:
+        """Place a module at an address of the process."""
+        number = self._stack.number(module)
+        self._first[number] = start
+        self._known_starts.add(start)
+        self._loaded.add(Region(start, 0, number, base="image"))
+
+    def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
+        """Read all lines of a report, and of others that only say what is loaded."""
+        most = self._stack.limits.line
+        # A log has many lines, and of few forms.
+        text = _without_colours("".join((*maps, *lines)))
+        self._frames = _occurring(self._all_frames, text)
+        self._images = _occurring(self._all_images, text)
+        self._headings = _occurring(self._all_headings, text)
+        for line in maps:
+            self._add_image(line)
+        images = {
+            at
+            for at, line in enumerate(lines)
+            if len(line) <= most and self._add_image(_without_colours(line))
+        }
+        self._loaded.close()
+        for at, line in enumerate(lines):
+            if at in images:
+                self._position = 0
+                self._stack.add_text(line)
+            else:
+                self._add_line(line)
+
+    def _add_line(self, line: str) -> None:
+        stack = self._stack
+        if stack.is_over:
+            stack.add_text(line)
+        elif len(line) > stack.limits.line:
+            stack.add_text(line)
+            stack.add_note(
+                f"Lines of more than {stack.limits.line} characters are not read."
+            )
+        elif not self._add_frames(plain := _Plain(line)):
+            stack.add_text(line)
+            if self._position and any(map(plain.is_like, self._between)):
+                return
+            self._position = 0
+            self._add_heading(plain.text)
+
+    def _add_image(self, line: str) -> bool:
+        """Whether the line has an image, and no frame."""
+        for form in _possible(self._images, line):
+            if found := form.pattern.search(line):
+                self._images_read += 1
+                if self._images_read <= self._stack.limits.images:
+                    self._place(found, form)
+                return not form.has_frame
+        return False
+
+    def _place(self, found: re.Match[str], form: ImageForm) -> None:
+        groups = found.groupdict()
+        module = _module(groups, form.module)
+        if module is None:
+            return
+        number = self._stack.number(module)
+        start = self._start(groups, form)
+        if start is None:
+            return  # only the id of a module
+        end = _number(groups.get("end"))
+        if groups.get("last"):
+            end = _number(groups["last"]) + 1
+        if groups.get("size"):
+            end = start + _number(groups["size"])
+        base, first = form.base, _number(groups.get("at"))
+        if not first and ("at" in groups or start <= self._first.get(number, start)):
+            self._first[number] = start
+            self._known_starts.add(start)
+        elif number in self._first:
+            # A loader maps all segments of a file at one distance.
+            first = start - self._first[number]
+        else:
+            base = "file"
+        self._loaded.add(Region(start, end, number, 0, first, base))
+
+    def _start(self, groups: dict[str, str | None], form: ImageForm) -> int | None:
+        if form.start is not None:
+            return form.start
+        if groups.get("start"):
+            return _number(groups["start"])
+        if not groups.get("address") or not groups.get("offset"):
+            return None
+        start = _number(groups["address"]) - _number(groups["offset"])
+        if start < 0 or start % _PAGE or start in self._known_starts:
+            return None  # the offset is a link-time address, or the start is known
+        return start
+
+    def _add_frames(self, plain: _Plain) -> bool:
+        line = plain.text
+        for form in _possible(self._frames, line):
+            if form.whole is not None and not form.whole.match(line):
+                continue
+            if form.repeats:
+                several = list(form.pattern.finditer(line))
+            else:
+                found = form.pattern.search(line)
+                several = [found] if found else []
+            several = [
+                each for each in several if form.accepts is None or form.accepts(each)
+            ]
+            frames = [
+                (frame, each)
+                for each in several
+                if (frame := self._frame(each, form)) is not None
+            ]
+            if frames:
+                self._add_found(plain, form, frames)
+                return True
+        return False
+
+    def _add_found(
+        self,
+        plain: _Plain,
+        form: FrameForm,
+        frames: Sequence[tuple[StackFrame, re.Match[str]]],
+    ) -> None:
+        at = 0
+        if form.is_stack:
+            self._position = 0
+        for frame, found in frames:
+            start, end = plain.span(*_shown(found))
+            self._stack.add_text(plain.line[at:start])
+            number = found.groupdict().get("number")
+            self._stack.add_frame(
+                frame._replace(text=plain.line[start:end]),
+                form.form,
+                int(number) if number else self._position,
+            )
+            self._position += 1
+            at = end
+        self._stack.add_text(plain.line[at:])
+
+    def _frame(self, found: re.Match[str], form: FrameForm) -> StackFrame | None:
+        """The frame that a line has; None if its module cannot be told."""
+        groups = found.groupdict()
+        self._add_reason(groups.get("reason"))
+        number = groups.get("number")
+        position = int(number) if number else self._position
+        frame = StackFrame(
+            "",
+            NO_MODULE,
+            0,
+            form.base,
+            _is_return(found, form, position),
+            groups.get("symbol") or "",
+            _plus(groups.get("plus")),
+        )
+        module = _module(groups, form.module)
+        if module is not None and self._process is not None and not module.has_id:
+            module = self._process.named(module.name) or module
+        if module is not None and form.problem:
+            module = module._replace(problem=form.problem)
+            self._stack.add_note(form.problem)
+        if groups.get("address") and not groups.get("offset"):
+            return self._placed(frame, _number(groups["address"]), module)
+        is_named = frame.symbol and frame.plus is not None
+        module = self._chosen if module is None else module
+        if module is not None and (groups.get("offset") or is_named):
+            return frame._replace(
+                module=self._stack.number(module),
+                address=_number(groups.get("offset")),
+                base=form.base if groups.get("offset") else "symbol",
+            )
+        return frame if frame.symbol else None
+
+    def _placed(
+        self, frame: StackFrame, address: int, module: StackModule | None
+    ) -> StackFrame | None:
+        """A frame at an address of the process."""
+        placed = self._find(address - frame.is_return)
+        if placed is not None and self._may_be_in(placed, module):
+            return frame._replace(
+                module=placed.module,
+                address=placed.address + frame.is_return,
+                base=placed.base,
+            )
+        base: Base = "either"
+        if module is not None:
+            # It is a link-time address unless the module was moved.
+            base = "file" if frame.base == "file" else "link"
+        elif self._chosen is not None:
+            module = self._chosen
+        else:
+            # Without a name either, it may be any number.
+            return frame._replace(address=address) if frame.symbol else None
+        number = self._stack.number(module)
+        return frame._replace(module=number, address=address, base=base)
+
+    def _may_be_in(self, placed: Region, module: StackModule | None) -> bool:
+        """Whether a frame that names a module may be at this place."""
+        if not placed.is_open or module is None or placed.module == NO_MODULE:
+            return True
+        return self._stack.module_name(placed.module) == module.name
+
+    def _find(self, address: int) -> Region | None:
+        region, process = self._loaded.region(address), self._process
+        if region is not None or process is None:
+            return region
+        region = process.region(address)
+        if region is None:
+            return None
+        return region._replace(
+            module=self._stack.number(process.modules[region.module])
+        )
+
+    def _add_heading(self, line: str) -> None:
+        for form in _possible(self._headings, line):
+            if found := form.pattern.search(line):
+                groups = found.groupdict()
+                if groups.get("name") is not None:
+                    self._stack.begin(
+                        groups["name"].strip(" \t\r\n:"), bool(groups.get("crashed"))
+                    )
+                self._add_reason(groups.get("reason"))
+                return
+
+    def _add_reason(self, reason: str | None) -> None:
+        if reason and not self._stack.reason:
+            self._stack.reason = reason.strip()
+
+
+def _is_return(found: re.Match[str], form: FrameForm, position: int) -> bool:
+    if form.returns == "callers":
+        return position > 0
+    if form.returns == "before others":
+        return found.string.startswith(";", found.end())
+    return form.returns == "all"
+
+
+def _shown(found: re.Match[str]) -> tuple[int, int]:
+    return found.span("shown" if "shown" in found.re.groupindex else 0)
+
+
+def _number(digits: str | None) -> int:
+    return int(digits.replace("`", ""), 16) if digits else 0
+
+
+def _plus(digits: str | None) -> int | None:
+    if not digits:
+        return None
+    return int(digits, 16) if digits.startswith(("0x", "0X")) else int(digits)
+
+
+_KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
+
+
+def _module(groups: dict[str, str | None], usual: str = "") -> StackModule | None:
+    path = (groups.get("module") or "").strip() or usual
+    if path in _KERNEL_NAMES:
+        path = "vmlinux"
+    if build_id := groups.get("build_id"):
+        return module_of_build_id(path, build_id)
+    if uuid := groups.get("uuid"):
+        return module_of_uuid(path, uuid)
+    if debug_id := groups.get("debug_id"):
+        return module_of_debug_id(path, debug_id)
+    return module_of_path(path) if path else None

@@ -1,0 +1,136 @@
+"""Stacks that profilers and memory checkers print."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.reports.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    OFFSET,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+FOLDED = "folded stacks"
+"""The form of lines that are stacks, the innermost frame last."""
+
+# valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
+# `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
+_VALGRIND = re.compile(
+    rf"(?:at|by|B\)) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.{{0,1024}}?) "
+    r"\(in (?P<module>[^()]+)\))"
+)
+_VALGRIND_ANSWERED = re.compile(
+    rf"(?:at|by|B\)) 0x{HEX}: "
+    r"(?P<shown>(?P<symbol>\S.{0,1024}? \([^()\s]+:\d+\)))\s*$"
+)
+# It loads programs that can be moved there.
+_VALGRIND_PROGRAM = re.compile(
+    r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .{1,1024}? \(in (?P<module>[^()]+)\)"
+)
+# perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
+_PERF = re.compile(
+    rf"^\s+(?P<address>{HEX}) (?P<shown>(?:(?P<symbol>[^\s\[(]\S*)\+(?P<plus>0x{HEX})"
+    r"|\[unknown\]|[^\s+]+) \((?P<module>/[^()]+|\[[\w.]+\])\))"
+)
+_PERF_OFFSET = re.compile(
+    rf"^\s+{HEX} (?P<shown>(?:(?P<symbol>\S+) )?\((?P<module>/[^()+]+)\+{OFFSET}\))"
+)
+_PERF_IMAGE = re.compile(
+    rf"PERF_RECORD_MMAP2? .{{0,64}}?: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
+    rf"(?:0x)?(?P<at>{HEX}) .{{0,128}}?\]: \S+ (?P<module>/\S(?:.*\S)?)\s*$"
+)
+# bcc: `    main+0x19 [app]`, `[unknown] [app]`; bpftrace: `main+25 (/opt/app)`
+_BCC = re.compile(
+    rf"^\s+(?:(?P<address>{HEX}) )?(?P<shown>(?P<symbol>[^\s\[(+]+)"
+    rf"\+(?P<plus>0x{HEX}|\d+)"
+    r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
+)
+# Folded: `app;/opt/app+0x1189;/lib/libc.so.6+0x29d90 17`
+_FOLDED = re.compile(
+    rf"(?:^|(?<=;))(?P<shown>(?P<module>[^;\s]{{1,1024}})\+{OFFSET})(?=;| \d+\s*$)"
+)
+_FOLDED_LINE = re.compile(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
+# py-spy has addresses of the process: `    0x7fd3b2dd21d4 (ext.so)`, and what it knows
+# itself: `    decode (ext.so)`, `    work (app.py:3)`; folded:
+# `<module> (app.py:4);0x7fd3b2dd21d4 (ext.so) 17`
+_PY_SPY_ADDRESS = r"0x(?P<address>[0-9a-f]{9,16}) \((?P<module>[^();]+)\)"
+_PY_SPY = re.compile(
+    rf"^    (?P<shown>{_PY_SPY_ADDRESS}|(?P<symbol>(?!at |by )[^\s()][^()]{{0,512}})"
+    r" \([^()\s]+(?:\.so[.\d]*|:\d+)\))\s*$"
+)
+_PY_SPY_FOLDED = re.compile(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
+_PY_SPY_THREAD = re.compile(r"^(?P<name>Thread \S+ \((?:active|idle)[^()]*\).*)$")
+# memray parse: `NATIVE_TRACE_INDEX ip=0x7f2cf2445249 index=2`, of adjusted addresses
+_MEMRAY = re.compile(
+    rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index="
+)
+_MEMRAY_IMAGE = re.compile(
+    rf"^SEGMENT_HEADER filename=(?P<module>.+) num_segments=\d+ addr=0x(?P<start>{HEX})"
+)
+# Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
+_COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
+# heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
+_IN_FILE = re.compile(
+    rf"(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)\(?(?P<module>/[^\s()]+)\)?)\s*$"
+)
+
+# perf's places of calls, and heaptrack's places and modules
+_BETWEEN = (
+    re.compile(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
+    re.compile(r"\s+(?:at|in) \S+\s*$"),
+    re.compile(r"[\d,.]+ calls with \S+ .{1,40} from:\s*$"),
+)
+
+FORMS = ReportForms(
+    between=_BETWEEN,
+    frames=(
+        FrameForm("valgrind", "0x", _VALGRIND_ANSWERED, returns="none"),
+        FrameForm("valgrind", "0x", _VALGRIND, returns="none"),
+        FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
+        FrameForm("perf script", " (", _PERF, base="file"),
+        FrameForm("bcc or bpftrace", "+", _BCC),
+        FrameForm(
+            FOLDED,
+            "+0x",
+            _FOLDED,
+            returns="none",
+            repeats=True,
+            is_stack=True,
+            whole=_FOLDED_LINE,
+        ),
+        FrameForm(
+            FOLDED,
+            "0x",
+            _PY_SPY_FOLDED,
+            returns="before others",
+            repeats=True,
+            is_stack=True,
+            whole=_FOLDED_LINE,
+        ),
+        FrameForm("py-spy", "    ", _PY_SPY),
+        FrameForm("memray", "NATIVE_", _MEMRAY, returns="none"),
+        FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
+        FrameForm("addresses in files", "0x", _IN_FILE),
+    ),
+    images=(
+        ImageForm("0x", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
+        ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
+        ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
+    ),
+    headings=(
+        HeadingForm("Thread ", _PY_SPY_THREAD),
+        HeadingForm(
+            "Process terminating", re.compile(r"(?P<reason>Process terminating .*)")
+        ),
+        HeadingForm(
+            "Invalid ", re.compile(r"==\d+== (?P<name>Invalid \w+ of size \d+)")
+        ),
+        HeadingForm(
+            " Address 0x", re.compile(r"==\d+==  (?P<name>Address 0x\w+ is .*)")
+        ),
+    ),
+)

@@ -1,0 +1,195 @@
+"""Parse a report into modules, addresses, and the text around them.
+
+The format is recognized by content. Nothing is refused: an unknown format is text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    ReportLimits,
+    StackBuilder,
+    StackFrame,
+    module_of_debug_id,
+    module_of_path,
+)
+from gsym.reports.stacks import (
+    addresses,
+    android,
+    apple,
+    breakpad,
+    c_library,
+    debuggers,
+    languages,
+    linux,
+    profilers,
+    sanitizers,
+)
+from gsym.reports.stacks.apple import add_ips_report, is_ips_report
+from gsym.reports.stacks.documents import as_list, decode_document
+from gsym.reports.stacks.line_forms import LineReader, ReportForms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gsym.memory.loaded import Loaded
+    from gsym.memory.stack_parts import (
+        ParsedReport,
+        StackModule,
+    )
+
+_OF_PROGRAMS = (
+    languages.FORMS,
+    c_library.FORMS,
+    sanitizers.FORMS,
+    android.FORMS,
+    breakpad.FORMS,
+    linux.FORMS,
+    debuggers.FORMS,
+    apple.FORMS,
+    profilers.FORMS,
+)
+PROGRAMS = (*_OF_PROGRAMS, addresses.FORMS)
+# Of a log, sentences may have `a.c+0x12`.
+LOGS = (*_OF_PROGRAMS, ReportForms(images=addresses.FORMS.images))
+# Elements with addresses, or that addresses depend on.
+_MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
+_PAIR = 2
+
+
+def is_symbolication_request(request: Any) -> bool:
+    """Whether decoded JSON is a symbolication request."""
+    return isinstance(request, dict) and (
+        isinstance(request.get("jobs"), list) or _is_job(request)
+    )
+
+
+def add_symbolication_request(request: Mapping[str, Any], stack: StackBuilder) -> None:
+    """Parse a decoded request."""
+    jobs = request.get("jobs")
+    several = jobs if isinstance(jobs, list) else [request]
+    for number, job in enumerate(several):
+        if not _is_job(job):
+            stack.add_note(f"Job {number} has no memoryMap and stacks.")
+            continue
+        prefix = f"Job {number}, stack" if len(several) > 1 else "Stack"
+        _add_job(job, prefix, stack)
+
+
+def _is_job(job: Any) -> bool:
+    return isinstance(job, dict) and all(
+        isinstance(job.get(key), list) for key in ("memoryMap", "stacks")
+    )
+
+
+def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
+    modules = [_module_number(entry, stack) for entry in job["memoryMap"]]
+    for number, frames in enumerate(job["stacks"]):
+        stack.begin(f"{prefix} {number}")
+        stack.add_text(f"{prefix} {number}:\n")
+        for at, frame in enumerate(as_list(frames)):
+            if not _is_pair(frame, int):
+                stack.add_note("Frames that are not pairs of numbers are left out.")
+                continue
+            index, offset = frame
+            module = modules[index] if 0 <= index < len(modules) else NO_MODULE
+            stack.add_text(f"{at:<4}")
+            stack.add_frame(StackFrame(f"{offset:#x}", module, offset))
+            stack.add_text("\n")
+
+
+def _module_number(entry: Any, stack: StackBuilder) -> int:
+    if not _is_pair(entry, str) or not entry[0]:
+        return NO_MODULE
+    return stack.number(module_of_debug_id(entry[0], entry[1]))
+
+
+def _is_pair(value: Any, kind: type) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == _PAIR
+        and all(type(each) is kind for each in value)
+    )
+
+
+def parse_report(  # noqa: PLR0913 - independent keywords
+    text: str,
+    chosen: StackModule | None = None,
+    limits: ReportLimits = ReportLimits(),  # noqa: B008 - a record is immutable
+    *,
+    maps: str | Loaded = "",
+    load_addresses: Mapping[str, int] = {},
+    document: Any = None,
+) -> ParsedReport:
+    """Parse a report.
+
+    Args:
+        text: The report; the caller limits its size.
+        chosen: The module of addresses without one. None: they are text.
+        limits: The limits.
+        maps: What is loaded where: lines of any known form, or a process.
+        load_addresses: Where modules start, by name or path.
+        document: The result of `decode_document`, if the caller has it.
+    """
+    report = decode_document(text) if document is None else document
+    stack = StackBuilder(limits)
+    if report is not None:
+        parsed = _parse_document(report, text, stack)
+        if parsed is not None:
+            return parsed
+    lines, rest = _lines(text, limits.lines)
+    if _MARKUP.search(text):
+        from gsym.reports.stacks.markup_log import add_markup_log
+
+        add_markup_log(lines, stack)
+    else:
+        process = None if isinstance(maps, str) else maps
+        mapped = maps.splitlines() if isinstance(maps, str) else ()
+        typed = (addresses.TYPED,)
+        # What lies in a process that is known is an address of it, whatever its form.
+        for tables in (PROGRAMS, typed) if process is None else ((*PROGRAMS, *typed),):
+            stack = StackBuilder(limits)
+            reader = LineReader(tables, stack, chosen, process)
+            for path, start in load_addresses.items():
+                reader.place(module_of_path(path), start)
+            reader.read(lines, mapped)
+            if stack.has_frames or not (chosen or maps or load_addresses):
+                break
+    if rest:
+        stack.add_text(rest)
+        stack.add_note(f"Only the first {limits.lines} lines are read.")
+    return stack.finish()
+
+
+def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport | None:
+    """Parse decoded JSON; None if it is not of a known form."""
+    from gsym.reports.stacks import browser_profile, minidump_json
+
+    if is_symbolication_request(report):
+        add_symbolication_request(report, stack)
+        return stack.finish("symbolication request", is_verbatim=False)
+    if is_ips_report(report):
+        add_ips_report(report, stack)
+        return stack.finish("Apple crash report (.ips)", is_verbatim=False)
+    if browser_profile.is_browser_profile(report):
+        browser_profile.add_browser_profile(report, text, stack)
+        return stack.finish(browser_profile.FORM)
+    minidump = minidump_json.find_minidump_report(report)
+    if minidump is None:
+        return None
+    minidump_json.add_minidump_report(minidump, stack)
+    return stack.finish(minidump_json.FORM, is_verbatim=False)
+
+
+def _lines(text: str, limit: int) -> tuple[list[str], str]:
+    """The lines with their ends, and the text after the last line that is read.
+
+    `str.splitlines` would split at more than newlines.
+    """
+    *lines, last = text.split("\n", limit)
+    whole = [line + "\n" for line in lines]
+    return (whole, last) if len(whole) == limit else ([*whole, last], "")

@@ -1,0 +1,142 @@
+"""Records for the page, as JSON objects."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gsym.engine.demangling import demangle
+from gsym.model import join_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.reports.path_map import PathMap
+    from gsym.store.modules import Attempt, Entry
+
+_LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
+_LEVELS = ("names of functions", "source lines", "inlined calls")
+
+
+class CallShown(msgspec.Struct):
+    """A function at an address.
+
+    Attributes:
+        function: Its name, demangled.
+        file: Path of the source; "" if unknown.
+        line: From 1; 0 if unknown.
+        offset: From the start of the function, hexadecimal.
+    """
+
+    function: str
+    file: str
+    line: int
+    offset: str
+
+
+class AttemptShown(msgspec.Struct):
+    """An attempt to get a module from a source; see `gsym.store.modules.Attempt`."""
+
+    source: str
+    outcome: str
+    detail: str
+    seconds: float
+    size: int
+
+
+class ModuleShown(msgspec.Struct):
+    """A module of the store.
+
+    Attributes:
+        debug_file: Name of the file with debug information.
+        debug_id: Digits of the GUID and the age.
+        code_file: Name of the binary if it differs.
+        code_id: Build id, LC_UUID, or time stamp and image size.
+        os: "Linux", "mac" or "windows".
+        architecture: Such as "x86_64".
+        size: Total bytes of its files.
+        functions: Number of functions; 0 if it is not converted yet.
+        level: The detail of its symbols.
+        source: Origin of the debug information.
+        added: Seconds since 1970.
+        is_incomplete: Whether files with debug information could not be read.
+    """
+
+    debug_file: str
+    debug_id: str
+    code_file: str
+    code_id: str
+    os: str
+    architecture: str
+    size: int
+    functions: int
+    level: str
+    source: str
+    added: float
+    is_incomplete: bool
+
+
+def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
+    """The attempts to get a module."""
+    return [
+        AttemptShown(
+            shown(each.source),
+            each.outcome,
+            shown(each.detail),
+            each.seconds,
+            each.size,
+        )
+        for each in attempts
+    ]
+
+
+def shown(text: str) -> str:
+    """Valid text of limited length."""
+    if len(text) > _LONGEST_TEXT:
+        text = text[: _LONGEST_TEXT - 1] + "…"
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def call_shown(
+    name: str,
+    file: tuple[str, str],
+    line: int,
+    offset: int,
+    path_map: PathMap | None = None,
+) -> CallShown:
+    """A frame of a lookup.
+
+    Args:
+        name: Its linkage name.
+        file: Folder and name of the source.
+        line: In the source.
+        offset: From the start of the function.
+        path_map: Rewrites paths; None: unchanged.
+    """
+    path = join_path(*file)
+    if path and path_map is not None:
+        path = path_map(path)
+    return CallShown(
+        shown(demangle(name)), shown(path), line if path else 0, hex(offset)
+    )
+
+
+def module_shown(entry: Entry) -> ModuleShown:
+    """An entry of a store."""
+    known, quality = entry.identity, entry.quality
+    return ModuleShown(
+        debug_file=shown(known.debug_file),
+        debug_id=known.debug_id,
+        code_file=shown(known.code_file),
+        code_id=known.code_id,
+        os=shown(known.os),
+        architecture=shown(known.architecture),
+        size=entry.size,
+        functions=quality.functions,
+        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)]
+        if quality.functions
+        else "not converted yet",
+        source=shown(entry.source),
+        added=entry.added,
+        is_incomplete=bool(entry.missing),
+    )

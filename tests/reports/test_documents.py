@@ -1,0 +1,60 @@
+"""Any JSON that looks like a profile or a minidump's report is read without loss."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, strategies as st
+
+from gsym.memory.stack_parts import StackFrame
+from gsym.reports.stacks.recognition import parse_report
+
+KEYS = (
+    *("name", "debugName", "breakpadId", "stringArray", "frameTable", "funcTable"),
+    *("resourceTable", "resource", "lib", "address", "func", "shared", "filename"),
+    *("debug_file", "debug_id", "frames", "module", "module_offset", "offset"),
+    *("function", "crash_info", "type", "crashing_thread", "thread_name"),
+)
+TEXTS = ("0x10", "0x1f", "app", "", "0x", "\u00e9", '"')
+values = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-2, 20), st.sampled_from(TEXTS), st.text()
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYS), inner)
+    ),
+    max_leaves=30,
+)
+lists = st.lists(values, max_size=4)
+
+
+@given(
+    st.dictionaries(st.sampled_from(KEYS), values),
+    lists,
+    lists,
+    st.sampled_from([None, 1]),
+)
+def test_any_profile_keeps_its_text(
+    rest: dict[str, object], libs: list[object], threads: list[object], indent: int
+) -> None:
+    profile = {**rest, "meta": {}, "libs": libs, "threads": threads}
+    text = json.dumps(profile, indent=indent)
+    stack = parse_report(text)
+    assert stack.form == "Firefox profile"
+    parts = (
+        part.text if isinstance(part, StackFrame) else part for part in stack.parts
+    )
+    assert "".join(parts) == text
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), values), lists, lists)
+def test_any_minidump_report_is_read(
+    rest: dict[str, object], modules: list[object], threads: list[object]
+) -> None:
+    report = {**rest, "modules": modules, "threads": threads}
+    for text in (json.dumps(report), json.dumps({"json_dump": report})):
+        stack = parse_report(text)
+        assert (stack.form, stack.is_verbatim) == ("minidump-stackwalk JSON", False)
+        for part in stack.parts:
+            if isinstance(part, StackFrame):
+                assert -1 <= part.module < len(stack.modules)

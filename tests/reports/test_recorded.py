@@ -1,0 +1,103 @@
+"""Recorded reports: forms, stacks, answers, reasons, and the text around frames."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.reports.recorded import (
+    FAULTHANDLER,
+    FOLDED,
+    MODULES,
+    MUSL,
+    PROFILE,
+    RECORDED,
+    WASM,
+    Recorded,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.reports.report import Report
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the symbols."""
+    folder = tmp_path_factory.mktemp("modules")
+    for name, text in MODULES.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def answered(report: Report) -> str:
+    """The innermost function and line of each frame."""
+    return " ".join(
+        f"{frame.calls[0].name}:{frame.calls[0].line}" if frame.calls else "-"
+        for frame in report.frames()
+    )
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case.name)
+def test_a_recorded_report_is_answered(
+    case: Recorded, modules: Path, tmp_path: Path
+) -> None:
+    report = gsym.symbolicate(case.text, source=modules, store=str(tmp_path / "store"))
+    assert (report.form, answered(report)) == (case.form, case.expected)
+    assert len(report.threads) == case.threads
+    assert case.reason in report.reason
+    crashed = [thread.name for thread in report.threads if thread.is_crashed]
+    assert crashed == ([case.crashed] if case.crashed else [])
+    if report.is_verbatim:
+        restored = "".join(
+            part
+            if isinstance(part, str)
+            else report.threads[part[0]].frames[part[1]].text
+            for part in report.parts
+        )
+        assert restored == case.text
+
+
+def test_a_profile_stays_a_profile(modules: Path, tmp_path: Path) -> None:
+    report = gsym.symbolicate(PROFILE, source=modules, store=str(tmp_path / "store"))
+    answer, asked = json.loads(str(report)), json.loads(PROFILE)
+    strings = [thread.pop("stringArray") for thread in answer["threads"]]
+    assert strings == [
+        ["(root)", "leaf", "middle", "app", 'a "name"', "0x99"],
+        ["main"],
+    ]
+    for thread in asked["threads"]:
+        del thread["stringArray"]
+    assert answer == asked
+
+
+def test_folded_stacks_stay_folded(modules: Path, tmp_path: Path) -> None:
+    report = gsym.symbolicate(FOLDED, source=modules, store=str(tmp_path / "store"))
+    assert str(report) == "app;main;middle;leaf 17\napp;[unknown];main 3\n"
+
+
+def test_webassembly_is_named_as_unsupported() -> None:
+    report = gsym.symbolicate(WASM)
+    assert [frame.reason for frame in report.frames()] == [
+        f"no symbols of {name}: WebAssembly is not supported"
+        for name in ("app.wasm-0133c842", "app.wasm")
+    ]
+
+
+def test_the_quotes_around_a_path_go_with_it(modules: Path) -> None:
+    report = gsym.symbolicate(FAULTHANDLER, source=modules)
+    assert "  Binary file leaf + 16 at app.c:" in str(report)
+
+
+def test_the_explanation_has_a_line_for_each_frame(modules: Path) -> None:
+    report = gsym.symbolicate(MUSL + WASM, source=modules)
+    lines = list(report.explanation())[-4:]
+    path = modules / "linux/app.sym"
+    assert lines[0] == f"0x55d1c0ffe030 <leaf+0x30> at /opt/app: app+0x1030 in {path}"
+    assert lines[3].endswith("WebAssembly is not supported")

@@ -1,0 +1,489 @@
+"""Pastes taken apart: every form by examples, and what holds for any text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from gsym.memory.regions import Region, Regions
+from gsym.memory.stack_parts import (
+    ParsedReport,
+    ReportLimits,
+    StackFrame,
+    module_of_path,
+)
+from gsym.reports.stacks.recognition import parse_report
+from tests import report_examples
+from tests.report_examples import (
+    CRASH_REPORT,
+    GLIBC,
+    IPS_REPORT,
+    JVM,
+    LOGCAT,
+    MARKUP,
+    MOZILLA,
+    REQUEST,
+    SANITIZER,
+    TOMBSTONE,
+)
+
+pytestmark = pytest.mark.long
+
+BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"
+UUID = "41068F5C74E33C9892566A18364FB5BA"
+CORE_UUID = "7EBD494159783EF98FB724BB81E92C88"
+DYLD_UUID = "7EBD4941597833EF98FB724BB81E92C8"
+EXAMPLES = [
+    text
+    for name, text in vars(report_examples).items()
+    if name.isupper() and isinstance(text, str)
+]
+
+
+def frames_of(stack: ParsedReport) -> list[StackFrame]:
+    return [part for part in stack.parts if isinstance(part, StackFrame)]
+
+
+def named_frames(stack: ParsedReport) -> list[tuple[str, str, int, str, bool]]:
+    """Name of the module, the best id of it, address, base, whether it returns."""
+    found: list[tuple[str, str, int, str, bool]] = []
+    for frame in frames_of(stack):
+        _text, number, address, base, is_return = frame[:5]
+        module = stack.modules[number] if number >= 0 else None
+        name = module.name if module else ""
+        key = module.key if module else None
+        identifier = (key.code_id or key.debug_id) if key else ""
+        found.append((name, identifier, address, base, is_return))
+    return found
+
+
+def whole_text(stack: ParsedReport) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in stack.parts)
+
+
+@pytest.mark.parametrize(
+    ("paste", "form", "frames"),
+    [
+        (
+            TOMBSTONE,
+            "Android backtrace",
+            [
+                ("libfoo.so", BUILD_ID, 0x12345, "link", False),
+                ("libgame.so", "", 0x6F8, "link", False),
+                (
+                    "libc.so",
+                    "BA489D4985C0CF173209DA67405662F9",
+                    0x89ABC,
+                    "link",
+                    False,
+                ),
+            ],
+        ),
+        (
+            LOGCAT,
+            "Android backtrace",
+            [
+                ("libdvm.so", "", 0x70B1A, "link", False),
+                ("libdvm.so", "", 0x70B73, "link", False),
+            ],
+        ),
+        (
+            CRASH_REPORT,
+            "Apple crash report",
+            [
+                ("Example Demo", UUID + "0", 0x2345, "image", True),
+                ("CoreFoundation", CORE_UUID + "0", 0x1100, "image", True),
+                ("Example Demo", UUID + "0", 0x1A2B, "image", False),
+                ("CoreFoundation", CORE_UUID + "0", 0x1000, "image", True),
+                ("", "", 0x10, "either", True),
+            ],
+        ),
+        (
+            IPS_REPORT,
+            "Apple crash report (.ips)",
+            [
+                ("Example", UUID + "0", 0x1000, "image", False),
+                ("dyld", DYLD_UUID + "0", 0x2000, "image", True),
+                ("", "", 7, "image", True),
+            ],
+        ),
+        (
+            MARKUP,
+            "symbolizer markup",
+            [
+                ("libdemo:1.so", "83238AB56BA10497", 0x1010, "link", False),
+                ("libdemo:1.so", "83238AB56BA10497", 0x1020, "link", True),
+                ("libdemo:1.so", "83238AB56BA10497", 0x1030, "link", False),
+                ("", "", 0x10, "link", True),
+                ("", "", 0x7ACBA69D4010, "link", False),
+            ],
+        ),
+        (
+            SANITIZER,
+            "sanitizer",
+            [
+                ("", "", 0, "either", False),
+                ("libc.so.6", "E6A8B4F2", 0x26D09, "either", False),
+                ("server", "", 0x1C9, "either", False),
+            ],
+        ),
+        (
+            JVM,
+            "JVM error file",
+            [
+                ("libzip.so", "", 0x1234, "either", False),
+                ("libjvm.so", "", 0x5AB3F0, "either", True),
+            ],
+        ),
+        (
+            GLIBC,
+            "glibc backtrace()",
+            [
+                ("libc.so.6", "", 0x29D90, "either", True),
+                ("prog", "", 0x5581, "link", True),
+            ],
+        ),
+        (
+            MOZILLA,
+            "Mozilla stack walk",
+            [("libxul.so", "", 0x1A2B3C, "image", True)],
+        ),
+        (
+            REQUEST,
+            "symbolication request",
+            [
+                (
+                    "xul.pdb",
+                    "44E4EC8C2F41492B9369D6B9A059577C2",
+                    11723767,
+                    "image",
+                    False,
+                ),
+                ("bad", "xyz", 5, "image", False),
+                ("", "", 7, "image", False),
+                ("a.so", "", 1, "image", False),
+            ],
+        ),
+        ("libfoo.so+0x1234", "addresses", [("libfoo.so", "", 0x1234, "either", False)]),
+        (
+            "libstdc++.so.6 + 0x1F\r\n",
+            "addresses",
+            [("libstdc++.so.6", "", 0x1F, "either", False)],
+        ),
+        (
+            r"3  C:\Program\xul.dll+0xabc extra",
+            "addresses",
+            [("xul.dll", "", 0xABC, "either", False)],
+        ),
+        ("#3 0x12 xul.dll", "addresses", [("xul.dll", "", 0x12, "either", False)]),
+        ("prog+0x12", "addresses", [("prog", "", 0x12, "either", False)]),
+        (
+            "xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2+0x1f",
+            "addresses",
+            [("xul.pdb", "44E4EC8C2F41492B9369D6B9A059577C2", 0x1F, "either", False)],
+        ),
+        ("  at main+0x12 here", "text without frames", []),
+        ("ntdll.dll!RtlUserThreadStart+0x21", "text without frames", []),
+        (
+            "RIP: do_sys.isra.0+0x12/0x30",
+            "kernel stack",
+            [("vmlinux", "", 0, "symbol", False)],
+        ),
+        ("main.c:12+0x5", "text without frames", []),
+        ("libfoo.so+0x12345678901234567", "text without frames", []),
+        ("0x1234 0x5678", "text without frames", []),
+        ('{"jobs": 1}', "text without frames", []),
+        ("{" * 100_000, "text without frames", []),
+        ("", "text without frames", []),
+    ],
+)
+def test_each_format_is_recognised_with_its_frames(
+    paste: str, form: str, frames: list[tuple[str, str, int, str, bool]]
+) -> None:
+    stack = parse_report(paste)
+    assert stack.form == form
+    assert named_frames(stack) == frames
+
+
+def test_stacks_of_a_crash_report_have_its_headings() -> None:
+    stacks = parse_report(CRASH_REPORT).stacks
+    assert stacks == (("Last Exception Backtrace", False), ("Thread 0", True))
+
+
+@pytest.mark.parametrize(
+    ("paste", "shown"),
+    [
+        (
+            "#00 pc 0012  /l/a.so (f+1) (BuildId: ab)\r\n",
+            ["0012  /l/a.so (f+1) (BuildId: ab)"],
+        ),
+        ("C  [libjvm.so+0x5f]  JVM+0x10\n", ["[libjvm.so+0x5f]  JVM+0x10"]),
+        ("x {{{bt:0:0x10:pc}}} y", ["{{{bt:0:0x10:pc}}}"]),
+        ("/lib/libc.so.6(+0x29d90) [0x7f]", ["/lib/libc.so.6(+0x29d90)"]),
+    ],
+)
+def test_a_frame_replaces_only_its_own_text(paste: str, shown: list[str]) -> None:
+    assert [frame.text for frame in frames_of(parse_report(paste))] == shown
+
+
+@pytest.mark.parametrize(
+    ("paste", "addresses"),
+    [
+        ("0x401136", [0x401136]),
+        ("401136 4011ff,5", [0x401136, 0x4011FF, 5]),
+        ("pc=0x10 lr=0x20", [0x10, 0x20]),
+        ("libother.so+0x7 0x9", [0x7]),
+        ("no address, dead beef.", []),
+    ],
+)
+def test_bare_addresses_belong_to_the_chosen_module(
+    paste: str, addresses: list[int]
+) -> None:
+    stack = parse_report(paste, module_of_path("libfoo.so"))
+    assert [frame.address for frame in frames_of(stack)] == addresses
+    assert whole_text(stack) == paste
+
+
+def test_modules_that_cannot_be_looked_up_have_a_reason() -> None:
+    stack = parse_report(REQUEST)
+    assert [module.problem for module in stack.modules] == [
+        "",
+        "'xyz' is not a debug id",
+        "",
+    ]
+    assert stack.notes == (
+        "Frames that are not pairs of numbers are left out.",
+        "Job 2 has no memoryMap and stacks.",
+    )
+
+
+@pytest.mark.parametrize(("count", "notes"), [(3, 0), (4, 1)])
+def test_frames_beyond_the_limit_stay_text(count: int, notes: int) -> None:
+    paste = "a.so+0x1\n" * count
+    stack = parse_report(paste, limits=ReportLimits(frames=3))
+    assert len(frames_of(stack)) == 3
+    assert len(stack.notes) == notes
+    assert whole_text(stack) == paste
+
+
+@pytest.mark.parametrize(("count", "unknown"), [(3, 0), (4, 1)])
+def test_modules_beyond_the_limit_are_unknown(count: int, unknown: int) -> None:
+    paste = "".join(f"a{each}.so+0x1\n" for each in range(count))
+    stack = parse_report(paste, limits=ReportLimits(modules=3))
+    assert len(stack.modules) == 3
+    assert [frame.module for frame in frames_of(stack)].count(-1) == unknown
+    assert len(stack.notes) == unknown
+
+
+def test_modules_of_one_name_in_two_folders_are_two() -> None:
+    stack = parse_report(
+        "7f0000000000-7f0000001000 r-xp 00000000 08:01 1 /a/libplug.so\n"
+        "7f1000000000-7f1000001000 r-xp 00000000 08:01 2 /b/libplug.so\n"
+        "(/b/libplug.so+0x10)\n(/a/libplug.so+0x20)\n(libplug.so+0x30)\n"
+    )
+    paths = [stack.modules[frame.module].path for frame in frames_of(stack)]
+    assert paths == ["/b/libplug.so", "/a/libplug.so", "/a/libplug.so"]
+
+
+@pytest.mark.parametrize(("limit", "base"), [(1, "link"), (2, "image")])
+def test_images_beyond_the_limit_are_not_placed(limit: int, base: str) -> None:
+    paste = (
+        "1000-2000 r-xp 00000000 08:01 1 /a/liba.so\n"
+        "3000-4000 r-xp 00000000 08:01 2 /b/libb.so\n"
+        "#0  0x3010 in ?? () from /b/libb.so\n"
+    )
+    stack = parse_report(paste, limits=ReportLimits(images=limit))
+    assert [frame.base for frame in frames_of(stack)] == [base]
+
+
+def test_what_no_utf_8_has_is_replaced_in_json() -> None:
+    report = {
+        "usedImages": [{"name": "x\ud800", "uuid": ""}],
+        "threads": [
+            {
+                "name": "t\ud800",
+                "frames": [{"imageOffset": 1, "imageIndex": 0, "symbol": "f\ud800"}],
+            }
+        ],
+    }
+    stack = parse_report(json.dumps(report))
+    whole_text(stack).encode()
+    assert stack.modules[0].name == "x?"
+
+
+@pytest.mark.parametrize(("size", "frames"), [(20, 1), (21, 0)])
+def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
+    paste = "a.so+0x1".ljust(size)
+    stack = parse_report(paste, limits=ReportLimits(line=20))
+    assert len(frames_of(stack)) == frames
+    assert whole_text(stack) == paste
+
+
+@pytest.mark.parametrize(("count", "notes"), [(3, 0), (4, 1)])
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_lines_beyond_the_limit_hold_no_frame(
+    count: int, notes: int, ending: str
+) -> None:
+    paste = "\n".join(["a.so+0x1"] * count) + ending
+    stack = parse_report(paste, limits=ReportLimits(lines=3))
+    assert len(frames_of(stack)) == 3
+    assert len(stack.notes) == notes
+    assert whole_text(stack) == paste
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Nov 23 08:00:01 host app[123]: ", ""),
+        ("2026-11-23T08:00:01.1Z stderr F ", ""),
+        ('{"log":"', '\\n","stream":"stderr"}'),
+        ('time="x" level=error msg="', '"'),
+        ("> ", ""),
+        ("crash.c:2 ", ""),
+        ("\x1b[31m", "\x1b[0m"),
+        ("\x1b[1m\x1b[31m", "\x1b[m\x1b[K"),
+    ],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "./app(+0x1189) [0x55d1c0ffe189]",
+        "./app(main+0x1a) [0x55d1c0ffe189]",
+        "#1 0x55d1c0ffe189  (./app+0x1189) (BuildId: 160da11f)",
+    ],
+)
+def test_logs_put_text_around_frames(line: str, before: str, after: str) -> None:
+    (alone,) = frames_of(parse_report(line))
+    stack = parse_report(before + line + after)
+    assert frames_of(stack) == [alone]
+    assert whole_text(stack) == before + line + after
+
+
+def test_colours_within_a_frame_are_a_part_of_it() -> None:
+    line = "#1  \x1b[34m0x4011dd\x1b[m in \x1b[33m??\x1b[m () from \x1b[32m/a.so\x1b[m"
+    stack = parse_report(line)
+    (frame,) = frames_of(stack)
+    assert (frame.address, stack.modules[frame.module].path) == (0x4011DD, "/a.so")
+    assert frame.text == "??\x1b[m () from \x1b[32m/a.so"
+    assert whole_text(stack) == line
+
+
+def test_images_that_overlap_others_are_left_out() -> None:
+    images = Regions()
+    images.add(Region(0x1000, 0x2000, 1, 0, 0x100))
+    images.add(Region(0x1FFF, 0x3000, 2))
+    images.add(Region(0x800, 0x1001, 3))
+    images.add(Region(0x2000, 0x2000, 4))
+    images.add(Region(0x2000, 0x3000, 5))
+    found = [images.region(each) for each in (0xFFF, 0x1000, 0x1FFF, 0x2000, 0x3000)]
+    assert [each and (each.module, each.address) for each in found] == [
+        *(None, (1, 0x100), (1, 0x10FF), (5, 0), None)
+    ]
+
+
+def test_an_image_without_an_end_reaches_up_to_the_next() -> None:
+    images = Regions()
+    images.add(Region(0x1000, 0, 1))
+    images.add(Region(0x5000, 0x6000, 2))
+    images.add(Region(0x6000, 0, 3))
+    images.close()
+    ends = (0x1000, 0x4FFF, 0x5000, 0x6000, 0x6000 + (1 << 32))
+    found = [images.region(each) for each in ends]
+    assert [each and each.module for each in found] == [1, 1, 2, 3, None]
+    images.add(Region(0x3000, 0, 4))
+    images.close()
+    found = [images.region(each) for each in (0x2FFF, 0x3000, 0x4FFF, 0x5000)]
+    assert [each and each.module for each in found] == [1, 4, 4, 2]
+
+
+WORDS = (
+    *(
+        "{{{",
+        "}}}",
+        "bt:",
+        "pc:0x1000",
+        "reset",
+        "module:1:a:elf:ab",
+        ":pc",
+        "\n",
+        "\r",
+    ),
+    *("mmap:0x1000:0x100:load:1:r:0x0", " ", "#00 pc 00ff ", "/lib/x.so", "+0x1f"),
+    *("(BuildId: abcd)", "Binary Images:\n", "0x1000 - 0x2000 a <", "-", "0", "\x85"),
+    *("3  a\t0x1000 ", '{"jobs": [', '{"threads": [], "usedImages": [', "]}", "\u2028"),
+    *("xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2", "[", "]", "(", ")", "\0", "\ud800"),
+)
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map("".join)))
+@example("{{{bt:0:0x10:pc}}}")
+def test_any_text_is_parsed_without_loss(text: str) -> None:
+    chosen = module_of_path("libfoo.so")
+    for stack in (parse_report(text), parse_report(text, chosen)):
+        if stack.is_verbatim:
+            assert whole_text(stack) == text
+        for frame in frames_of(stack):
+            assert -1 <= frame.module < len(stack.modules)
+            assert 0 <= frame.address < 2**64
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from(
+                (
+                    *("jobs", "stacks", "memoryMap", "threads", "usedImages", "name"),
+                    *("frames", "imageOffset", "imageIndex", "uuid", "exception"),
+                    *("lastExceptionBacktrace", "symbol"),
+                )
+            ),
+            inner,
+        ),
+    ),
+    max_leaves=30,
+)
+
+
+@given(
+    st.fixed_dictionaries({"threads": st.lists(json_values)}).flatmap(
+        lambda d: st.fixed_dictionaries({"usedImages": st.lists(json_values)}).map(
+            d.__or__
+        )
+    )
+    | st.fixed_dictionaries({"jobs": st.lists(json_values)})
+    | st.fixed_dictionaries(
+        {"memoryMap": st.lists(json_values), "stacks": st.lists(json_values)}
+    )
+)
+def test_any_json_report_or_request_is_parsed(value: object) -> None:
+    stack = parse_report(json.dumps(value))
+    assert not stack.is_verbatim
+    assert [
+        each for each in frames_of(stack) if not -1 <= each.module < len(stack.modules)
+    ] == []
+
+
+@pytest.mark.parametrize("paste", EXAMPLES)
+def test_a_truncated_paste_is_parsed(paste: str) -> None:
+    for end in range(0, len(paste), 7):
+        stack = parse_report(paste[:end])
+        if stack.is_verbatim:
+            assert whole_text(stack) == paste[:end]
+
+
+HOSTILE = (
+    *("+0x1" * 1000, "a" * 4000, "{{{bt:" * 600, "(" * 4000, "0x1 " * 1000),
+    *("#" * 4000, "1 " * 2000, "a.so+0x1!" * 400, " " * 4000, "1" * 4000),
+)
+
+
+def test_work_is_linear_in_the_length_of_a_line() -> None:
+    """Quadratic work would take hours for a mebibyte of such lines."""
+    chosen = module_of_path("libfoo.so")
+    for line in HOSTILE:
+        paste = (line + "\n") * 40
+        assert whole_text(parse_report(paste, chosen)) == paste
