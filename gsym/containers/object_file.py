@@ -45,6 +45,20 @@ class Section(NamedTuple):
     distrusted: tuple[int, int] = (0, 0)
 
 
+class LoadedSection(NamedTuple):
+    """The header of a section of an ELF file that is loaded into memory.
+
+    *access* has the flags `SHF_WRITE`, `SHF_ALLOC` and `SHF_EXECINSTR`.
+    """
+
+    name: str
+    address: int
+    size: int
+    access: int
+    type: int
+
+
+_ACCESS, _SHF_ALLOC = 7, 2
 # Limit: Decompressed sections of a file
 _MAX_INFLATED = 16 << 30
 _UNREAD = {
@@ -226,6 +240,18 @@ class ObjectFile:
         for name, section in self._sections():
             if section.holds_code:
                 yield name, section.address, section.address + section.memory_size
+
+    def loaded_sections(self) -> Iterator[LoadedSection]:
+        """The sections of an ELF file that are loaded."""
+        for name, section in self._sections() if self.is_elf else ():
+            if section.flags & _SHF_ALLOC:
+                yield LoadedSection(
+                    name,
+                    section.address,
+                    section.memory_size,
+                    section.flags & _ACCESS,
+                    section.type,
+                )
 
     def code(self) -> Iterator[memoryview]:
         """The contents of each section with code; of a debug file there are none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ from tests.companions import (
     ID,
     ID_PATH,
     OTHER_ID,
+    SYMBOL,
     debug_file,
     debug_link,
     names_of,
@@ -211,6 +213,57 @@ def test_a_file_that_does_not_match_is_not_used(fault: str, tmp_path: Path) -> N
     assert report.companions == ()
     assert names_of(report) == ["in_binary"]
     assert f"{path} ({fault}" in report.notes[0]
+
+
+DATA = Section(".rodata", b"text", flags=2, address=0x3000)
+NAMES = Section(".dynstr", b"libc.so.6\0", kind=3, flags=2, address=0x400)
+INTERPRETER = Section(".interp", b"/lib/ld.so\0", flags=2, address=0x200)
+
+
+def moved(by: int, *sections: Section) -> list[Section]:
+    """Sections at other addresses."""
+    return [replace(each, address=each.address + by) for each in sections]
+
+
+# Two programs of one fixed build id and code of one size.
+OTHER_PROGRAMS = {
+    "its .rodata has 5 bytes, not 4": [code_section(), replace(DATA, data=b"texts")],
+    "its .rodata has other flags": [code_section(), replace(DATA, flags=3)],
+    "its code would have to be moved by -0x1000, its .interp by 0x0": [
+        *moved(0x1000, code_section(), DATA),
+        INTERPRETER,
+    ],
+}
+
+
+@pytest.mark.parametrize("fault", OTHER_PROGRAMS)
+def test_a_debug_file_of_the_same_id_with_other_sections_is_not_used(
+    fault: str, tmp_path: Path
+) -> None:
+    sections = [code_section(), DATA, INTERPRETER]
+    binary = Elf(sections, symbols=[SYMBOL], build_id=ID).to_bytes()
+    other = Elf([*OTHER_PROGRAMS[fault], *DEBUG], build_id=ID).to_bytes()
+    path = place(tmp_path / "lib" / ID_PATH, other)
+    report = convert(tmp_path, binary)
+    assert report.companions == ()
+    assert f"{path} (is of another build: {fault})" in report.notes[0]
+
+
+def test_sections_that_tools_change_do_not_matter(tmp_path: Path) -> None:
+    """Patchelf gives a finished binary other libraries and another loader."""
+    sections = [code_section(), DATA, NAMES, INTERPRETER]
+    path = place(
+        tmp_path / "lib" / ID_PATH, Elf([*sections, *DEBUG], build_id=ID).to_bytes()
+    )
+    sections[2:] = moved(0x8000, replace(NAMES, data=bytes(99)), INTERPRETER)
+    sections[3] = replace(sections[3], data=b"/nix/store/ld.so\0")
+    patched = Elf(sections, symbols=[SYMBOL], build_id=ID).to_bytes()
+    assert convert(tmp_path, patched).companions == (path,)
+    # Prelink makes some sections larger, so that the distances differ.
+    undo = Section(".gnu.prelink_undo", bytes(8))
+    sections = [*moved(0x1000, code_section(), DATA), *moved(0xFF0, INTERPRETER), undo]
+    prelinked = Elf(sections, symbols=[SYMBOL], build_id=ID).to_bytes()
+    assert convert(tmp_path, prelinked).companions == (path,)
 
 
 def test_the_build_id_decides_even_if_the_checksum_matches(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from gsym.conversion.companions.search import (
     CompanionSearch,
     fault_of,
     other_build,
-    other_code,
+    other_sections,
 )
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
@@ -97,7 +97,7 @@ def debug_files(
     def mismatch(candidate: ObjectFile) -> str:
         return (
             other_build(candidate, wanted)
-            or other_code(candidate, search.binary)
+            or other_sections(candidate, search.binary)
             or _no_dwarf(candidate)
         )
 

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.containers.object_file import LoadedSection
     from gsym.modules.key import Comparison, ModuleKey
+
+
+# Sections that only a linker makes: PROGBITS, INIT_ARRAY and FINI_ARRAY.
+_KEPT_TYPES = frozenset({1, 14, 15})
+_INTERPRETER = ".interp"
+_PRELINKED = b".gnu.prelink_undo"
+_EXECUTABLE = 4  # SHF_EXECINSTR
 
 
 class Candidate(NamedTuple):
@@ -123,26 +131,57 @@ def other_build(candidate: ObjectFile, wanted: ModuleKey) -> str:
     return fault_of(compare(wanted, key_of_binary(candidate)))
 
 
-def other_code(candidate: ObjectFile, binary: ObjectFile) -> str:
+def other_sections(candidate: ObjectFile, binary: ObjectFile) -> str:
     """Reason to doubt a debug file whose ids are those of the binary; "" for none.
 
-    Sections with code keep their sizes when debug information is moved to another file.
-    Their addresses do not count, as `CompanionSearch` aligns them.
+    Two programs may have one id, such as a fixed `--build-id`. Sections keep their
+    headers when debug information is moved to another file. Tools that change a
+    finished binary, such as patchelf, move and resize those of the dynamic linker,
+    which are not compared.
     """
-    sizes = _code_sizes(binary)
-    for name, size in _code_sizes(candidate).items():
-        if size != sizes.get(name, size):
-            return (
-                f"is of another build: its {name} has {size} bytes, not {sizes[name]}"
+    own, theirs = _compared_sections(binary), _compared_sections(candidate)
+    common = [(each, theirs[name]) for name, each in own.items() if name in theirs]
+    for one, other in common:
+        is_kept = one.type in _KEPT_TYPES and one.name != _INTERPRETER
+        if not is_kept and not one.access & _EXECUTABLE:
+            continue
+        if one.size != other.size:
+            difference = f"has {other.size} bytes, not {one.size}"
+        elif one.access != other.access:
+            difference = "has other flags"
+        else:
+            continue
+        return f"is of another build: its {one.name} {difference}"
+    return "" if binary.is_relocatable else _uneven_move(binary, common)
+
+
+def _compared_sections(file: ObjectFile) -> dict[str, LoadedSection]:
+    """The loaded sections that have a name of their own."""
+    sections = list(file.loaded_sections())
+    counts = Counter(each.name for each in sections)
+    return {each.name: each for each in sections if counts[each.name] == 1}
+
+
+def _uneven_move(
+    binary: ObjectFile, common: Iterable[tuple[LoadedSection, LoadedSection]]
+) -> str:
+    """Reason to doubt a file whose code was moved, but not with all other sections.
+
+    Only prelink moves them by different distances, as it makes some sections larger.
+    """
+    placed = [
+        (one, one.address - other.address) for one, other in common if one.address
+    ]
+    code = {distance for one, distance in placed if one.access & _EXECUTABLE}
+    if 0 in code or len(code) != 1 or binary.has_section(_PRELINKED):
+        return ""
+    for one, distance in placed:
+        if distance not in code:
+            moves = (
+                f"its code would have to be moved by {code.pop():#x}, its {one.name}"
             )
+            return f"is of another build: {moves} by {distance:#x}"
     return ""
-
-
-def _code_sizes(file: ObjectFile) -> dict[str, int]:
-    """The sizes of sections with code that have a name of their own."""
-    sections = list(file.code_sections())
-    counts = Counter(name for name, _, _ in sections)
-    return {name: end - start for name, start, end in sections if counts[name] == 1}
 
 
 def rewritten(path: str, path_map: Sequence[tuple[str, str]]) -> str:
