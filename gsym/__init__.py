@@ -86,6 +86,8 @@ if TYPE_CHECKING:
         key_of_build_id as key_of_build_id,
         key_of_debug_id as key_of_debug_id,
     )
+    from gsym.modules.resolver import Resolver as Resolver
+    from gsym.modules.symbolizer import Symbolizer as Symbolizer
     from gsym.reading.frames import Frames as Frames
     from gsym.reading.reader import Reader as Reader
     from gsym.reports.report import (
@@ -98,9 +100,7 @@ if TYPE_CHECKING:
     from gsym.store.adding import add_file as add_file
     from gsym.store.bucket import BucketStore as BucketStore
     from gsym.store.directory import Store as Store
-    from gsym.store.resolver import Resolver as Resolver
     from gsym.store.sources.settings import open_source as open_source
-    from gsym.store.symbolizer import Symbolizer as Symbolizer
     from gsym.symbfile.file_id import FileId as FileId
     from gsym.writing.creator import Creator as Creator
 
@@ -145,13 +145,13 @@ _MODULE_OF = {
     "ReportFrame": "reports.report",
     "ReportModule": "reports.report",
     "ReportThread": "reports.report",
-    "Resolver": "store.resolver",
+    "Resolver": "modules.resolver",
     "ServerError": "errors",
     "SourceError": "errors",
     "StackFrame": "api.client.jobs",
     "Store": "store.directory",
     "SymbolicationClient": "api.client.symbolication_client",
-    "Symbolizer": "store.symbolizer",
+    "Symbolizer": "modules.symbolizer",
     "Tracer": "fxt.tracer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",

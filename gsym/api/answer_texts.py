@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from gsym.store.symbolizer import OpenModule
+    from gsym.modules.open_module import OpenModule
 
     CData = Any  # a cffi object
     PathMap = Callable[[str], str]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.modules.module_binaries import ModuleBinaries
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.reader import Reader
-    from gsym.store.symbolizer import Symbolizer
 
 
 class Instruction(NamedTuple):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gsym.api.request import Job
     from gsym.api.symbolication import ModuleWork
     from gsym.engine.text_buffer import TextBuffer
-    from gsym.store.symbolizer import OpenModule
+    from gsym.modules.open_module import OpenModule
 
     CData = Any  # a cffi object
 

@@ -10,8 +10,8 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.api.cache_budget import CacheBudget
+    from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
-    from gsym.store.symbolizer import OpenModule
 
 
 class Function(NamedTuple):

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gsym.store.symbolizer import Symbolizer
+    from gsym.modules.symbolizer import Symbolizer
 
 
 class SourceRoots:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from gsym.api.request import Job, Stack
     from gsym.modules.key import ModuleKey
+    from gsym.modules.open_module import OpenModule
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.frames import Frames
-    from gsym.store.symbolizer import OpenModule, Symbolizer
 
 _MOST_AT_ONCE = 1 << 16  # offsets that are looked up together
 _UNKNOWN = "<unknown>"

@@ -9,10 +9,11 @@ from _thread import allocate_lock
 from gsym.cache import BoundedCache
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
 from gsym.modules.key import key_of_build_id, keys_of_text
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolizer
 from gsym.sizes import read_size
 from gsym.store.layout import default_store
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
-from gsym.store.symbolizer import OpenModule, Symbolizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class _Place:
         """The resolver that finds a module by its key."""
         if os.path.isdir(self._source) and self._loose is None:
             return self._store
-        from gsym.store.resolver import Resolver
+        from gsym.modules.resolver import Resolver
 
         if self._loose is not None:
             from gsym.store.sources.settings import open_source

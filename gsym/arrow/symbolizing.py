@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from gsym.store.symbolizer import OpenModule
+    from gsym.modules.open_module import OpenModule
 
     class Finding(Protocol):
         """Finds modules, as `Modules` does."""

@@ -11,22 +11,22 @@ from hashlib import sha256
 from gsym.confined.adding import ConfinedAdder
 from gsym.confined.binaries import ConfinedBinaries
 from gsym.confined.confinement import ChildLimits
+from gsym.modules.resolver import Resolver, negative_cache_of
+from gsym.modules.symbolizer import Symbolizer
 from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.packages import Packages
-from gsym.store.resolver import Resolver, negative_cache_of
 from gsym.store.sources.negative_cache import MissLifetimes
 from gsym.store.sources.settings import SourceOpener
-from gsym.store.symbolizer import Symbolizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from gsym.modules.resolver import Adder
     from gsym.store.publication import Publication
-    from gsym.store.resolver import Adder
     from gsym.store.sources.source import Source
 
 _LOG = logging.getLogger("gsym.server")

@@ -24,8 +24,8 @@ from gsym.markup.log_stream import OpenDictionary
 from gsym.markup.parser import decode, find_elements
 from gsym.markup.symbols import ModuleSymbols, Symbols
 from gsym.modules.key import key_of_build_id
+from gsym.modules.open_module import OpenModule
 from gsym.net.circuit_breaker import CircuitBreaker
-from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gsym.markup.symbols import Location, SymbolOptions
     from gsym.model import Lookup
     from gsym.modules.key import ModuleKey
-    from gsym.store.symbolizer import Symbolization
+    from gsym.modules.symbolizer import Symbolization
 
     class Asking(Protocol):
         """Looks addresses up elsewhere, as a `RemoteSymbolizer` does."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gsym.markup.address_space import LoadedModule
     from gsym.model import Lookup
     from gsym.modules.key import ModuleKey
+    from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
-    from gsym.store.symbolizer import OpenModule
 
     T = TypeVar("T")
 

@@ -24,11 +24,12 @@ from gsym.modules.key import (
     completed,
     has_id,
 )
+from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder, FoundFile, PathOfKey, find_files
+from gsym.modules.symbolizer import Symbolizer
 from gsym.records import NamedTuple
 from gsym.store.layout import default_store
 from gsym.store.modules import Attempt
-from gsym.store.symbolizer import OpenModule, Symbolizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class ReportModules:
         path = store or default_store()
         if not servers:
             return Symbolizer(path) if os.path.isdir(path) else None
+        from gsym.modules.resolver import Resolver
         from gsym.store.directory import Store
-        from gsym.store.resolver import Resolver
         from gsym.store.sources.settings import SourceOpener
 
         opener = self._closing.enter_context(SourceOpener())

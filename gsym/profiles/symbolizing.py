@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import Segment
     from gsym.modules.key import ModuleKey
+    from gsym.modules.open_module import OpenModule
     from gsym.profiles.model import Location, Mapping, Profile
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
-    from gsym.store.symbolizer import OpenModule
 
     class Opening(Protocol):
         """Opens modules, as a `Symbolizer` does."""

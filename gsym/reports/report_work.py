@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from gsym.memory.report_modules import FoundModule
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.modules.key import ModuleKey
+    from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
     from gsym.store.listing import StoreListing
     from gsym.store.modules import Entry
-    from gsym.store.symbolizer import OpenModule
 
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.server.monitoring import Metrics
     from gsym.server.settings import Settings
-    from gsym.store.symbolizer import Symbolizer
 
 __all__ = ["MOUNTED", "create_app", "start_grpc"]
 

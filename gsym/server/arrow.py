@@ -22,10 +22,10 @@ from gsym.arrow.stream import (
 )
 from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
 from gsym.modules.key import key_of_build_id, keys_of_text
+from gsym.modules.open_module import OpenModule
 from gsym.server.bodies import LARGE, HeldBody, request_body
 from gsym.server.errors import HttpError
 from gsym.server.service import Wanted
-from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

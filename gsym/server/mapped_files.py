@@ -17,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.store.symbolizer import OpenModule, Symbolizer
+    from gsym.modules.open_module import OpenModule
+    from gsym.modules.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
 _RETRY_AFTER = 1

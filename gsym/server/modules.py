@@ -21,9 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.server.settings import Settings
     from gsym.store.publication import Publication
-    from gsym.store.symbolizer import Symbolizer
 
 
 def store_path(settings: Settings) -> str:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from gsym.api.symbolication import Symbolication
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.server.service import Service
-    from gsym.store.symbolizer import Symbolizer
 
 
 _Metric = TypeVar("_Metric", Counter, Gauge, Histogram)

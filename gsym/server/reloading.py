@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.store.symbolizer import Symbolizer
 
 
 _LOG = logging.getLogger("gsym.server")

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from gsym.modules.key import ModuleKey
-    from gsym.store.symbolizer import OpenModule, Symbolizer
+    from gsym.modules.open_module import OpenModule
+    from gsym.modules.symbolizer import Symbolizer
 
     Result = TypeVar("Result")
 

@@ -12,8 +12,8 @@ from gsym.cli.main import main
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.json_output import JsonOutput
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.directory import Store
-from gsym.store.symbolizer import Symbolizer
 from tests.http_server import Reply, Request, Server
 from tests.store_modules import build_id, identity, put
 

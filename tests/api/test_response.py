@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import LimitError
-from gsym.store.symbolizer import Symbolizer
+from gsym.modules.symbolizer import Symbolizer
 from tests.store_modules import identity, put
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gsym.arrow import Modules
 
 if TYPE_CHECKING:
-    from gsym.store.symbolizer import OpenModule
+    from gsym.modules.open_module import OpenModule
 
 _BEFORE = 30  # searches of a process before its end: some batches are answered
 _searches = itertools.count()

@@ -18,7 +18,8 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.remote_symbols import RemoteSymbols
 from gsym.markup.symbols import SymbolOptions
 from gsym.modules.key import key_of_build_id
-from gsym.store.symbolizer import OpenModule, Symbolization
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolization
 from tests import store_modules
 from tests.http_server import Reply, Request, Server
 from tests.markup_modules import BUILD_ID, CONTEXT, gsym_bytes

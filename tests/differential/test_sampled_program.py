@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gsym.fxt.reader import open_trace
+from gsym.modules.symbolizer import Symbolizer
 from gsym.profiles.flame_graph import flame_graph
 from gsym.profiles.fxt_samples import read_fxt_samples
 from gsym.profiles.symbolizing import symbolize
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.symbolizer import Symbolizer
 from tests.conftest import find_peer
 from tests.differential.peers import run
 from tests.symbolizer_runs import run_llvm

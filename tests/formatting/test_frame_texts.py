@@ -22,8 +22,8 @@ from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import GsymError, LimitError
 from gsym.modules.key import ModuleKey
+from gsym.modules.open_module import OpenModule
 from gsym.store.modules import Entry
-from gsym.store.symbolizer import OpenModule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,9 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.headings import Headings
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolization
 from gsym.reports.stacks.recognition import parse_report
-from gsym.store.symbolizer import OpenModule, Symbolization
 from tests.guarded import GuardedMemory
 from tests.inputs import elf
 from tests.machine_code import AARCH64, X86_64, go_through

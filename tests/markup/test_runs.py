@@ -22,7 +22,7 @@ from gsym.markup.line_runs import LineRuns
 from gsym.markup.outputs import Output
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
-from gsym.store.symbolizer import OpenModule
+from gsym.modules.open_module import OpenModule
 from tests.guarded import GuardedMemory
 from tests.markup_modules import BUILD_ID, CONTEXT, Modules
 

@@ -20,11 +20,11 @@ from gsym.memory.report_modules import ReportModules
 from gsym.memory.stack_parts import StackModule
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import ModuleKey
+from gsym.modules.symbolizer import Symbolizer
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.model import Mapping, module_key, read_module_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.symbolizer import Symbolizer
 from tests.conftest import REPOSITORY
 from tests.modules.builds import CASES, KINDS, TWINS, Cell, Kind, cell
 

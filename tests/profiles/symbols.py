@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.store.symbolizer import OpenModule
+from gsym.modules.open_module import OpenModule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import pytest
 import gsym
 from gsym.fxt.conditions import Patterns
 from gsym.modules.key import key_of_build_id
+from gsym.modules.resolver import Resolver
 from gsym.profiles.binaries import Binaries
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles
 from gsym.symbfile.upload import extract_upload, ready_upload

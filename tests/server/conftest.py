@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.store.symbolizer import Symbolizer
+from gsym.modules.symbolizer import Symbolizer
 from tests.server.modules import KnownModules, make_modules
 from tests.server.running import RunningServer
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.store.symbolizer import Symbolizer
+    from gsym.modules.symbolizer import Symbolizer
 
 PATIENCE = 60  # seconds, on a machine that has other work
 

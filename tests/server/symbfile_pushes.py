@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.symbfiles.protocol import REFUSALS
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from gsym.store.verification import verify_store
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.store.symbolizer import Symbolizer
+from gsym.modules.symbolizer import Symbolizer
 from tests.server.modules import LIB_ID, MISSING_ID, XUL_ID, KnownModules
 from tests.server.running import RunningServer
 

@@ -16,8 +16,8 @@ from gsym.api.response import answer_v4, answer_v5
 from gsym.api.symbolication import Symbolication
 from gsym.engine.demangling import demangle
 from gsym.modules.key import ModuleKey
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.modules import Entry
-from gsym.store.symbolizer import Symbolizer
 from tests.server.modules import KnownModules
 from tests.strategies import function_lists
 

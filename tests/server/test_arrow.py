@@ -17,9 +17,9 @@ pytestmark = pytest.mark.long
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from gsym.arrow import Modules, symbolize  # noqa: E402
+from gsym.modules.resolver import Resolver  # noqa: E402
+from gsym.modules.symbolizer import Symbolizer  # noqa: E402
 from gsym.store.directory import Store  # noqa: E402
-from gsym.store.resolver import Resolver  # noqa: E402
-from gsym.store.symbolizer import Symbolizer  # noqa: E402
 from tests.arrow_batches import put, rows  # noqa: E402
 from tests.server.running import RunningServer  # noqa: E402
 

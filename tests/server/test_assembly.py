@@ -9,8 +9,8 @@ import pytest
 
 import gsym
 from gsym.conversion.identity import identify
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.modules import Entry
-from gsym.store.symbolizer import Symbolizer
 from tests.inputs import elf
 from tests.server.modules import KnownModules
 from tests.server.running import RunningServer

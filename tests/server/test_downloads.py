@@ -15,11 +15,11 @@ import pytest
 import gsym
 from gsym.conversion.export import export_breakpad
 from gsym.modules.key import ModuleKey
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import SourceOpener
-from gsym.store.symbolizer import Symbolizer
 from tests.inputs import elf
 from tests.server.running import RunningServer
 from tests.store_modules import (

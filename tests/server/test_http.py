@@ -13,11 +13,11 @@ import pytest
 from prometheus_client import Gauge
 
 from gsym.containers.inflation import import_zstd
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.admission import InFlight, RequestRate, client_of
 from gsym.server.answers import choose_coding
 from gsym.server.errors import HttpError
 from gsym.store.modules import Resolution
-from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
 from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
 from tests.server.running import RunningServer

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server import protocol
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer, wait_until
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.model import Lookup
-    from gsym.store.symbolizer import Symbolizer
+    from gsym.modules.symbolizer import Symbolizer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine, pytest.mark.confined]
 

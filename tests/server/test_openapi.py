@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.openapi import openapi_document
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from gsym.modules.symbolizer import Symbolizer
     from gsym.store.packages import PackageMember
-    from gsym.store.symbolizer import Symbolizer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine, pytest.mark.confined]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.store.symbolizer import Symbolizer
+from gsym.modules.symbolizer import Symbolizer
 from tests.report_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_browser import Visit, open_browser
 from tests.server.page_store import (

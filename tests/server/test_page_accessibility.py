@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.store.symbolizer import Symbolizer
+from gsym.modules.symbolizer import Symbolizer
 from tests.project.viewers import npm_package
 from tests.server.page_browser import Visit, open_browser
 from tests.server.page_store import StoredModules, make_page_store

@@ -14,11 +14,11 @@ import pytest
 
 from gsym.confined.archive_members import unpack
 from gsym.errors import FormatError
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.archives import ArchiveLimits
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer
 from tests.symbol_files import debug_id, symbols
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.modules.key import ModuleKey
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.modules import make_symbolizer
 from gsym.server.reloading import ReloadingApp, settings_of_modules
 from gsym.server.settings import Settings
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import made_settings
 
 if TYPE_CHECKING:

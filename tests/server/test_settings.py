@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.application import create_app
 from gsym.server.settings import Settings, SettingsError, load_settings
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from tests.conftest import REPOSITORY
 from tests.server.running import made_settings
 

@@ -10,8 +10,8 @@ import pytest
 import gsym
 from gsym.api.source import SourceRoots
 from gsym.modules.key import ModuleKey
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.modules import Entry
-from gsym.store.symbolizer import Symbolizer
 from tests.server.modules import LIB_ID, KnownModules
 from tests.server.running import RunningServer
 

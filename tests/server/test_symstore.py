@@ -11,10 +11,10 @@ import pytest
 
 from gsym.conversion.identity import identify
 from gsym.modules.key import ModuleKey
+from gsym.modules.resolver import Resolver
 from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import SourceOpener
 from tests.inputs.macho import Macho, Symbol, code
 from tests.inputs.pdb import GUID, TEXT, Function, Module, Pdb

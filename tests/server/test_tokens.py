@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.admission import is_loopback
 from gsym.server.tokens import Tokens
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer, token_lines
 from tests.store_modules import key, put, write_sym
 

@@ -13,10 +13,10 @@ from gsym.api.client.remote_symbolizer import RemoteSymbolizer
 from gsym.api.client.symbolication_client import SymbolicationClient
 from gsym.conversion.identity import identify
 from gsym.modules.key import key_of_debug_id
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.modules import make_symbolizer
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer, made_settings
 from tests.store.test_several_builds import (
     FIXED,

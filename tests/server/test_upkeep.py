@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.service import Service
 from gsym.server.upkeep import Upkeep, has_free_space, look_after_store
 from gsym.store.directory import Store
 from gsym.store.locking import held
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer, made_settings, wait_until
 from tests.server.test_serve_command import Serving
 from tests.store_modules import put, write_sym

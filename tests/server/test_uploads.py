@@ -23,10 +23,10 @@ import gsym
 from gsym.confined.archive_members import unpack
 from gsym.confined.process import run_confined
 from gsym.confined.uploads import boundary_of, unpack_upload
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.archives import ArchiveLimits
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.symbolizer import Symbolizer
 from tests.http_server import Reply, Server
 from tests.inputs import elf
 from tests.inputs.cabinet import cabinet

@@ -16,15 +16,15 @@ import gsym
 from gsym.cli.main import main
 from gsym.errors import AmbiguousModuleError, FormatError, SourceError
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import (
     SourceOpener,
     open_source,
     source_of_store,
 )
-from gsym.store.symbolizer import Symbolizer
 from gsym.store.tree_export import export_modules
 from tests.creations import create
 from tests.object_server import ObjectServer

@@ -18,7 +18,7 @@ from tests.formatting.test_frame_texts import ANY, START, expected, work_of, wri
 
 if TYPE_CHECKING:
     from gsym.api.symbolication import ModuleWork
-    from gsym.store.symbolizer import OpenModule
+    from gsym.modules.open_module import OpenModule
 
 PIECE = 1000
 

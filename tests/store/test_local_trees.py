@@ -10,9 +10,9 @@ import pytest
 from gsym.conversion.identity import identify
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.resolver import Resolver
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources import foreign_layouts
 from gsym.store.sources.local_trees import LocalStore, LocalTree, open_folder
 from tests.companions import ID, debug_file

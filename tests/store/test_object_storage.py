@@ -9,9 +9,9 @@ import pytest
 
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.resolver import Resolver
 from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source
 from tests.companions import ID, debug_file
 from tests.http_server import Reply, Server

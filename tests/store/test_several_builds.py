@@ -11,14 +11,14 @@ import gsym
 from gsym.conversion.identity import identify
 from gsym.errors import AmbiguousModuleError, NotFoundError
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.packages import PackageMember, Packages
-from gsym.store.resolver import Resolver
 from gsym.store.sources.foreign_layouts import SYMSTORE
 from gsym.store.sources.local_trees import LocalTree
-from gsym.store.symbolizer import Symbolizer
 from tests.inputs.macho import Macho, Symbol, code, fat
 from tests.inputs.pe import CODE, CODEVIEW, Pe, Section, codeview
 from tests.server.modules import run

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
 from gsym.modules.key import elf_debug_id
+from gsym.modules.open_module import OpenModule
+from gsym.modules.symbolizer import Symbolization
 from gsym.store.modules import Attempt
-from gsym.store.symbolizer import OpenModule, Symbolization
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

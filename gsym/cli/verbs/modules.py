@@ -13,11 +13,12 @@ from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import has_id
+from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder, PathOfKey, find_files
+from gsym.modules.symbolizer import Symbolizer
 from gsym.profiles.binaries import Binaries
 from gsym.reports.log_stacks import LogStacks
 from gsym.store.modules import Attempt
-from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,14 +185,13 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
         if not sources and not os.path.isdir(path):
             return None
     from gsym.store.directory import Store
-    from gsym.store.symbolizer import Symbolizer
 
     if not sources:
         return Symbolizer(Store(path))
     from functools import partial
 
+    from gsym.modules.resolver import Resolver
     from gsym.store.adding import add_file
-    from gsym.store.resolver import Resolver
     from gsym.store.sources.settings import SourceOpener
 
     opener = SourceOpener()

@@ -36,6 +36,7 @@ from gsym.cli.verbs.store import (
 )
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
+from gsym.modules.resolver import Resolver
 from gsym.net.buckets import BUCKETS
 from gsym.sizes import rounded_size
 from gsym.store.adding import add_file
@@ -43,7 +44,6 @@ from gsym.store.archives import ArchiveLimits
 from gsym.store.bucket import BucketStore
 from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
-from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree, in_parallel
 
 TYPE_CHECKING = False

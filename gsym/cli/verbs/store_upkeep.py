@@ -12,8 +12,8 @@ from gsym.cli.terminal import print_json, printable, progress_for
 from gsym.cli.verbs.store import existing_store, open_store
 from gsym.errors import AmbiguousModuleError
 from gsym.modules.conversion_cache import collect_cache
+from gsym.modules.resolver import negative_cache_of
 from gsym.sizes import rounded_size
-from gsym.store.resolver import negative_cache_of
 from gsym.store.verification import verify_store
 
 TYPE_CHECKING = False

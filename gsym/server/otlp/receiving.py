@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.errors import FormatError, LimitError
+from gsym.modules.open_module import OpenModule
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
@@ -24,7 +25,6 @@ from gsym.server.otlp.forwarding import open_collector
 from gsym.server.otlp.status import PROTOBUF, status_response
 from gsym.server.service import Wanted
 from gsym.server.tokens import PROFILES
-from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
     from gsym.server.service import Service
     from gsym.store.modules import Entry
-    from gsym.store.symbolizer import OpenModule
 
 _ESCAPED = 6  # maximum bytes of a character of a paste
 _OTHER_FIELDS = 1 << 16  # bytes of everything but the paste

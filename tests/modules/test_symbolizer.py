@@ -12,9 +12,9 @@ import pytest
 import gsym
 from gsym import Creator, FunctionInfo, identify
 from gsym.modules.key import ModuleKey, key_of_debug_id
+from gsym.modules.symbolizer import Symbolizer
 from gsym.store.directory import Store
 from gsym.store.modules import Attempt, Entry, Quality, Resolution
-from gsym.store.symbolizer import Symbolizer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,17 +17,17 @@ import pytest
 import gsym
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.resolver import Resolver
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.sources.source import FoundFile
-from gsym.store.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf, Symbol, code_section
@@ -571,7 +571,7 @@ def test_a_miss_of_many_threads_is_one_request(
 SCRIPT = """
 import sys
 from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
+from gsym.modules.resolver import Resolver
 from gsym.store.sources.settings import open_source
 from tests.symbol_files import key
 resolver = Resolver(Store(sys.argv[1]), [open_source(sys.argv[2])])

@@ -1,0 +1,141 @@
+"""A module that was found and opened, or the reasons why it was not."""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+from gsym.errors import GsymError
+from gsym.model import UINT64_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from gsym.containers.data_symbols import DataSymbols
+    from gsym.containers.machine_code import MachineCode
+    from gsym.reading.frames import Frames
+    from gsym.reading.reader import Reader
+    from gsym.store.modules import Attempt, Entry
+
+
+class OpenModule:
+    """A module, or the result of an unsuccessful search for it.
+
+    Attributes:
+        entry: Its entry in the store; None if it was not found.
+        reader: Its GSYM file; None if it was not found or cannot be used.
+        attempts: The answers of the sources.
+        is_cached: Whether nothing had to be fetched or converted.
+        unsure: Why it may be another build than the one that was asked for, in words;
+            "" if it is that one.
+        find_binaries: Returns the paths of its binary and debug files in folders; None:
+            no folder was searched.
+        code: Its machine code; None: not read yet.
+        data_symbols: The symbols of its binary, if it has any; None: not read yet.
+        variables: The GSYM file of its variables, if there is one; None: not read yet.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attempts",
+        "checked",
+        "code",
+        "data_symbols",
+        "entry",
+        "find_binaries",
+        "is_cached",
+        "reader",
+        "unsure",
+        "variables",
+    )
+
+    def __init__(
+        self,
+        entry: Entry | None,
+        reader: Reader | None,
+        attempts: tuple[Attempt, ...] = (),
+        *,
+        is_cached: bool = False,
+        unsure: str = "",
+    ) -> None:
+        self.entry = entry
+        self.reader = reader
+        self.attempts = attempts
+        self.is_cached = is_cached
+        self.unsure = unsure
+        self.find_binaries: Callable[[], list[str]] | None = None
+        self.code: MachineCode | None = None
+        self.data_symbols: tuple[DataSymbols, ...] | None = None
+        self.variables: tuple[Reader, ...] | None = None
+        self.checked = time.monotonic()  # when the store was checked for a newer one
+
+    @property
+    def reason(self) -> str:
+        """Reason why there is no reader; else ""."""
+        if self.reader is not None:
+            return ""
+        said = [
+            f"{attempt.source}: {attempt.detail or attempt.outcome}"
+            for attempt in self.attempts
+        ]
+        return "; ".join(said) or "no symbols for this module"
+
+    def binaries(self) -> list[str]:
+        """The paths of its binary and debug files that are at hand."""
+        paths = [] if self.find_binaries is None else self.find_binaries()
+        if self.entry is not None and "debuginfo" in self.entry.originals:
+            paths.append(self.entry.originals["debuginfo"])
+        return paths
+
+    def open_reader(self) -> Reader:
+        """The reader.
+
+        Raises:
+            GsymError: There is none, with the reason.
+        """
+        if self.reader is None:
+            raise GsymError(self.reason)
+        return self.reader
+
+    @property
+    def image(self) -> Any:
+        """The engine's handle of the file.
+
+        Raises:
+            GsymError: There is no reader.
+        """
+        return self.open_reader().mapped.image
+
+    def address_of(self, offset: int) -> int:
+        """The link-time address of an offset from the base of the module.
+
+        Raises:
+            GsymError: There is no reader.
+        """
+        return self.open_reader().header.base_address + offset
+
+    def lookup_many(self, offsets: Sequence[int]) -> Frames:
+        """The frames at each of many offsets; one without an answer has no row.
+
+        Args:
+            offsets: In bytes from the base of the module. Offsets outside the address
+                space have no answer.
+
+        Raises:
+            GsymError: There is no reader.
+        """
+        reader = self.open_reader()
+        base = reader.header.base_address
+        if not base:
+            return reader.lookup_many(offsets, misses=False)
+        last = UINT64_MAX
+        if max(offsets, default=0) <= last - base and min(offsets, default=0) >= 0:
+            addresses = array("Q", [base + each for each in offsets])
+            return reader.lookup_many(addresses, misses=False)
+        # An offset beyond the address space must not become an address.
+        return reader.lookup_many(
+            [base + offset if offset >= 0 else offset for offset in offsets],
+            misses=False,
+        )
