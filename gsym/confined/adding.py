@@ -25,10 +25,9 @@ from gsym.conversion.companions.macho import bundle_member
 from gsym.errors import (
     EmptyError,
     FormatError,
-    GsymError,
     UuidMismatchError,
 )
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import ModuleKey, compare
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
@@ -141,8 +140,9 @@ def publish_described(
     for module in modules:
         if module.path:
             with gsym.reading.reader.open(module.path) as reader:
-                if not module.uuid.startswith(reader.uuid):
-                    raise GsymError("the GSYM file belongs to another module")
+                found = reader.module_like(module.identity)
+                if (fit := compare(module.identity, found)).is_refused:
+                    raise UuidMismatchError(f"the GSYM file is not of it: {fit.reason}")
                 check_records(reader)
     try:
         done: dict[int, Publication] = {}

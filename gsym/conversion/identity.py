@@ -253,8 +253,7 @@ def _key_in_gsym(path: str, wanted: ModuleKey) -> ModuleKey:
     from gsym.reading.reader import open as open_reader
 
     with open_reader(path) as reader:
-        uuid, byteorder = reader.uuid, reader.header.byteorder
-        return reader.module or key_of_uuid(uuid, byteorder, wanted)
+        return reader.module_like(wanted)
 
 
 def _key_in_breakpad(path: str, _wanted: ModuleKey) -> ModuleKey:

@@ -8,7 +8,7 @@ from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.short_names import short_name
 from gsym.model import join_path
-from gsym.modules.key import compare, key_of_build_id, key_of_uuid
+from gsym.modules.key import compare, key_of_build_id
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
 
@@ -275,11 +275,8 @@ def _read(
     try:
         with ObjectFile(map_file(path), path) as binary:
             found = key_of_binary(binary)
-            if reader is not None:
-                byteorder = reader.header.byteorder
-                own = reader.module or key_of_uuid(reader.uuid, byteorder, found)
-                if compare(own, found).is_refused:
-                    return None
+            if reader and compare(reader.module_like(found), found).is_refused:
+                return None
             return read(binary)
     except (GsymError, OSError):
         return None

@@ -7,7 +7,7 @@ from array import array
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
-from gsym.modules.key import PART, SAME, compare, has_id, key_of_uuid
+from gsym.modules.key import PART, SAME, compare, has_id
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.model import Frame, Unsure, module_key, name_of_mapping
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gsym.modules.open_module import OpenModule
     from gsym.profiles.model import Location, Mapping, Profile
     from gsym.reading.frames import Frames
-    from gsym.reading.reader import Reader
 
     class Opening(Protocol):
         """Opens modules, as a `Symbolizer` does."""
@@ -143,7 +142,7 @@ def _set_debug_id(
     if wanted.debug_id or module.reader is None:
         return
     entry = module.entry
-    own = entry.identity if entry else key_of_reader(module.reader, wanted)
+    own = entry.identity if entry else module.reader.module_like(wanted)
     if not own.debug_id or compare(wanted, own).outcome not in {SAME, PART}:
         return
     for index in mappings:
@@ -182,12 +181,6 @@ def link_address(
 def _is_kernel(mapping: Mapping) -> bool:
     """Whether it is of the kernel as perf describes it, not loaded from a file."""
     return mapping.file_offset == mapping.start != 0
-
-
-def key_of_reader(reader: Reader, wanted: ModuleKey) -> ModuleKey:
-    """Module of a GSYM file, of which only a UUID may be known."""
-    byteorder = reader.header.byteorder
-    return reader.module or key_of_uuid(reader.uuid, byteorder, wanted)
 
 
 def _has_file_offsets(mapping: Mapping) -> bool:

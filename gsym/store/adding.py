@@ -193,7 +193,7 @@ class _Addition(NamedTuple):
                 originals=originals,
                 key=key,
             )
-        code_hash = _check(output, report, module)
+        code_hash = _check(output, module)
         named = named._replace(code_hash=named.code_hash or code_hash)
         _require(named, key, self.path)
         notes = [note for note in report.notes if isinstance(note, Note)]
@@ -290,19 +290,16 @@ def _require(identity: ModuleKey, key: ModuleKey | None, path: str) -> None:
         raise UuidMismatchError(result.reason, path=path)
 
 
-def _check(path: str, report: ConversionReport, module: ModuleFile) -> str:
-    """Check that the converted file can be opened and has the UUID of the module.
+def _check(path: str, module: ModuleFile) -> str:
+    """Check that the converted file can be opened and is of the module.
 
     Returns:
         The hash of the code that it was made from; "" if there was none.
     """
     with gsym.reading.reader.open(path) as reader:
-        if reader.uuid != report.uuid or report.uuid != module.uuid:
-            raise UuidMismatchError(
-                f"the converted file has the UUID {reader.uuid.hex() or 'missing'}, "
-                f"not {module.uuid.hex() or 'missing'}",
-                path=module.path,
-            )
+        found = reader.module_like(module.identity)
+        if (fit := compare(module.identity, found)).is_refused:
+            raise UuidMismatchError(f"it was replaced: {fit.reason}", path=module.path)
         return (reader.module or ModuleKey()).code_hash
 
 

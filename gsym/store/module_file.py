@@ -11,9 +11,12 @@ from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.conversion.input_file import open_input
 from gsym.conversion.inputs.breakpad import breakpad_identity, read_module
 from gsym.errors import FormatError, UnsupportedError
-from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.modules.key import ModuleKey
 
 
 class ModuleFile(NamedTuple):
@@ -99,8 +102,7 @@ def _of_breakpad(path: str) -> ModuleFile:
 
 def _of_gsym(path: str, wanted: ModuleKey) -> ModuleFile:
     with gsym.reading.reader.open(path) as reader:
-        uuid, byteorder = reader.uuid, reader.header.byteorder
-        identity = reader.module or key_of_uuid(uuid, byteorder, wanted)
+        uuid, identity = reader.uuid, reader.module_like(wanted)
     if len(f"{identity.os} {identity.architecture}".split()) > _WORDS:
         raise FormatError("invalid operating system or architecture", path=path)
     named = identity._replace(

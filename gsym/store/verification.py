@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import gsym.reading.reader
 from gsym.errors import FormatError, GsymError
+from gsym.modules.key import compare
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
@@ -65,7 +66,6 @@ class StoreFinding(NamedTuple):
     is_repaired: bool = False
 
 
-_CUT_UUID = 20  # bytes of longer ones that files of stores of before have
 _OWN_FOLDERS = {*ENTRY_ROOTS, *LINK_ROOTS, LOCKS, TEMPORARY, ".misses"}
 _ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
 
@@ -151,8 +151,9 @@ class _Verification:
         if sum(sizes) != entry.size:
             raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
         with gsym.reading.reader.open(entry.path) as reader:
-            if reader.uuid not in {entry.uuid, entry.uuid[:_CUT_UUID]}:
-                raise FormatError(f"the UUID of its GSYM file is {reader.uuid.hex()}")
+            fit = compare(entry.identity, reader.module_like(entry.identity))
+            if fit.is_refused:
+                raise FormatError(f"its GSYM file is of another build: {fit.reason}")
             if len(reader) != entry.quality.functions:
                 raise FormatError(f"its GSYM file has {len(reader)} functions")
         problems = [] if self._quick else check_structure(entry.path)

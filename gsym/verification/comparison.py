@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsym.model import UINT64_END, Range
+from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.function_table import FunctionTable
 from gsym.verification.decoder.ranges import gaps, merged
 from gsym.verification.reference import rows_within
@@ -137,7 +138,8 @@ class Comparer:
         self, reader: Reader, functions: _Functions
     ) -> Iterator[Difference]:
         build_id, uuid = self._reference.build_id, reader.header.uuid
-        if build_id and build_id != uuid:
+        said, own = (ModuleKey(code_id=x.hex(), os="Linux") for x in (uuid, build_id))
+        if build_id and compare(own, said).outcome not in {SAME, PART}:
             yield Difference(0, "UUID", build_id.hex(), uuid.hex() or NOTHING)
         elif self._reference.fit.is_refused:
             other = f"another build ({self._reference.fit.reason})"

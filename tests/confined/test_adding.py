@@ -22,7 +22,7 @@ from gsym.confined.binaries import ConfinedBinaries
 from gsym.confined.confinement import ChildLimits
 from gsym.confined.process import ConfinedError, run_confined
 from gsym.errors import FormatError, GsymError, UuidMismatchError
-from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.key import ModuleKey, elf_debug_id, key_of_build_id
 from gsym.modules.part import module_part_start
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
@@ -221,6 +221,24 @@ def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(
     (published,) = publish_described(store, [module], source="", keys=[None])
     assert published is not None
     assert published.outcome == "added"
+
+
+def test_a_file_of_another_build_than_its_description_is_not_published(
+    tmp_path: Path,
+) -> None:
+    made = Store(tmp_path / "made")
+    write_sym(tmp_path / "a.sym", 1)
+    entry = add_file(made, tmp_path / "a.sym", key=key(1)).entry
+    (module,) = read_descriptions([describe(entry)], made.path)
+    other = build_id(2)
+    named = module.identity._replace(
+        debug_id=elf_debug_id(other, "little"), code_id=other.hex().upper()
+    )
+    store = Store(tmp_path / "store")
+    described = module._replace(identity=named, uuid=other)
+    with pytest.raises(UuidMismatchError, match="is not of it: its build id is "):
+        publish_described(store, [described], source="", keys=[None])
+    assert not store.exists()
 
 
 def test_a_linked_folder_is_outside(tmp_path: Path) -> None:

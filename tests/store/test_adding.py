@@ -42,6 +42,23 @@ else:
 pytestmark = pytest.mark.long
 
 
+def test_a_file_that_is_replaced_while_it_is_added_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "a.sym", tmp_path / "b.sym"
+    write_sym(path, 1)
+    write_sym(other, 2)
+
+    def convert(_path: str, *arguments: object, **options: object) -> object:
+        return gsym.convert(other, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gsym.store.adding.convert", convert)
+    store = Store(tmp_path / "store")
+    with pytest.raises(UuidMismatchError, match="it was replaced: its "):
+        add_file(store, path)
+    assert not list(store.entries())
+
+
 @pytest.mark.parametrize(
     ("name", "expected", "quality"),
     [

@@ -210,7 +210,7 @@ def remove_folder(entry: Entry) -> None:
         (break_record, "damaged record"),
         (break_file, "its GSYM file is damaged"),
         (cut_file, "its files have 50 bytes"),
-        (exchange_file, "the UUID of its GSYM file"),
+        (exchange_file, "its GSYM file is of another build: its build id is "),
         (remove_file, "module.gsym is missing"),
         (remove_folder, "module.json is missing"),
     ],

@@ -59,7 +59,7 @@ def build(compiler: str, folder: Path, flags: list[str], **sources: str) -> str:
         paths.append(path)
     program = folder / "program"
     subprocess.run(
-        [compiler, "-g", *flags, "-Wl,--build-id=sha1", *paths, "-o", program],
+        [compiler, "-g", "-Wl,--build-id=sha1", *flags, *paths, "-o", program],
         check=True,
         timeout=60,
     )
@@ -335,6 +335,20 @@ def test_the_file_of_another_binary_is_found(program: str) -> None:
     if base_address:
         rewrite(path, same, uuid=uuid, base_address=base_address - 0x10)
         assert subjects(compare(path, program)) == {"base address"}
+
+
+def test_a_uuid_that_was_cut_is_no_difference(compiler: str, tmp_path: Path) -> None:
+    """GSYM version 1 holds 20 bytes."""
+    long = "ab" * 32
+    flags = ["-O2", f"-Wl,--build-id=0x{long}"]
+    program = build(compiler, tmp_path, flags, main_c=SOURCE)
+    path = convert(program)
+    rewrite(path, same, uuid=bytes.fromhex(long)[:20])
+    found = compare(path, program)
+    assert found.differences == []
+    assert any("only 20 of 32 bytes of its build id" in note for note in found.notes)
+    rewrite(path, same, uuid=bytes.fromhex(long)[:19])
+    assert subjects(compare(path, program)) == {"UUID"}
 
 
 # ---- samples
