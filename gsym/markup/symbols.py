@@ -86,7 +86,7 @@ class ModuleSymbols:
     def is_available(self) -> bool:
         """Whether there are any symbols."""
         module = self.module
-        is_found = module.reader is not None or module.find_binaries is not None
+        is_found = module.reader is not None or module.find_files is not None
         return is_found or bool(module.binaries())
 
     @property
@@ -260,7 +260,7 @@ class Symbols:
     def _note_doubt(self, name: str, module: OpenModule) -> None:
         if module.unsure and len(self._doubts) < _MOST_DOUBTS:
             found = [each for each in module.attempts if each.outcome == "found"]
-            path = found[-1].detail if found else ""
+            path = module.path or (found[-1].detail if found else "")
             self._doubts[doubt(name, module.unsure, path)] = None
 
 

@@ -10,7 +10,7 @@ from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbols
@@ -30,8 +30,9 @@ class OpenModule:
         is_cached: Whether nothing had to be fetched or converted.
         unsure: Why it may be another build than the one that was asked for, in words;
             "" if it is that one.
-        find_binaries: Returns the paths of its binary and debug files in folders; None:
-            no folder was searched.
+        path: The file that was found for it on this machine; "" if there is none.
+        find_files: Returns the paths of all of its files on this machine; None: none
+            was found.
         code: Its machine code; None: not read yet.
         data_symbols: The symbols of its binary, if it has any; None: not read yet.
         variables: The GSYM file of its variables, if there is one; None: not read yet.
@@ -44,8 +45,9 @@ class OpenModule:
         "code",
         "data_symbols",
         "entry",
-        "find_binaries",
+        "find_files",
         "is_cached",
+        "path",
         "reader",
         "unsure",
         "variables",
@@ -65,7 +67,8 @@ class OpenModule:
         self.attempts = attempts
         self.is_cached = is_cached
         self.unsure = unsure
-        self.find_binaries: Callable[[], list[str]] | None = None
+        self.path = ""
+        self.find_files: Callable[[], Iterable[str]] | None = None
         self.code: MachineCode | None = None
         self.data_symbols: tuple[DataSymbols, ...] | None = None
         self.variables: tuple[Reader, ...] | None = None
@@ -82,9 +85,15 @@ class OpenModule:
         ]
         return "; ".join(said) or "no symbols for this module"
 
+    @property
+    def has_lines(self) -> bool:
+        """Whether there is a reader that was made of more than symbols."""
+        return self.reader is not None and self.reader.header.num_files > 1
+
     def binaries(self) -> list[str]:
         """The paths of its binary and debug files that are at hand."""
-        paths = [] if self.find_binaries is None else self.find_binaries()
+        files = () if self.find_files is None else self.find_files()
+        paths = [each for each in files if not each.endswith(".gsym")]
         if self.entry is not None and "debuginfo" in self.entry.originals:
             paths.append(self.entry.originals["debuginfo"])
         return paths

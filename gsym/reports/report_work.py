@@ -225,7 +225,7 @@ class ReportWork:
                     named = self.same_as(named) or named
                 found = find(named)
                 module.module, module.names = found.module, found.names
-                module.binary, module.unsure = found.binary, found.unsure
+                module.binary, module.unsure = found.module.path, found.module.unsure
                 module.files = found.files
                 module.seconds = perf_counter() - started
 

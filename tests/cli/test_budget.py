@@ -36,13 +36,13 @@ BUDGET = (
     ("convert", "program.sym -o out.gsym", 45),
     # No file beside the text is read.
     ("symbolicate", "alone/report.txt", 60),
-    ("filter", "report.txt", 110),
+    ("filter", "report.txt", 97),
     ("store list", "--store .", 41),
     ("symbfile id", "small.gsym", 40),
     ("trace info", "stacks.txt", 52),
     ("trace flame", "stacks.txt -o out.html", 39),
     ("trace top", "stacks.txt", 45),
-    ("trace convert", "stacks.txt --to collapsed -o out.txt", 98),
+    ("trace convert", "stacks.txt --to collapsed -o out.txt", 71),
     ("doctor", "", 51),
 )
 

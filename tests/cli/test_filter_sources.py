@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 
 from gsym import RemoteSymbolizer, SymbolicationClient
 from gsym.cli.main import main
-from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.remote_symbols import RemoteSymbols
 from gsym.markup.symbols import SymbolOptions
+from gsym.modules.finder import find_in
 from gsym.modules.key import key_of_build_id
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
@@ -165,8 +165,8 @@ def test_a_breakpad_file_without_a_code_id_is_found_by_the_build_id(
 def test_debug_directories_are_not_looked_through(tmp_path: Path) -> None:
     (tmp_path / "any.gsym").write_bytes(gsym_bytes())
     key = key_of_build_id(BUILD_ID)
-    assert FolderModules([], [str(tmp_path)]).open(key).reader is None
-    assert FolderModules([str(tmp_path)], []).open(key).reader is not None
+    assert find_in([], [str(tmp_path)]).open(key).reader is None
+    assert find_in([str(tmp_path)], []).open(key).reader is not None
 
 
 # ---- sources

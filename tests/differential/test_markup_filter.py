@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions
+from gsym.modules.finder import find_in
 from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def compare(
     assert printed.status == 0
     messages: list[bytes] = []
     log_filter = MarkupFilter(
-        FolderModules([str(folder)], []),
+        find_in([str(folder)], []),
         style="llvm",
         symbols=symbols,
         settings=FilterSettings(colour=colour == "always"),

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.elements import (
     Backtrace,
     Data,
@@ -30,6 +29,7 @@ from gsym.markup.logging_handler import MarkupFormatter, MarkupHandler
 from gsym.markup.own_modules import own_modules_markup
 from gsym.markup.parser import LLVM_DIALECT, Fault, decode, encode, find_elements
 from gsym.markup.settings import FilterSettings
+from gsym.modules.finder import find_in
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,7 +109,7 @@ def install(path: Path, folder: Path) -> None:
 
 
 def filtered(log: str, folder: Path) -> str:
-    made = MarkupFilter(FolderModules([str(folder)], []))
+    made = MarkupFilter(find_in([str(folder)], []))
     return made.feed(log) + made.finish().decode()
 
 

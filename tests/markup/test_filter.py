@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.address_space import (
     AddressSpace,
     ContextError,
@@ -22,6 +21,7 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.json_output import JsonOutput
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
+from gsym.modules.finder import find_in
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_cases_of_llvm(
         expected = case / "expected.llvm19.stdout"
     told: list[bytes] = []
     log_filter = MarkupFilter(
-        FolderModules([str(tmp_path)], []),
+        find_in([str(tmp_path)], []),
         style="llvm",
         settings=FilterSettings(colour=name == "color"),
         tell=told.append,

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli.verbs.modules import FolderModules
 from gsym.containers.machine_code import MachineCode, find_machine_code
 from gsym.engine.native import ffi, lib
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.headings import Headings
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
+from gsym.modules.finder import find_in
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
 from gsym.reports.stacks.recognition import parse_report
@@ -277,7 +277,7 @@ class WithBinary:
         self.looked = 0
         self._path = path
         self._module = OpenModule(None, gsym.Reader(gsym_bytes()))
-        self._module.find_binaries = self._binaries
+        self._module.find_files = self._binaries
 
     def _binaries(self) -> list[str]:
         self.looked += 1
@@ -436,7 +436,7 @@ def test_a_crash_at_the_first_instruction_is_in_its_function(
         whole = str(tmp_path / "whole")
         strip = ["objcopy", "--only-keep-debug", whole, str(program)]
         subprocess.run(strip, check=True)
-    made = MarkupFilter(FolderModules([str(tmp_path)], [str(tmp_path)]))
+    made = MarkupFilter(find_in([str(tmp_path)], [str(tmp_path)]))
     shown = made.feed(log) + made.finish()
     frames = re.findall(r" #0 +0x\w+ (.+?) \(", shown.decode())
     assert set(frames) == {f"load {source}:6"}

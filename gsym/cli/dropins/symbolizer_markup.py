@@ -7,13 +7,13 @@ import sys
 
 from gsym.cli.terminal import escape_for_output
 from gsym.cli.verbs.filter import filter_log, print_message
-from gsym.cli.verbs.modules import FolderModules, SeveralModules, open_store
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.errors import UnsupportedError
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import Output
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions
+from gsym.modules.finder import find_in, open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,15 +53,14 @@ def _modules(options: Options) -> Opening:
     debuginfod is used if an option enables it, or, without such an option, if
     DEBUGINFOD_URLS is set.
     """
-    folders = FolderModules(options.gsym_directories, options.debug_directories)
+    store = None
     asks = options.debuginfod
     if asks is None:
         asks = bool(os.environ.get("DEBUGINFOD_URLS"))
-    if not asks or not read_settings(os.environ).servers:
-        return folders
-    try:
-        return SeveralModules(folders, open_store(None, ["debuginfod"]))
-    except UnsupportedError:
-        if options.debuginfod:
-            raise
-        return folders  # like an llvm-symbolizer built without HTTP
+    if asks and read_settings(os.environ).servers:
+        try:
+            store = open_store(None, ["debuginfod"], data_symbols=True)
+        except UnsupportedError:
+            if options.debuginfod:
+                raise  # without the option, like an llvm-symbolizer built without HTTP
+    return find_in(options.gsym_directories, options.debug_directories, store)

@@ -16,7 +16,16 @@ from gsym.cli.grammar import (
     scan_getopt,
     scan_llvm,
 )
-from gsym.cli.options import COLOR, DEMANGLE, JSON, STRICT, uses_color
+from gsym.cli.options import (
+    COLOR,
+    DEMANGLE,
+    HEADER,
+    JSON,
+    SERVER,
+    STRICT,
+    read_headers,
+    uses_color,
+)
 from gsym.cli.program import EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from gsym.cli.streams import IDLE, IDLE_AFTER, log_pieces
 from gsym.cli.terminal import (
@@ -25,7 +34,7 @@ from gsym.cli.terminal import (
     let_colours_through,
     printable,
 )
-from gsym.cli.verbs.modules import MODULE_OPTIONS, PLACES, open_modules, open_stacks
+from gsym.cli.verbs.module_options import FILES, module_options, open_folders
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
@@ -33,6 +42,7 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import Output
 from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
+from gsym.reports.log_stacks import LogStacks
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -46,8 +56,10 @@ if TYPE_CHECKING:
     from gsym.cli.grammar import Scanned, Values
     from gsym.markup.address_space import AddressSpace
     from gsym.markup.elements import DumpFile
+    from gsym.markup.remote_symbols import Asking
     from gsym.markup.settings import Style
-    from gsym.markup.symbols import Symbols
+    from gsym.markup.symbols import Opening, Symbols
+    from gsym.memory.report_modules import ReportModules
 
 _ON_DUMPS = ("--dumpfile-output", "--sancov")
 # Options of llvm-symbolizer -> ours.
@@ -55,6 +67,20 @@ _OF_LLVM = {
     "--fallback-debug-path": "--debug-file-directory",
     "--gsym-file-directory": "--gsym-dir",
 }
+
+
+_MODULE_OPTIONS = (
+    *module_options("; in style llvm: none"),
+    Option(
+        SERVER.name,
+        "URL of a symbolication server that looks up all addresses, instead of local "
+        "files",
+        metavar=SERVER.metavar,
+    ),
+    HEADER,
+)
+# Options that name locations of modules.
+_PLACES = (*FILES, "--debuginfod", SERVER.name)
 
 
 def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
@@ -118,7 +144,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             metavar="STYLE",
             choices=("spec", "llvm", "fuchsia"),
         ),
-        *MODULE_OPTIONS,
+        *_MODULE_OPTIONS,
         COLOR,
         Option(
             "--functions",
@@ -202,9 +228,9 @@ def filter_logs(values: Values) -> int:
     dumps = _dump_handler(values)
     symbols = _symbol_options(values, style)
     try:
-        stacks = open_stacks(values, style, symbols)
+        stacks = _open_stacks(values, style, symbols)
         log_filter = MarkupFilter(
-            open_modules(values, style),
+            _open_modules(values, style),
             symbols=symbols,
             settings=_settings(values, style, form, dumps),
             tell=print_message,
@@ -224,7 +250,7 @@ def filter_logs(values: Values) -> int:
         if values.last_of("--relativenames", "--basenames", default=False):
             _print("--relativenames is ignored: GSYM files have complete paths")
         if values.last_of("--summary", "--no-summary", default=style.name != "llvm"):
-            has_locations = any(map(values.texts, PLACES))
+            has_locations = any(map(values.texts, _PLACES))
             stack.callback(_print_summary, log_filter, has_locations=has_locations)
         if form == "html":
             stack.callback(_end_page)
@@ -233,6 +259,76 @@ def filter_logs(values: Values) -> int:
         return EXIT_INTERRUPTED
     is_complete = not log_filter.summary() and not log_filter.doubts()
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
+
+
+def _open_modules(values: Values, style: Style) -> Opening | Asking:
+    """Open the modules of a log, or a server that looks addresses up.
+
+    Raises:
+        ServerError: The URL of the server is not of http or https.
+        UnsupportedError: It needs a package that is not installed.
+        UsageError: Options exclude each other.
+        ValueError: A source is invalid.
+    """
+    sources = _sources(values, style)
+    url = values.text(SERVER.name)
+    if url is not None:
+        return _server(url, values, is_alone=not sources)
+    return open_folders(values, sources, is_local=style.name != "llvm")
+
+
+def _open_stacks(
+    values: Values, style: Style, options: SymbolOptions
+) -> LogStacks | None:
+    """The answers to stacks of a log that are not markup; None with a server."""
+    if values.text(SERVER.name) is not None or style.name != "spec":
+        return None
+    folders = values.texts("--gsym-dir") + values.texts("--debug-file-directory")
+    existing = filter(os.path.isdir, folders)
+    sources = [*existing, *_sources(values, style)]
+
+    def open_modules() -> ReportModules:  # most logs need none
+        from gsym.memory.report_modules import ReportModules
+
+        return ReportModules(sources, store=values.text("--store"))
+
+    return LogStacks(open_modules, options)
+
+
+def _sources(values: Values, style: Style) -> list[str]:
+    """The sources of missing modules."""
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources += _debuginfod(style)
+    return sources
+
+
+def _debuginfod(style: Style) -> list[str]:
+    """The debuginfod servers as a source.
+
+    Without any, llvm-symbolizer ignores the option.
+    """
+    if style.name == "llvm":
+        from gsym.conversion.companions.debuginfod_settings import read_settings
+
+        if not read_settings(os.environ).servers:
+            return []
+    return ["debuginfod"]
+
+
+def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
+    if not is_alone or any(map(values.texts, FILES)):
+        names = "', '".join((*FILES, "--debuginfod"))
+        raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
+    from gsym.api.client.remote_symbolizer import RemoteSymbolizer
+    from gsym.api.client.symbolication_client import (
+        ClientSettings,
+        SymbolicationClient,
+    )
+
+    # Do not delay a log for long if the server is unavailable.
+    settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))
+    return RemoteSymbolizer(SymbolicationClient(url, settings), url)
 
 
 def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:

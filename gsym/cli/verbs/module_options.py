@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option
+from gsym.cli.grammar import Option, UsageError
 from gsym.cli.options import STORE_TO_READ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.cli.grammar import Values
+    from gsym.modules.finder import Finder
+    from gsym.profiles.binaries import Binaries
 
 # Options that name locations of files.
 FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
@@ -46,3 +54,57 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
 
 
 SYMBOL_OPTIONS = module_options()
+
+
+def open_folders(
+    values: Values, sources: Sequence[str], *, is_local: bool = True
+) -> Finder:
+    """The modules in the folders and the store of a command line.
+
+    Args:
+        values: Of a command with `module_options`.
+        sources: See `open_store`.
+        is_local: Whether the debug files of this machine and the user's store are the
+            defaults, and files are used at the paths that the log or profile has.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        ValueError: A source is invalid.
+    """
+    from gsym.modules.finder import find_in, open_store
+
+    path = values.text("--store")
+    has_store = is_local or path is not None or sources
+    return find_in(
+        values.texts("--gsym-dir"),
+        _debug_folders(values, is_local=is_local),
+        open_store(path, sources, data_symbols=True) if has_store else None,
+        at_paths=is_local,
+    )
+
+
+def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
+    """The modules and the binaries of a profile.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        UsageError: A source is invalid.
+    """
+    from gsym.profiles.binaries import Binaries
+
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources.append("debuginfod")
+    try:
+        modules = open_folders(values, sources)
+    except ValueError as error:
+        raise UsageError(f"option '--source': {error}") from None
+    return modules, Binaries(values.texts("--gsym-dir"), _debug_folders(values))
+
+
+def _debug_folders(values: Values, *, is_local: bool = True) -> tuple[str, ...]:
+    """The folders of debug files by build id; by default those of the system."""
+    from gsym.conversion.companions import DEBUG_DIRECTORIES
+
+    chosen = tuple(values.texts("--debug-file-directory"))
+    return chosen or (DEBUG_DIRECTORIES if is_local else ())

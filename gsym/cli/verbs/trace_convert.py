@@ -9,8 +9,7 @@ from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
-from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
-from gsym.cli.verbs.modules import open_profile_modules, open_store
+from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import (
     FILTER_HELP,
     FILTERS,
@@ -34,6 +33,7 @@ from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.reader import open_trace
 from gsym.fxt.writer import FLUSH_SIZE, Encoder
+from gsym.modules.finder import open_store
 from gsym.profiles.fxt_output import fxt_file, with_samples
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import resolution

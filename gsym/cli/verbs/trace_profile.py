@@ -9,7 +9,7 @@ from gsym.cli.grammar import UsageError
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
-from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
+from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import VALUE, read_selection
 from gsym.errors import GsymError
 from gsym.fxt.conditions import Selection
@@ -215,7 +215,6 @@ def symbolize_profile(profile: Profile, values: Values) -> None:
         if each.metavar
     )
     if is_asked or profile.needs_symbols:
-        from gsym.cli.verbs.modules import open_profile_modules
         from gsym.profiles.symbolizing import symbolize
 
         symbolize(profile, *open_profile_modules(values))

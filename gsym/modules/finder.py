@@ -1,0 +1,263 @@
+"""The search for a module on this machine, in a store and on servers, and its opening.
+
+All files that `find_files` finds in the places are candidates. The first one with
+lines is opened, else one with symbols alone; one that is surely of the module comes
+before one that may be of another build. Without a file with lines, the store and its
+sources are asked. Of a module without an id, the file that is found may have one: if it
+has no lines, the module is searched for again, by this id.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey, completed, has_id
+from gsym.modules.open_module import OpenModule
+from gsym.modules.places import Folder, PathOfKey, find_files
+from gsym.store.layout import default_store
+from gsym.store.modules import Attempt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gsym.modules.binary_lookup import BinarySearch
+    from gsym.modules.key import Comparison
+    from gsym.modules.places import FoundFile, Place
+    from gsym.modules.symbolizer import Symbolizer
+
+    CompareCode = Callable[[str], Comparison]
+
+_INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
+
+
+class Finder:
+    """Finds and opens modules.
+
+    Args:
+        places: Searched first, in order.
+        store: Asked for modules with an id that have no lines there, if there is one.
+        last: Places that are searched after the store.
+        search: Where to look for the GSYM file of a binary, and how to make one; by
+            default as `gsym.open` does.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        store: Symbolizer | None = None,
+        *,
+        last: Sequence[Place] = (),
+        search: BinarySearch | None = None,
+    ) -> None:
+        self._places = places
+        self._store = store
+        self._last = last
+        self._search = search
+
+    def open(
+        self, key: ModuleKey, name: str = "", compare_code: CompareCode | None = None
+    ) -> OpenModule:
+        """The module, or the reasons why it was not found.
+
+        Args:
+            key: The module.
+            name: Of its file; by default that in *key*.
+            compare_code: See `match_file`.
+        """
+        found = self._open(key, name, compare_code, ())
+        if has_id(key) or found.has_lines:
+            return found
+        file = next(self.files(key, name, compare_code), None)
+        if file is None or not has_id(file.match.key):
+            return found
+        own = file.match.key
+        known = completed(own, ModuleKey(code_file=own.debug_file))._replace(
+            path=file.path
+        )
+        again = self._open(known, name, compare_code, found.attempts)
+        again.unsure = file.match.unsure or again.unsure
+        return again
+
+    def files(
+        self,
+        key: ModuleKey,
+        name: str = "",
+        compare_code: CompareCode | None = None,
+    ) -> Iterator[FoundFile]:
+        """The files of a module on this machine, see `open`."""
+        places = (*self._places, *self._last)
+        return find_files(places, key, name=name, compare_code=compare_code)
+
+    def close(self) -> None:
+        """Close the connections to servers; readers stay open."""
+        if self._store is not None:
+            self._store.close()
+
+    def _open(
+        self,
+        key: ModuleKey,
+        name: str,
+        compare_code: CompareCode | None,
+        before: tuple[Attempt, ...],
+    ) -> OpenModule:
+        attempts = [*before]
+        is_comparable = has_id(key) or compare_code is not None
+
+        def best(places: Sequence[Place]) -> OpenModule:
+            files = find_files(
+                places, key, attempts, name=name, compare_code=compare_code
+            )
+            return self._best(files, attempts, may_be_surer=is_comparable)
+
+        found = best(self._places)
+        if not found.has_lines:
+            if self._store is not None and has_id(key):
+                found = _better(found, self._store.open(key), attempts)
+            if found.reader is None and found.find_files is None:
+                found = best(self._last)
+        found.attempts = tuple(attempts)
+        if found.reader is not None or found.find_files is not None:
+            files = partial(self.files, key, name, compare_code)
+            found.find_files = lambda: [each.path for each in files()]
+        return found
+
+    def _best(
+        self,
+        files: Iterator[FoundFile],
+        attempts: list[Attempt],
+        *,
+        may_be_surer: bool,
+    ) -> OpenModule:
+        """The best of the files of a module; without a reader if none has functions."""
+        best = OpenModule(None, None)
+        for path, match in files:
+            if best.has_lines and match.unsure:
+                continue  # no better than what is open
+            # Most modules of a report have no file.
+            from gsym.modules.binary_lookup import OPENING, open_module
+
+            started = time.perf_counter()
+            search = (self._search or OPENING)._replace(architecture=match.architecture)
+            reason = "no debug information and no symbols"
+            reader = None
+            try:
+                found = open_module(path, None, search)
+            except (GsymError, OSError) as error:
+                reason = _reason(error, path)
+            else:
+                reader = found.reader
+                # A file without functions may have variables.
+                best.find_files = best.find_files or tuple
+            seconds = time.perf_counter() - started
+            if reader is None:
+                attempts.append(Attempt(path, "refused", reason, seconds))
+                continue
+            attempts.append(Attempt(path, "found", path, seconds))
+            unsure = match.unsure or found.unsure
+            module = OpenModule(None, reader, unsure=unsure)
+            module.path, module.find_files = path, tuple
+            if best.reader is None or _rank(module) > _rank(best):
+                best = module
+            if best.has_lines and not (best.unsure and may_be_surer):
+                break
+        return best
+
+
+def find_in(
+    folders: Iterable[str],
+    debug_folders: Iterable[str] = (),
+    store: Symbolizer | None = None,
+    *,
+    at_paths: bool = False,
+) -> Finder:
+    """The modules of logs and profiles.
+
+    Args:
+        folders: Searched first, see `Folder`.
+        debug_folders: Searched then, by build id; also for companion files.
+        store: Searched then.
+        at_paths: Whether files at the paths that a log or profile has are used, too.
+    """
+    from gsym.modules.binary_lookup import BinarySearch
+
+    debug = tuple(debug_folders)
+    by_id = (Folder(each, has_names=False) for each in debug)
+    return Finder(
+        [*map(Folder, folders), *by_id],
+        store,
+        last=[PathOfKey(os.curdir)] if at_paths else (),
+        search=BinarySearch(debug_file_directories=debug, index_limit=_INDEX_LIMIT),
+    )
+
+
+def _better(
+    known: OpenModule, stored: OpenModule, attempts: list[Attempt]
+) -> OpenModule:
+    """The module of the store or of a server, if it is more than what is known."""
+    attempts += stored.attempts
+    if stored.reader is None or (known.reader is not None and not stored.has_lines):
+        return known
+    found = OpenModule(
+        stored.entry, stored.reader, is_cached=stored.is_cached, unsure=stored.unsure
+    )
+    found.path = known.path
+    return found
+
+
+def _rank(module: OpenModule) -> tuple[bool, bool]:
+    """Rank of an open file: a surer one is better, then one with lines."""
+    return not module.unsure, module.has_lines
+
+
+def _reason(error: GsymError | OSError, path: str) -> str:
+    """The text of an error, without the path of the file if that is *path*."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error).removeprefix(f"{path}: ")
+
+
+def open_store(
+    path: str | None, sources: Sequence[str] = (), *, data_symbols: bool = False
+) -> Symbolizer | None:
+    """Modules of the store, and of sources if the store lacks them.
+
+    Closing it closes the connections to servers.
+
+    Args:
+        path: Of the store, if it exists or is needed; None: the user's own. A URL is a
+            source of modules that go there.
+        sources: See `SourceOpener`.
+        data_symbols: Whether fetched modules are converted with their variables.
+
+    Raises:
+        UnsupportedError: It needs a package that is not installed.
+        ValueError: A source is invalid.
+    """
+    if path is not None and "://" in path:
+        from gsym.store.sources.settings import source_of_store
+
+        sources, path = [source_of_store(path), *sources], None
+    place = path or default_store()
+    if not sources and not os.path.isdir(place):
+        return None
+    from gsym.modules.symbolizer import Symbolizer
+
+    if not sources:
+        return Symbolizer(place)
+    from gsym.modules.resolver import Resolver
+    from gsym.store.adding import add_file
+    from gsym.store.directory import Store
+    from gsym.store.sources.settings import SourceOpener
+
+    opener = SourceOpener()
+    try:
+        opened = [source for text in sources for source in opener.open(text)]
+    except BaseException:
+        opener.close()
+        raise
+    add = partial(add_file, data_symbols=True) if data_symbols else add_file
+    return Symbolizer(Resolver(Store(place), opened, add=add), on_close=opener.close)
