@@ -310,18 +310,27 @@ def _open(path: str, search: BinarySearch) -> Reader:
 
 
 def _of_binary(path: str, search: BinarySearch, embedded: Reader | None) -> FoundGsym:
+    notes: list[str] = []
+    before = os.stat(path)
+    stamp, partner = _stamp(path, search, before), f"{search.architecture}-beside"
+    beside = _stamp_beside(path, search) if embedded is None else None
+    if beside is not None and stamp.read(partner) == beside.name:
+        # They were compared before, and neither has changed.
+        reader = _open_candidate(beside.path, search, notes)
+        if reader is not None:
+            return FoundGsym(reader, origin=beside.path)
     from gsym.containers.fat import choose_slice
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
 
-    before = os.stat(path)
     data = choose_slice(map_file(path), path, search.architecture)
-    notes: list[str] = []
     with ObjectFile(data, path) as binary:
         ready = _ready(binary, search, before, notes, embedded)
         if ready is not None:
+            is_sure = ready.origin == path + _SUFFIX and not (notes or ready.unsure)
+            if is_sure and beside is not None and beside.is_current():
+                stamp.write(partner, beside.name)
             return ready._replace(notes=tuple(notes))
-        stamp = _stamp(path, search, before)
         place = _place(binary, search, stamp)
         has_debug_info = binary.has_section(b".debug_info")
     found, debug_info = _from_cache(place, search), None
@@ -347,6 +356,15 @@ def _stamp(path: str, search: BinarySearch, status: os.stat_result) -> Stamp:
     from gsym.modules.conversion_cache import Stamp
 
     return Stamp(path, status, search.cache)
+
+
+def _stamp_beside(path: str, search: BinarySearch) -> Stamp | None:
+    """The stamp of `BINARY.gsym`; None if there is none, or it is not to be used."""
+    try:
+        status = os.stat(path + _SUFFIX) if search.beside else None
+    except OSError:
+        return None
+    return status and _stamp(path + _SUFFIX, search, status)
 
 
 def _place(binary: ObjectFile, search: BinarySearch, stamp: Stamp) -> Place:
@@ -381,7 +399,8 @@ def _ready(
         code = list(binary.code())
         if sum(map(len, code)) < _LITTLE_CODE:
             return hash_of_code(code)
-        return _stamp(binary.path, search, before).code_hash(binary)
+        stamp, what = _stamp(binary.path, search, before), f"{binary.architecture}-code"
+        return stamp.once(what, lambda: hash_of_code(code))
 
     unsure = None
     for reader, origin in _offered(binary, search, hash_code, embedded, notes):

@@ -6,6 +6,9 @@ It has two levels, in a folder for each version of this package:
     id/BU/ILDID/ARCHITECTURE-SIZE-MARK-HASH.gsym              a conversion
     contents/ARCHITECTURE-SIZE-MARK-HASH.gsym                 one of a file without id
 
+Other links have a text instead: the hash of the code of a binary, or the stamp of the
+`BINARY.gsym` that is known to be of the binary.
+
 MARK stands for the debug files that the conversion reads and its options, HASH for all
 bytes of the binary. The time of change in a stamp is none that users can set, so a
 binary that was rewritten in place, or replaced by one of the same size and time, has
@@ -20,11 +23,11 @@ import time
 
 from gsym.conversion.companions import cache_root, symbol_cache
 from gsym.errors import GsymError
-from gsym.modules.key import hash_of_code, new_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from hashlib import blake2b
 
     from gsym.containers.object_file import ObjectFile
     from gsym.modules.binary_lookup import BinarySearch
@@ -37,6 +40,7 @@ _STAMPS = "stamps"
 _MOST_LINKS = 1 << 16
 _UP = os.path.join("..", "")
 _BLOCK = 4 << 20
+_HASH_SIZE = 16
 _SECOND = 10**9
 # Nanoseconds: more than the precision of times of change, where these have fractions of
 # a second, and where not.
@@ -58,7 +62,7 @@ class Stamp:
         self.path = path
         self.folder = os.path.join(root or cache_root(), __version__)
         self._fields = _fields(status)
-        self._name = "-".join(f"{each:x}" for each in self._fields)
+        self.name = "-".join(f"{each:x}" for each in self._fields)
 
     def read(self, what: str) -> str:
         """Text that `write` kept as *what*; "" for none."""
@@ -95,13 +99,12 @@ class Stamp:
         least = _COARSE_TICK if is_coarse else _TICK
         return self._age() >= least and self.is_same()
 
-    def code_hash(self, binary: ObjectFile) -> str:
-        """The `code_hash` of the slice *binary*, whose code is read once."""
-        what = f"{binary.architecture}-code"
+    def once(self, what: str, make: Callable[[], str]) -> str:
+        """A text that is made of the contents of the file once."""
         known = self.read(what)
         if not known:
             self.settle()
-            known = hash_of_code(binary.code())
+            known = make()
             self.write(what, known)
         return known
 
@@ -116,7 +119,7 @@ class Stamp:
             return False
 
     def _link(self, what: str) -> str:
-        return os.path.join(self.folder, _STAMPS, f"{self._name}-{what}")
+        return os.path.join(self.folder, _STAMPS, f"{self.name}-{what}")
 
 
 def _fields(status: os.stat_result) -> tuple[int, ...]:
@@ -208,17 +211,26 @@ class Place:
         return path
 
     def _make_mark(self) -> str:
-        digest = new_digest()
+        digest = _new_digest()
         text = repr((tuple(_stamps(self._read_too)), self._options))
         digest.update(text.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
+
+
+def _new_digest() -> blake2b:
+    """An empty hash, by which contents are told apart."""
+    try:
+        from _blake2 import blake2b  # the import of hashlib takes as long as a lookup
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(digest_size=_HASH_SIZE)
 
 
 def _hash_of(data: memoryview) -> str:
     """The hash of a complete mapped file, whose pages are given back."""
     from gsym.containers.mapped_file import give_back
 
-    digest = new_digest()
+    digest = _new_digest()
     for start in range(0, len(data), _BLOCK):
         digest.update(data[start : start + _BLOCK])
         give_back(data, start, _BLOCK)

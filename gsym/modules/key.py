@@ -11,7 +11,6 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from hashlib import blake2b
 
 
 class ModuleKey(NamedTuple):
@@ -593,12 +592,3 @@ def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
         if len(part)
     )
     return f"{lib.gsym_xxh64(hashes, len(hashes)):016x}" if hashes else ""
-
-
-def new_digest() -> blake2b:
-    """An empty BLAKE2b of 16 bytes, by which contents are told apart."""
-    try:
-        from _blake2 import blake2b  # the import of hashlib takes as long as a lookup
-    except ImportError:
-        from hashlib import blake2b
-    return blake2b(digest_size=_GUID_SIZE)

@@ -12,6 +12,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.identity import compare_binary
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
@@ -67,6 +68,36 @@ def test_a_file_beside_the_binary_is_used(tmp_path: Path, cache: Path) -> None:
     assert names(found) == ["beside"]
     assert found.notes == ()
     assert made(cache) == []
+
+
+def test_a_file_beside_a_binary_is_compared_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def compare(*arguments: object) -> object:
+        compared.append(arguments)
+        return compare_binary(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gsym.conversion.identity.compare_binary", compare)
+    for name in ("_TICK", "_COARSE_TICK"):  # no file may be changed without notice
+        monkeypatch.setattr(f"gsym.modules.conversion_cache.{name}", 0)
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    beside = file_beside(path, "beside", ID)
+    for _ in range(3):
+        found = find_gsym(path, SEARCH)
+        assert (names(found), found.origin, found.notes) == (["beside"], beside, ())
+        assert len(compared) == 1
+    assert names(find_gsym(path, SEARCH._replace(beside=False))) == ["in_binary"]
+    # One of another build takes its place.
+    other = file_beside(str(tmp_path / "x"), "another", OTHER_ID)
+    os.utime(other, ns=(0, Path(beside).stat().st_mtime_ns))
+    Path(other).replace(beside)
+    for _ in range(2):
+        assert names(find_gsym(path, SEARCH)) == ["in_binary"]
+    # Or the binary is replaced.
+    place(tmp_path / "app", stripped(build_id=OTHER_ID))
+    assert names(find_gsym(path, SEARCH)) == ["another"]
 
 
 def test_a_file_in_a_folder_of_gsym_files_is_used(tmp_path: Path) -> None:
