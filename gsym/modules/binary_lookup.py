@@ -55,8 +55,9 @@ class BinarySearch(NamedTuple):
         read_ahead: See `gsym.open`.
         index_limit: See `Reader`.
         copy: See `gsym.open`.
-        partial: Whether a large binary may be read unit by unit, as addresses are asked
-            for, instead of being converted now.
+        partial: Whether few addresses may be asked for. A large binary is then read
+            unit by unit instead of being converted now, and the cache remembers that
+            `BINARY.gsym` is of the binary, as comparing takes as long as a lookup.
     """
 
     architecture: str | None = None
@@ -359,12 +360,13 @@ def _stamp(path: str, search: BinarySearch, status: os.stat_result) -> Stamp:
 
 
 def _stamp_beside(path: str, search: BinarySearch) -> Stamp | None:
-    """The stamp of `BINARY.gsym`; None if there is none, or it is not to be used."""
+    """The stamp of `BINARY.gsym`; None if nothing about it is remembered."""
+    if not (search.beside and search.partial):
+        return None
     try:
-        status = os.stat(path + _SUFFIX) if search.beside else None
+        return _stamp(path + _SUFFIX, search, os.stat(path + _SUFFIX))
     except OSError:
         return None
-    return status and _stamp(path + _SUFFIX, search, status)
 
 
 def _place(binary: ObjectFile, search: BinarySearch, stamp: Stamp) -> Place:
