@@ -12,6 +12,7 @@ UINT64_END = 1 << 64
 UINT64_MAX = UINT64_END - 1
 NO_FUNCTION = "no function covers this address"
 DAMAGED = "damaged record"
+BEST_LEVEL = 2  # of `detail_level`
 
 
 class LineEntry(NamedTuple):
@@ -147,3 +148,13 @@ def join_path(directory: str, filename: str) -> str:
         return filename
     separator = "\\" if "\\" in directory and "/" not in directory else "/"
     return directory + separator + filename
+
+
+def detail_level(with_lines: int, with_inlines: int) -> int:
+    """0: function names only; 1: also source lines; 2: also inlined calls.
+
+    Args:
+        with_lines: Functions with a line table, or bytes of line tables.
+        with_inlines: Functions with inlined calls, or bytes of these.
+    """
+    return BEST_LEVEL if with_inlines else int(with_lines > 0)

@@ -14,6 +14,6 @@ execute_before_dh_dwz:
 	        LC_ALL=C readelf -h "$$file" 2>/dev/null | grep -Eq 'Type: +(EXEC|DYN)' || continue; \
 	        output="debian/$(or $(GSYM_PACKAGE),$$package)/$${file#debian/*/}.gsym"; \
 	        mkdir -p "$${output%/*}"; \
-	        $(GSYM) convert --quiet $(GSYM_OPTIONS) "$$file" -o "$$output"; \
+	        $(GSYM) convert --quiet --allow-empty $(GSYM_OPTIONS) "$$file" -o "$$output"; \
 	    done; \
 	done

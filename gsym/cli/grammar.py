@@ -639,11 +639,15 @@ def parse_number(text: str, what: str) -> int:
 
 
 def suggestion(word: str, known: list[str]) -> str:
-    """`; did you mean 'X'?` where *word* is close to a known one, else nothing."""
+    """`; did you mean 'X'?` where *word* is close to a known one, else nothing.
+
+    The beginning of a known one is closest.
+    """
     import difflib
 
     cutoff = _CLOSE if len(word.lstrip("-")) > _SHORT else _CLOSE_IF_SHORT
-    close = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
+    close = [each for each in known if word.strip("-") and each.startswith(word)]
+    close += difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import printable, warn
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 
@@ -37,7 +39,7 @@ GSYM_FILE = Operand(
 )
 ARCH = Option("--arch", "slice of a fat file, such as arm64", metavar="NAME")
 JSON = Option("--json", "print JSON, one object a line")
-QUIET = Option("--quiet", "print errors only", short="-q")
+QUIET = Option("--quiet", "print only errors and what is missing", short="-q")
 VERBOSE = Option("--verbose", "also print which files are used", short="-v")
 STRICT = Option("--strict", "exit with 3 when the result is incomplete")
 DEMANGLE = (
@@ -406,12 +408,36 @@ def _keyword(values: Values, name: str, known: Any) -> Any:
         readers = {known.PAIRS: _pair, known.PATTERNS: _pattern}
         read = (readers | {known.RANGES: _address_range}).get(kind)
         texts = values.texts(option)
+        if name in _CHECKS:
+            for text in texts:
+                _CHECKS[name](option, text)
         return texts if read is None else [read(option, text) for text in texts]
     if declared.choices:
         values.choice(option)
     if kind == known.NUMBER:
         return values.number(option, minimum=1, end=_UINT32_END)
+    if kind == known.PATH:
+        os.stat(values.text(option) or "")  # also where it is not needed
     return values.text(option)
+
+
+def _check_folder(option: str, path: str) -> None:
+    """Warn of a folder that does not exist: nothing will be found there."""
+    if not os.path.isdir(path):
+        warn(f"option '{option}': no folder {path}")
+
+
+def _check_url(option: str, text: str) -> None:
+    """Refuse what is not a URL.
+
+    Raises:
+        UsageError: It has no scheme.
+    """
+    if "://" not in text:
+        raise UsageError(f"option '{option}': '{text}' is not a URL")
+
+
+_CHECKS = {"debug_file_directories": _check_folder, "symbol_servers": _check_url}
 
 
 def _pattern(option: str, text: str) -> str:

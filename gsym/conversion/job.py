@@ -67,6 +67,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     path_map: Sequence[tuple[str, str]] = (),
     verbose: bool = False,
     if_changed: bool = False,
+    force: bool = False,
     image_code: bool = True,
     full_walk: bool = False,
     pclntab: str = "auto",
@@ -126,6 +127,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         if_changed: Do not rewrite an output that would not change. `OUTPUT.gsym-key`
             records sizes and times of all files, the options and the version of gsym;
             if one of them differs, the input is converted and the bytes are compared.
+        force: Replace an output of the same build that has lines where the new file has
+            none, or inlined calls where it has none. By default such a file is kept,
+            and the report has a note.
         image_code: Name the stubs by which an ELF image calls others, and let symbols
             without a size end with their section and where the next function starts
             that can be unwound.

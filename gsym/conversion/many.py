@@ -67,9 +67,10 @@ def convert_many(
     one at a time, of the others up to 32.
 
     Args:
-        inputs: Paths, as for `convert`.
+        inputs: Paths, as for `convert`; a folder stands for all programs, libraries
+            and symbol files below it.
         output_dir: Folder, which is created; an output is named as its input with
-            `.gsym` added.
+            `.gsym` added. Outputs of a folder keep their places below it.
         threads: Worker threads; by default two per core, for half of them wait for the
             disk.
         progress: Called regularly from this thread with (bytes done, total bytes) of
@@ -77,21 +78,21 @@ def convert_many(
         options: Other keywords of `convert`.
 
     Returns:
-        What became of each input, in their order.
+        The outcome of each input, in their order.
 
     Raises:
+        EmptyError: A folder has no such files.
         OSError: *output_dir* cannot be created.
         TypeError: A keyword is not one of `convert`, or *inputs* are not paths.
         ValueError: An option is out of range, two inputs have the same output, or an
             output is an input.
     """
-    paths, chosen = paths_of("inputs", inputs), complete_options(options)
-    folder = os.fspath(output_dir)
-    outputs = output_paths(paths, folder)
+    given, chosen = paths_of("inputs", inputs), complete_options(options)
+    paths, outputs = inputs_and_outputs(given, os.fspath(output_dir))
     replaced = first_replaced(outputs, paths)
     if replaced is not None:
         raise ValueError(f"{replaced}: the output would replace an input")
-    os.makedirs(folder, exist_ok=True)
+    make_folders(outputs)
 
     def convert_one(
         number: int, threads: int | None, progress: Progress | None
@@ -123,20 +124,52 @@ def without_frames(error: Exception) -> Exception:
     return error.with_traceback(None)
 
 
-def output_paths(inputs: Sequence[str], folder: str | None) -> list[str]:
-    """The path of the output of each input: in *folder*, or beside it.
+def inputs_and_outputs(
+    given: Sequence[str], folder: str | None
+) -> tuple[list[str], list[str]]:
+    """Each input, and the path of its output: in *folder*, or beside the input.
+
+    A folder among *given* stands for the files of `linked_below`, whose outputs keep
+    their places below it.
 
     Raises:
+        EmptyError: There is no such file below a folder.
         ValueError: Two have the same output.
     """
     taken: dict[str, str] = {}
-    for source in inputs:
-        name = source if folder is None else os.path.basename(source)
-        target = os.path.join(folder or "", name + ".gsym")
-        if target in taken:
-            raise ValueError(f"'{taken[target]}' and '{source}' have the same output")
-        taken[target] = source
-    return list(taken)
+    for each in given:
+        is_below = is_folder(each)
+        found = [each]
+        if is_below:
+            from gsym.conversion.tree import linked_below
+
+            found = [*linked_below(each)]
+        for source in found:
+            name = source
+            if folder is not None:
+                kept = os.path.relpath(source, each) if is_below else None
+                name = os.path.join(folder, kept or os.path.basename(source))
+            target = name + ".gsym"
+            if target in taken:
+                both = f"'{taken[target]}' and '{source}' have the same output"
+                raise ValueError(both + "; convert their folder to keep their places")
+            taken[target] = source
+    return list(taken.values()), list(taken)
+
+
+def make_folders(outputs: Iterable[str]) -> None:
+    """Create the folders of outputs.
+
+    Raises:
+        OSError: One cannot be created.
+    """
+    for folder in {os.path.dirname(path) for path in outputs}:
+        os.makedirs(folder, exist_ok=True)
+
+
+def is_folder(path: str) -> bool:
+    """Whether *path* is a folder, and not one that is a dSYM bundle."""
+    return os.path.isdir(path) and not path.rstrip(os.sep).endswith(".dSYM")
 
 
 def sync_folders(reports: Iterable[ConversionReport]) -> None:

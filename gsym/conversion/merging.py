@@ -68,7 +68,7 @@ class MergeReport(NamedTuple):
     is_written: bool
 
 
-_WAY_OUT = "force merges them all the same"
+_WAY_OUT = "--force, or force=True, merges them anyway"
 
 
 def merge_files(  # noqa: PLR0913 - independent keywords

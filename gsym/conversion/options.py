@@ -202,6 +202,12 @@ class ConvertOptions(NamedTuple):
         "do not rewrite an output that would not change",
         default=False,
     )
+    force: bool = _declared(
+        FLAG,
+        "replace an output of the same build that has more detail: lines, inlined "
+        "calls",
+        default=False,
+    )
     image_code: bool = _declared(FLAG, default=True)
     full_walk: bool = _declared(
         FLAG,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -11,7 +12,8 @@ from gsym.conversion.input_file import NO_NAME
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
-from gsym.errors import EmptyError
+from gsym.errors import EmptyError, GsymError
+from gsym.model import BEST_LEVEL, detail_level
 from gsym.modules.key import (
     ModuleKey,
     fits_uuid,
@@ -187,8 +189,6 @@ class ConversionOutput:
             data_part: Variables already encoded in another file. If they cannot be
                 kept, there is a warning.
         """
-        from gsym.writing.atomic_file import AtomicFile
-
         request = self._request
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites
@@ -203,26 +203,11 @@ class ConversionOutput:
             part = make_data_part(variables, self._uuid)
             warnings = warnings if part else warnings | {_NO_VARIABLES: 1}
         if request.options.segment_size is None:
-            with AtomicFile(
-                request.output,
-                keep_same=request.options.if_changed,
-                sync_folder=request.sync_folder,
-            ) as file:
-                counts = self._finish()
-                size = counts["file_size"]
-                for chunk in iter_finished(self.creator, size):
-                    file.write(chunk)
-                if part:
-                    from gsym.writing.data_part import DATA_ALIGNMENT
-
-                    part = bytes(-size % DATA_ALIGNMENT) + part
-                named, omitted = self._sound(self._named(module, build_id))
-                part += module_part(named, size + len(part))
-                warnings = warnings | omitted
-                file.write(part)
-                counts["file_size"] = size + len(part)
             outputs: tuple[str, ...] = (request.output,)
-            is_written = file.is_written
+            named, omitted = self._sound(self._named(module, build_id))
+            warnings = warnings | omitted
+            counts, is_written, note = self._write_file(part, named)
+            notes += note
         else:
             counts = self._finish()
             outputs, is_written = self._write_segments(request.options.segment_size)
@@ -256,6 +241,61 @@ class ConversionOutput:
             peak_memory=peak_memory(),
             is_written=is_written,
         )
+
+    def _write_file(
+        self, part: bytes, named: ModuleKey
+    ) -> tuple[dict[str, int], bool, tuple[str, ...]]:
+        """Write one file, with the part that names its module.
+
+        Returns:
+            The counts of the report, whether the file was written, and a note if a
+            better one is kept.
+        """
+        from gsym.writing.atomic_file import AtomicFile
+
+        request = self._request
+        with AtomicFile(
+            request.output,
+            keep_same=request.options.if_changed,
+            sync_folder=request.sync_folder,
+        ) as file:
+            counts = self._finish()
+            kept = self._better_output(counts)
+            if kept:
+                file.discard()
+            size = counts["file_size"]
+            for chunk in iter_finished(self.creator, size):
+                file.write(chunk)
+            if part:
+                from gsym.writing.data_part import DATA_ALIGNMENT
+
+                part = bytes(-size % DATA_ALIGNMENT) + part
+            part += module_part(named, size + len(part))
+            file.write(part)
+            counts["file_size"] = size + len(part)
+        return counts, file.is_written, kept
+
+    def _better_output(self, counts: dict[str, int]) -> tuple[str, ...]:
+        """A note if the output is kept: it is of the same build and has more detail."""
+        path = self._request.output
+        level = detail_level(
+            counts["functions_with_lines"], counts["functions_with_inlines"]
+        )
+        is_asked = self._request.options.force or not self._uuid
+        if is_asked or level == BEST_LEVEL or not os.path.isfile(path):
+            return ()
+        from gsym.reading.statistics import measure_file
+
+        try:
+            old = measure_file(path)
+        except (GsymError, OSError):
+            return ()  # what cannot be read is replaced
+        size = old.own
+        is_better = detail_level(size.line_table, size.inline_info) > level
+        if old.uuid != self._uuid or not is_better:
+            return ()
+        more = "inlined calls" if level else "lines"
+        return (f"{path} is kept: it has {more}, a new file has none (see --force)",)
 
     def _sound(self, named: ModuleKey) -> tuple[ModuleKey, dict[str, int]]:
         """*named* without ids that contradict the UUID of the output.

@@ -66,7 +66,7 @@ class ConversionReport(NamedTuple):
         seconds: Wall time.
         peak_memory: Peak resident memory of the process, in bytes.
         is_written: Whether an output was written: with *if_changed*, all may be
-            unchanged.
+            unchanged; a file with more detail is kept, as one of the notes says.
     """
 
     input: str

@@ -6,6 +6,7 @@ Paths and names are unchanged; to print a line on a terminal, escape it.
 from __future__ import annotations
 
 from gsym.containers.archive import member_label
+from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -148,13 +149,46 @@ def _escape_target(path: str) -> str:
     return _escape(own).replace("%", "\\%") + 2 * path[len(own) :]
 
 
-def write_json(path: str, reports: list[ConversionReport]) -> None:
-    """All reports as one JSON object."""
+class Failure(NamedTuple):
+    """An input that was not converted, or not as it should be, and why."""
+
+    input: str
+    reason: str
+
+
+def total_line(
+    reports: list[ConversionReport],
+    failures: list[Failure],
+    empty: list[Failure],
+    seconds: float,
+) -> str:
+    """The line below the reports of several inputs."""
+    functions = sum(report.functions for report in reports)
+    size = sum(report.file_size for report in reports)
+    more = f", {len(failures)} failed" if failures else ""
+    more += f", {len(empty)} without functions" if empty else ""
+    return (
+        f"{len(reports)} converted{more}: {functions} functions, {size} bytes in "
+        f"{seconds:.2f} s"
+    )
+
+
+def write_json(
+    path: str,
+    reports: list[ConversionReport],
+    failures: list[Failure],
+    empty: list[Failure],
+) -> None:
+    """Write all reports, and what failed or was passed over, as one JSON object."""
     import json
 
-    text = json.dumps({"conversions": [*map(json_report, reports)]}, indent=2)
+    summary = {
+        "conversions": [*map(json_report, reports)],
+        "failures": [each._asdict() for each in failures],
+        "empty": [each._asdict() for each in empty],
+    }
     with AtomicFile(path) as file:
-        file.write(text.encode() + b"\n")
+        file.write(json.dumps(summary, indent=2).encode() + b"\n")
 
 
 def json_report(report: ConversionReport) -> dict[str, Any]:

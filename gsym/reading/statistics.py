@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -134,6 +135,17 @@ def measure(reader: Reader) -> Statistics:
         merged_count=totals.merged_count,
         damaged_count=totals.damaged_count,
     )
+
+
+def measure_file(path: str) -> Statistics:
+    """Count the bytes of a file.
+
+    Raises:
+        GsymError: It is damaged, or no GSYM file.
+        OSError: It cannot be read.
+    """
+    with open_reader(path) as reader:
+        return measure(reader)
 
 
 def footprints(reader: Reader) -> Iterator[Footprint]:

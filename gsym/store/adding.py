@@ -18,6 +18,7 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
+from gsym.model import detail_level
 from gsym.modules.key import (
     UNKNOWN,
     ModuleKey,
@@ -305,8 +306,8 @@ def _check(path: str, module: ModuleFile) -> str:
 
 def quality_of(report: ConversionReport | CreatorReport) -> Quality:
     """Quality of the GSYM file of a report."""
-    level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
-    return Quality(int(level), report.functions)
+    level = detail_level(report.functions_with_lines, report.functions_with_inlines)
+    return Quality(level, report.functions)
 
 
 def _original_kind(module: ModuleFile) -> str:

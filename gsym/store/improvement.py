@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.cache import BoundedCache
-from gsym.store.modules import BEST_LEVEL
+from gsym.model import BEST_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

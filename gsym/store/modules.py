@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from gsym.modules.key import Comparison, ModuleKey
 
 
-BEST_LEVEL = 2
-
-
 class Quality(NamedTuple):
     """Amount of detail in a GSYM file; the greater value is better.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError
+from gsym.model import BEST_LEVEL
 from gsym.modules.key import ModuleKey, is_hex
 from gsym.store.layout import (
     GSYM_FILE,
@@ -16,7 +17,7 @@ from gsym.store.layout import (
     SIDECAR,
     checked_identity,
 )
-from gsym.store.modules import BEST_LEVEL, Entry, Quality
+from gsym.store.modules import Entry, Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 
 from gsym.arguments import paths_of
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.companions.macho import is_bundle
+from gsym.conversion.tree import files_below
 from gsym.engine.workers import core_count
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.records import NamedTuple
@@ -91,7 +92,6 @@ class _Found(NamedTuple):
 
 
 _LIMITS = ArchiveLimits()
-_BUNDLE = ".dSYM"
 
 
 def add_tree(
@@ -198,35 +198,10 @@ def _files(paths: Iterable[str], store: str) -> Iterator[tuple[str, int]]:
     """Path and size of each file; a bundle counts as one file."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
-        if not os.path.isdir(path) or _is_bundle(path):
+        if os.path.isdir(path) and not is_bundle(path):
+            yield from files_below(path, store, seen)
+        else:
             yield path, os.path.getsize(path)
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(
-                name
-                for name in folders
-                if os.path.join(os.path.abspath(folder), name) != store
-            )
-            bundles = [name for name in folders if _is_bundle(f"{folder}/{name}")]
-            folders[:] = [name for name in folders if name not in bundles]
-            for name in (*bundles, *sorted(names)):
-                file = os.path.join(folder, name)
-                with suppress(OSError):
-                    status = os.stat(file)
-                    mark = (status.st_dev, status.st_ino)
-                    if mark not in seen and (os.path.isfile(file) or name in bundles):
-                        seen.add(mark)
-                        yield file, status.st_size
-
-
-def _is_bundle(path: str) -> bool:
-    if not path.rstrip(os.sep).endswith(_BUNDLE):
-        return False
-    try:
-        bundle_member(path)
-    except (GsymError, OSError):
-        return False  # its files are read individually
-    return True
 
 
 def _unpacked(

@@ -65,6 +65,7 @@ class AtomicFile:
         self._mode = mode
         self._sync_folder = sync_folder
         self.is_written = False
+        self._is_discarded = False
         self._temporary: str | None = None
         self._descriptor = -1
         self._size = self._handed_on = 0
@@ -102,6 +103,10 @@ class AtomicFile:
         if self._size - self._handed_on >= _HANDED_ON_AT_ONCE:
             self._hand_on()
 
+    def discard(self) -> None:
+        """Publish nothing at the end of the `with` block; *path* stays as it is."""
+        self._is_discarded = True
+
     def _hand_on(self) -> None:
         """Start writing to the disk, so that the sync at the end is short.
 
@@ -123,7 +128,8 @@ class AtomicFile:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if kind is None and self._temporary is not None:
+            is_complete = kind is None and not self._is_discarded
+            if is_complete and self._temporary is not None:
                 self._publish(self._temporary)
         except OSError as problem:
             raise self._named(problem) from None

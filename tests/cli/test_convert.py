@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import ANY
 
 import pytest
 
@@ -91,6 +92,168 @@ def test_one_bad_input_does_not_stop_the_others(
     assert errors[1] == f"gsym: error: {missing}: No such file or directory"
     assert Path(binary + ".gsym").exists()
     assert not Path(f"{bad}.gsym").exists()
+
+
+def with_lines(build_id: bytes = BUILD_ID) -> bytes:
+    lines = LineProgram(sequence((0x1000, 7), end=0x1010))
+    one = unit(function("f", 0x1000, 0x1010), version=4, lines=lines)
+    debug = [Section(name, data) for name, data in Dwarf([one]).sections().items()]
+    return Elf([code_section(), *debug], build_id=build_id).to_bytes()
+
+
+def stripped(build_id: bytes = BUILD_ID) -> bytes:
+    symbols = [Symbol("f", 0x1000, 0x10)]
+    return Elf([code_section()], symbols=symbols, build_id=build_id).to_bytes()
+
+
+def is_kept(folder: Path, old: bytes, new: bytes, *options: str) -> bool:
+    """Whether the file of a conversion stays when another one follows."""
+    path, output = folder / "app", folder / "app.gsym"
+    path.write_bytes(old)
+    assert main(["convert", str(path)]) == 0
+    before = output.stat().st_ino
+    path.write_bytes(new)
+    assert main(["convert", str(path), *options]) == 0
+    return output.stat().st_ino == before
+
+
+def test_a_poorer_file_of_one_build_does_not_replace_a_better_one(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    assert is_kept(tmp_path, with_lines(), stripped())
+    note = f"{tmp_path}/app.gsym is kept: it has lines, a new file has none"
+    assert note in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "options"),
+    [
+        (with_lines(), stripped(), ["--force"]),
+        (with_lines(), stripped(b"another build id...."), []),
+        (with_lines(), with_lines(), ["--no-index"]),
+        (stripped(), with_lines(), []),
+        (stripped(), stripped(), []),
+    ],
+    ids=["forced", "another build", "equal", "better", "both poor"],
+)
+def test_other_files_are_replaced(
+    old: bytes, new: bytes, options: list[str], tmp_path: Path
+) -> None:
+    assert not is_kept(tmp_path, old, new, *options)
+
+
+def test_a_kept_file_is_noted_in_python(tmp_path: Path) -> None:
+    output = tmp_path / "app.gsym"
+    gsym.convert(with_lines(), output)
+    report = gsym.convert(stripped(), output)
+    assert not report.is_written
+    assert any("is kept" in note for note in report.notes)
+    assert gsym.convert(stripped(), output, force=True).is_written
+
+
+def test_inputs_without_functions_may_be_passed_over(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    empty, summary = tmp_path / "libdata.so", tmp_path / "summary.json"
+    empty.write_bytes(Elf([code_section()], build_id=BUILD_ID).to_bytes())
+    arguments = ["convert", str(empty), binary, "--json-summary", str(summary)]
+    assert main(arguments) == 1
+    assert f"gsym: error: {empty}: no functions" in capsys.readouterr().err
+    assert main([*arguments, "--allow-empty"]) == 0
+    printed = capsys.readouterr()
+    assert f"{empty}: no functions to encode" in printed.err
+    assert printed.err.endswith(": passed over\n")
+    assert "1 converted, 1 without functions: 2 functions, " in printed.out
+    assert json.loads(summary.read_text())["empty"] == [
+        {"input": str(empty), "reason": ANY}
+    ]
+    assert not Path(f"{empty}.gsym").exists()
+
+
+def test_the_summary_has_the_inputs_that_failed(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    summary = tmp_path / "summary.json"
+    assert main(["convert", "nofile", binary, "--json-summary", str(summary)]) == 1
+    found = json.loads(summary.read_text())
+    assert [each["input"] for each in found["conversions"]] == [binary]
+    assert [each["input"] for each in found["failures"]] == ["nofile"]
+    assert "1 converted, 1 failed: 2 functions, " in capsys.readouterr().out
+
+
+def test_a_folder_is_converted_and_its_files_keep_their_places(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    tree, output = tmp_path / "tree", tmp_path / "out"
+    for place in ("a/app", "b/app"):
+        (tree / place).parent.mkdir(parents=True)
+        shutil.copy(binary, tree / place)
+    (tree / "readme.txt").write_text("no binary")
+    (tree / "a/app.o").write_bytes(Elf([code_section()], type=1).to_bytes())
+    (tree / "a/old.gsym").write_bytes(b"GSYM")
+    (tree / "a/link").symlink_to("app")
+    assert main(["convert", str(tree), "--output-dir", str(output)]) == 0
+    found = sorted(str(each.relative_to(output)) for each in output.rglob("*.gsym"))
+    assert found == ["a/app.gsym", "b/app.gsym"]
+    assert "2 converted: 4 functions, " in capsys.readouterr().out
+    done = gsym.convert_many([tree], tmp_path / "many")
+    assert [Path(each.output).relative_to(tmp_path / "many") for each in done] == [
+        Path("a/app.gsym"),
+        Path("b/app.gsym"),
+    ]
+
+
+def test_a_folder_without_binaries_is_an_error(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "readme.txt").write_text("no binary")
+    assert main(["convert", str(tmp_path)]) == 1
+    assert "a folder without programs" in capsys.readouterr().err
+
+
+def test_a_damaged_binary_of_a_folder_is_reported(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "damaged").write_bytes(b"\x7fELF")
+    assert main(["convert", str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert f"{tmp_path}/damaged: " in printed.err
+    assert "1 converted, 1 failed" in printed.out
+    assert Path(f"{binary}.gsym").exists()
+
+
+def test_a_file_may_list_the_inputs(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    spaced = tmp_path / "my app"
+    shutil.copy(binary, spaced)
+    names = tmp_path / "list"
+    names.write_text(f"{binary}\n'{spaced}'\n# a comment\n")
+    assert main(["convert", f"@{names}"]) == 0
+    assert Path(f"{binary}.gsym").exists()
+    assert Path(f"{spaced}.gsym").exists()
+    assert main(["convert", "@nolist"]) == 1
+    assert "gsym: error: nolist: No such file" in capsys.readouterr().err
+    names.write_text("'open")
+    assert main(["convert", f"@{names}"]) == 1
+    assert f"{names}: no list of inputs: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [
+        (["--dwp", "nofile"], 1, "gsym: error: nofile: No such file or directory"),
+        (["--debug-file-directory", "nodir"], 0, "no folder nodir"),
+        (["--symbol-server", "foo"], 2, "'--symbol-server': 'foo' is not a URL"),
+        (["--json"], 2, "did you mean '--json-summary'?"),
+        (["--merged"], 2, "did you mean '--merged-functions'?"),
+    ],
+)
+def test_what_cannot_be_used_is_said(
+    options: list[str], status: int, text: str, binary: str, capsys: Captured
+) -> None:
+    assert main(["convert", binary, *options]) == status
+    assert text in capsys.readouterr().err
 
 
 def test_a_failed_conversion_leaves_the_old_output(binary: str, tmp_path: Path) -> None:

@@ -102,18 +102,24 @@ def test_soname_and_version(installed: Installed, library: Library) -> None:
     assert installed.shared.resolve().name == f"libgsym.so.{gsym.__version__}"
 
 
-def test_headers_are_c_and_cxx_and_include_what_they_need(installed: Installed) -> None:
-    include = f"-I{installed.prefix / 'include'}"
-    strict = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
-    for name, language, standard in [
+@pytest.mark.parametrize(
+    ("name", "language", "standard"),
+    [
         ("status.h", "c", "c99"),
         ("libgsym.h", "c", "c99"),
         ("libgsym.h", "c++", "c++11"),
         ("libgsym.hpp", "c++", "c++11"),
-    ]:
-        command = [find_peer("gcc"), "-x", language, f"-std={standard}", *strict]
-        text = f"#include <gsym/{name}>\n"
-        subprocess.run([*command, include, "-"], input=text, text=True, check=True)
+    ],
+)
+def test_headers_include_what_they_need(
+    installed: Installed, name: str, language: str, standard: str
+) -> None:
+    compiler = find_peer("g++" if language == "c++" else "gcc")
+    strict = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
+    command = [compiler, "-x", language, f"-std={standard}", *strict]
+    include = f"-I{installed.prefix / 'include'}"
+    text = f"#include <gsym/{name}>\n"
+    subprocess.run([*command, include, "-"], input=text, text=True, check=True)
 
 
 def test_installation_can_be_staged(installed: Installed, tmp_path: Path) -> None:

@@ -414,8 +414,26 @@ def test_missing_store_is_not_an_empty_store(
 ) -> None:
     store = tmp_path / "none"
     assert main(["store", *words.split(), "--store", str(store)]) == 1
-    assert capsys.readouterr().err == f"gsym: error: {store}: not a store\n"
+    reason = "no such store; 'gsym store add' creates it"
+    assert capsys.readouterr().err == f"gsym: error: {store}: {reason}\n"
     assert not store.exists()
+
+
+def test_info_takes_the_name_of_one_module(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = put(store, 1).entry
+    name = entry.identity.debug_file
+    arguments = ["store", "info", name, "--store", store.path]
+    assert main(arguments) == 0
+    assert entry.identity.debug_id in capsys.readouterr().out
+    put(store, 2, debug_file=name)
+    assert main(arguments) == 1
+    assert f"several modules {name}: {entry.identity.debug_id}" in (
+        capsys.readouterr().err
+    )
+    assert main(["store", "info", "[a]", "--store", store.path]) == 1
+    assert "no module [a]" in capsys.readouterr().err
 
 
 # ---- what killed processes leave

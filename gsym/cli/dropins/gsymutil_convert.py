@@ -140,6 +140,7 @@ def _convert(
             segment_size=options.segment_size or None,
             index=False,
             identity=False,
+            force=True,
             symbol_table=options.symtab_file or None,
             symbol_stubs=options.stubs_file or None,
             verbose=options.verbose and not options.quiet,

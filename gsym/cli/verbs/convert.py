@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from gsym.cli.grammar import Operand, Option, UsageError
 from gsym.cli.options import (
@@ -16,7 +17,7 @@ from gsym.cli.options import (
     search_options,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import describe, printable, progress_for
+from gsym.cli.terminal import describe, printable, progress_for, warn
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
 from gsym.conversion import report_text as conversion_report
@@ -24,28 +25,30 @@ from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.many import (
     FAILURES,
+    Conversion,
     first_replaced,
-    output_paths,
+    inputs_and_outputs,
+    is_folder,
+    make_folders,
     run_side_by_side,
     sync_folders,
     without_frames,
 )
 from gsym.conversion.options import DECLARED, complete_options
-from gsym.errors import GsymError
+from gsym.errors import EmptyError, GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import ParamSpec, TypeAlias
+    from typing import ParamSpec
 
     from gsym.cli.grammar import Values
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
 
     P = ParamSpec("P")
-    Outcome: TypeAlias = "ConversionReport | Exception"
     Progress = Callable[[int, int], None]
-    Step = Callable[[InputFile, str | None, str | None, str], Outcome]
+    Step = Callable[[InputFile, str | None, str | None, str], ConversionReport]
 
 # With these the output does not say what its input says.
 _UNVERIFIABLE = (
@@ -59,6 +62,7 @@ _UNVERIFIABLE = (
 )
 
 
+_DIFFERS = "the output is not what the input says"
 # Those that this verb declares itself, or puts elsewhere in its help.
 _OWN = {"arch", "member", "if_changed", "verbose"}
 _KEYWORDS = tuple(
@@ -72,7 +76,9 @@ _KEYWORDS = tuple(
         Operand(
             "INPUT",
             "binary with debug information, archive of such, dSYM bundle, PDB, "
-            "Breakpad or GSYM file",
+            "Breakpad or GSYM file; a folder, for all programs, libraries and symbol "
+            "files below it; @FILE for the inputs that FILE names, quoted as in a "
+            "shell",
             many=True,
         ),
     ),
@@ -80,7 +86,8 @@ _KEYWORDS = tuple(
         output_option("file to write, - for standard output (default: INPUT.gsym)"),
         Option(
             "--output-dir",
-            "folder for the outputs, each named as its input with .gsym",
+            "folder for the outputs, each named as its input with .gsym; files of a "
+            "folder keep their places below it",
             metavar="DIR",
         ),
         Option(
@@ -98,6 +105,10 @@ _KEYWORDS = tuple(
             repeatable=True,
         ),
         *convert_options("if_changed"),
+        Option(
+            "--allow-empty",
+            "pass over inputs that contain no function instead of failing for them",
+        ),
         Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
         *convert_options(*_KEYWORDS),
         STRICT,
@@ -109,42 +120,36 @@ _KEYWORDS = tuple(
 )
 def convert_all(values: Values) -> int:
     """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
-    for option in _UNVERIFIABLE:
-        if values.flag("--verify") and values.texts(option):
-            raise UsageError(f"option '--verify' excludes '{option}'")
-    _check_data_symbols(values)
-    sources = values.operands("INPUT")
-    targets = _targets(values, sources)
+    _check_options(values)
+    sources, targets = _sources_and_targets(values)
     read = [*sources, *values.texts("--call-sites-yaml")[-1:]]
     outputs = [] if values.texts("--segment-size") else [*targets]
     outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
     _spare_inputs(outputs, read)
-    folder = values.text("--output-dir")
-    if folder is not None:
-        os.makedirs(folder, exist_ok=True)
+    if values.texts("--output-dir"):
+        make_folders(targets)
     options = complete_options(
         convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
     )
-    reports: list[ConversionReport] = []
-    done: list[bool] = []
 
     def convert_one(
         number: int, threads: int | None, progress: Progress | None
-    ) -> list[Outcome]:
+    ) -> list[Conversion]:
         def step(
             source: InputFile, member: str | None, arch: str | None, target: str
-        ) -> Outcome:
+        ) -> ConversionReport:
             wanted = options._replace(threads=threads, member=member, arch=arch)
             return convert_file(source, target, wanted, progress, sync_folder=False)
 
         return [*_convert(sources[number], targets[number], values, read, step)]
 
     label = sources[0] if len(sources) == 1 else f"{len(sources)} files"
+    outcomes = _Outcomes(values)
     with progress_for(label, quiet=values.flag("--quiet")) as progress:
 
-        def take(outcomes: list[Outcome]) -> None:
+        def take(conversions: list[Conversion]) -> None:
             progress.clear()
-            done.extend(_try(_finish, each, values, reports) for each in outcomes)
+            outcomes.take(conversions)
 
         # One bad input does not stop the others, nor what is written of them all.
         run_side_by_side(
@@ -154,13 +159,61 @@ def convert_all(values: Values) -> int:
             threads=options.threads,
             progress=progress.callback,
         )
-    done.append(_try(sync_folders, reports))
-    depfile, summary = values.text("--depfile"), values.text("--json-summary")
-    if depfile is not None and all(done):  # else that of before has more inputs
-        done.append(_try(conversion_report.write_depfile, depfile, reports))
-    if summary is not None:
-        done.append(_try(conversion_report.write_json, summary, reports))
-    return _exit_code(reports, all(done), strict=values.flag("--strict"))
+    return outcomes.finish(len(sources))
+
+
+class _Outcomes:
+    """The outcomes of the inputs, as they are reported.
+
+    Args:
+        values: The command line.
+    """
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._started = time.perf_counter()
+        self._reports: list[ConversionReport] = []
+        self._failures: list[conversion_report.Failure] = []
+        self._empty: list[conversion_report.Failure] = []
+
+    def take(self, conversions: list[Conversion]) -> None:
+        """Report the outcomes of an input, and verify its outputs if that is wanted."""
+        for path, _, report, error in conversions:
+            problem = None
+            if report is None and isinstance(error, EmptyError) and self._skips_empty:
+                self._empty.append(conversion_report.Failure(path, error.reason))
+                warn(f"{error}: passed over", "gsym convert")
+            elif report is None:
+                problem = _try(_raise, error)
+            else:
+                self._reports.append(report)
+                _tell(report, self._values)
+                if self._values.flag("--verify"):
+                    problem = _try(_verify, report, self._values)
+            if problem is not None:
+                self._failures.append(conversion_report.Failure(path, problem))
+
+    @property
+    def _skips_empty(self) -> bool:
+        return self._values.flag("--allow-empty")
+
+    def finish(self, count: int) -> int:
+        """Write what is written of all *count* inputs; returns the exit code."""
+        values, reports, failures = self._values, self._reports, self._failures
+        depfile, summary = values.text("--depfile"), values.text("--json-summary")
+        problems = [_try(sync_folders, reports)]
+        if depfile is not None and not failures:  # else that of before has more inputs
+            problems.append(_try(conversion_report.write_depfile, depfile, reports))
+        if summary is not None:
+            listed = (reports, failures, self._empty)
+            problems.append(_try(conversion_report.write_json, summary, *listed))
+        if count > 1 and not values.flag("--quiet"):
+            seconds = time.perf_counter() - self._started
+            print(conversion_report.total_line(reports, failures, self._empty, seconds))
+        if failures or any(each is not None for each in problems):
+            return EXIT_FAILED
+        is_complete = all(map(conversion_report.is_complete, reports))
+        return EXIT_INCOMPLETE if values.flag("--strict") and not is_complete else 0
 
 
 def _convert(
@@ -169,7 +222,7 @@ def _convert(
     values: Values,
     read: list[str],
     step: Step,
-) -> Iterator[Outcome]:
+) -> Iterator[Conversion]:
     """The reports and errors of all members and slices of an input.
 
     Args:
@@ -179,64 +232,65 @@ def _convert(
         read: Files that must not be written over.
         step: Converts a member and slice of an opened input to an output.
     """
+
+    def failed(error: Exception, output: str) -> Conversion:
+        return Conversion(path, output, None, without_frames(error))
+
     try:
         source = open_input(path)
         if not values.texts("--segment-size"):
             _spare_inputs([target], [source.path])
         members = member_outputs(source, target, values.texts("--member"))
     except FAILURES as error:
-        yield without_frames(error)
+        yield failed(error, target)
         return
     for member, output in members:
         try:
             slices = slice_outputs(source, output, values.texts("--arch"), member)
         except FAILURES as error:
-            yield without_frames(error)
+            yield failed(error, output)
             continue
         for architecture, place in slices:
             try:
                 if place != target and not values.texts("--segment-size"):
                     _spare_inputs([place], [source.path, *read])
-                yield step(source, member, architecture, place)
+                report = step(source, member, architecture, place)
+                yield Conversion(path, place, report, None)
             except FAILURES as error:  # noqa: PERF203 - the others are still converted
                 if len(slices) > 1 and isinstance(error, GsymError):
                     error.reason = f"for {architecture}: {error.reason}"
-                yield without_frames(error)
+                yield failed(error, place)
 
 
-def _finish(outcome: Outcome, values: Values, reports: list[ConversionReport]) -> bool:
-    """Report a conversion, and verify its output if that is wanted."""
-    if isinstance(outcome, Exception):
-        raise outcome
-    reports.append(outcome)
-    _tell(outcome, values)
-    return not values.flag("--verify") or _verify(outcome, values)
-
-
-def _exit_code(reports: list[ConversionReport], is_done: bool, *, strict: bool) -> int:
-    if not is_done:
-        return EXIT_FAILED
-    is_complete = all(map(conversion_report.is_complete, reports))
-    return EXIT_INCOMPLETE if strict and not is_complete else 0
-
-
-def _check_data_symbols(values: Values) -> None:
-    """Refuse options with which the symbols of variables cannot be stored."""
-    if not values.flag("--data-symbols"):
-        return
-    if values.texts("--segment-size"):
+def _check_options(values: Values) -> None:
+    """Refuse options that exclude each other."""
+    for option in _UNVERIFIABLE:
+        if values.flag("--verify") and values.texts(option):
+            raise UsageError(f"option '--verify' excludes '{option}'")
+    if values.flag("--data-symbols") and values.texts("--segment-size"):
         raise UsageError("option '--data-symbols' excludes '--segment-size'")
 
 
-def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) -> bool:
-    """Whether *step* went well; it prints what it finds, an error is printed here."""
+def _try(
+    step: Callable[P, object], *arguments: P.args, **named: P.kwargs
+) -> str | None:
+    """Run *step*; its error, which is printed, is returned, or None.
+
+    A step that returns False has printed what it found.
+    """
     try:
-        return step(*arguments, **named) is not False
+        return _DIFFERS if step(*arguments, **named) is False else None
     except BrokenPipeError:
         raise
     except (GsymError, OSError, MemoryError) as error:
-        print(f"gsym: error: {describe(error)}", file=sys.stderr)
-        return False
+        reason = describe(error)
+        print(f"gsym: error: {reason}", file=sys.stderr)
+        return reason
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error
 
 
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
@@ -250,19 +304,37 @@ def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
         raise GsymError("the output would replace an input", path=replaced)
 
 
-def _targets(values: Values, sources: list[str]) -> list[str]:
-    """The output of each input."""
+def _sources_and_targets(values: Values) -> tuple[list[str], list[str]]:
+    """Each input, and its output."""
+    given = [*_listed(values.operands("INPUT"))]
+    folders = any(map(is_folder, given))
     output, folder = values.text("--output"), values.text("--output-dir")
-    if output is None:
+    if output is not None:
+        if folder is not None:
+            raise UsageError("option '--output' excludes '--output-dir'")
+        if len(given) > 1 or folders:
+            raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
+        return given, [output]
+    try:
+        return inputs_and_outputs(given, folder)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _listed(operands: list[str]) -> Iterator[str]:
+    """The operands, with each @FILE replaced by the words of FILE."""
+    for operand in operands:
+        if not operand.startswith("@") or os.path.lexists(operand):
+            yield operand
+            continue
+        import shlex
+
+        path = operand[1:]
         try:
-            return output_paths(sources, folder)
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                yield from shlex.split(file.read(), comments=True)
         except ValueError as error:
-            raise UsageError(str(error)) from None
-    if folder is not None:
-        raise UsageError("option '--output' excludes '--output-dir'")
-    if len(sources) > 1:
-        raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
-    return [output]
+            raise GsymError(f"no list of inputs: {error}", path=path) from None
 
 
 def _tell(report: ConversionReport, values: Values) -> None:

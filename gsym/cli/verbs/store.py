@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.errors import FormatError
-    from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
 NAMES = Operand(
@@ -32,7 +32,7 @@ NAMES = Operand(
     many=True,
     required=False,
 )
-MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
+MODULE = Operand("MODULE", "NAME/ID, a debug id, a build id, or the name of one module")
 _LEVELS = ("names", "lines", "inlined calls")
 
 
@@ -58,38 +58,42 @@ def existing_store(values: Values) -> Store:
         GsymError: It does not exist; its name may be mistyped.
     """
     store = open_store(values)
-    if not store.exists():
-        raise GsymError("not a store", path=store.path)
-    return store
-
-
-def module_keys(text: str) -> list[ModuleKey]:
-    """Possible keys for *text*, the most likely first.
-
-    Raises:
-        UsageError: It does not name a module.
-    """
-    keys = keys_of_text(text)
-    if not keys:
-        reason = f"'{text}' is not NAME/ID, a debug id or a build id of 1 to 64 bytes"
-        raise UsageError(f"MODULE: {reason}")
-    return keys
+    if store.exists():
+        return store
+    is_there = os.path.exists(store.path)
+    reason = "not a store" if is_there else "no such store; 'gsym store add' creates it"
+    raise GsymError(reason, path=store.path)
 
 
 def find_entry(store: Store, text: str, *, is_use: bool = True) -> tuple[Entry, str]:
     """The module named by *text*; counts as a use of it if *is_use*.
+
+    Args:
+        store: The store.
+        text: NAME/ID, a debug id or a build id; or the name of a single module.
+        is_use: Whether to note the use.
 
     Returns:
         The module, and why it may be another one; "" if it is certain.
 
     Raises:
         GsymError: The store does not have it, or several that *text* names.
-        UsageError: *text* does not name a module.
     """
-    for key in module_keys(text):
+    keys = keys_of_text(text)
+    for key in keys:
         entry = store.get(key, is_use=is_use)
         if entry is not None:
             return entry, entry.compare(key).reason
+    from glob import escape as glob_escape
+
+    named = [] if keys else [*selected_entries(store, [glob_escape(text)], [])]
+    if len(named) > 1:
+        ids = ", ".join(sorted(each.identity.debug_id for each in named))
+        raise GsymError(f"several modules {printable(text)}: {ids}", path=store.path)
+    for entry in named:
+        found = store.get(entry.identity, is_use=is_use)
+        if found is not None:
+            return found, ""
     raise GsymError(f"no module {printable(text)}", path=store.path)
 
 

@@ -31,11 +31,10 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.cli.verbs.store import (
     entry_record,
-    module_keys,
     open_store,
 )
 from gsym.errors import FormatError
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import ModuleKey, keys_of_text
 from gsym.modules.resolver import Resolver
 from gsym.net.buckets import BUCKETS
 from gsym.sizes import rounded_size
@@ -377,18 +376,11 @@ def read_module_list(text: str) -> list[list[ModuleKey]]:
     found: dict[str, list[ModuleKey]] = {}
     for number, name in names:
         if name not in found:
-            found[name] = [key for key in _keys(name) if _is_likely(key)]
+            found[name] = [key for key in keys_of_text(name) if _is_likely(key)]
         if not found[name]:
             reason = f"'{name}' is not NAME ID, NAME/ID or ID"
             raise FormatError(f"line {number}: {reason}")
     return list(found.values())
-
-
-def _keys(name: str) -> list[ModuleKey]:
-    try:
-        return module_keys(name)
-    except UsageError:
-        return []
 
 
 def _is_likely(key: ModuleKey) -> bool:

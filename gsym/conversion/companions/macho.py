@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import SearchOptions
 
 
+_BUNDLE = ".dSYM"
 _MEMBERS = os.path.join("Contents", "Resources", "DWARF")
 # Of Mach-O files, by whether addresses have 64 bits: the header's size, and n_strx,
 # n_type and n_value of a symbol.
@@ -71,6 +72,16 @@ def bundle_member(path: str) -> str:
         raise FormatError(reason, path=folder)
     tried = f" (tried {', '.join(names)})" if names else ""
     raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
+
+
+def is_bundle(path: str) -> bool:
+    """Whether a folder is a dSYM bundle that contains one file."""
+    if not path.rstrip(os.sep).endswith(_BUNDLE):
+        return False
+    try:
+        return bundle_member(path) != path
+    except (GsymError, OSError):
+        return False
 
 
 def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,83 @@
+"""The files below a folder, and which of them are inputs of a conversion."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.companions.macho import is_bundle
+from gsym.errors import EmptyError, GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROGRAM_SUFFIXES = (".exe", ".dll", ".sys")
+
+
+def files_below(
+    folder: str, passed_over: str = "", seen: set[tuple[int, int]] | None = None
+) -> Iterator[tuple[str, int]]:
+    """Path and size of each file below a folder, by name; a bundle is one file.
+
+    Links to folders are not followed, and a file with several names is yielded once.
+
+    Args:
+        folder: The folder.
+        passed_over: Absolute path of a folder whose files are left out.
+        seen: Device and inode of files that are left out; those yielded are added.
+    """
+    seen = set() if seen is None else seen
+    for place, folders, names in os.walk(folder):
+        bundles = {name for name in folders if is_bundle(f"{place}/{name}")}
+        folders[:] = sorted(
+            name
+            for name in {*folders} - bundles
+            if os.path.join(os.path.abspath(place), name) != passed_over
+        )
+        for name in (*sorted(bundles), *sorted(names)):
+            path = os.path.join(place, name)
+            with suppress(OSError):
+                status = os.stat(path)
+                mark = (status.st_dev, status.st_ino)
+                is_file = stat.S_ISREG(status.st_mode) or name in bundles
+                if is_file and mark not in seen:
+                    seen.add(mark)
+                    yield path, status.st_size
+
+
+def linked_below(folder: str) -> Iterator[str]:
+    """Paths of programs, libraries, kernel modules and symbol files below a folder.
+
+    Objects that are still to be linked, archives of these and GSYM files are left out,
+    and PDBs beside their programs, whose conversions read them.
+
+    Raises:
+        EmptyError: There is none.
+    """
+    is_empty = True
+    for path, _ in files_below(folder):
+        try:
+            is_wanted = os.path.isdir(path) or _is_linked(path)
+        except (OSError, GsymError):
+            is_wanted = True  # its conversion says why it fails
+        if is_wanted:
+            is_empty = False
+            yield path
+    if is_empty:
+        reason = "a folder without programs, libraries and symbol files"
+        raise EmptyError(reason, path=folder)
+
+
+def _is_linked(path: str) -> bool:
+    kind = recognise_file(path)
+    if kind == "pdb":
+        stem = os.path.splitext(path)[0]
+        return not any(os.path.exists(stem + each) for each in _PROGRAM_SUFFIXES)
+    if kind != "object":
+        return kind in {"fat", "breakpad"}
+    return path.endswith(".ko") or not ObjectFile(map_file(path), path).is_relocatable
