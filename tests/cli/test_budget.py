@@ -33,7 +33,7 @@ BUDGET = (
     ("verify", "small.gsym", 51),
     ("export", "small.gsym --to breakpad --debug-id 1234567890abcdef -o out.sym", 31),
     ("merge", "small.gsym -o out.gsym", 38),
-    ("convert", "program.sym -o out.gsym", 45),
+    ("convert", "program.sym -o out.gsym", 46),
     # No file beside the text is read.
     ("symbolicate", "alone/report.txt", 60),
     ("filter", "report.txt", 97),
