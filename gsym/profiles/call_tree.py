@@ -70,7 +70,9 @@ def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:
     return tuple(Frame(texts[root]) for root in ROOTS if root in roots)
 
 
-def _text(kind: str, number: int, name: str) -> str:
+def _text(kind: str, number: int | None, name: str) -> str:
+    if number is None:
+        return name or f"{kind} (unknown)"
     return f"{name} ({number})" if name else f"{kind} {number}"
 
 

@@ -7,7 +7,9 @@ Perfetto's traceconv and `gsym trace convert` write.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
+from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles.durations import DurationStacks
 from gsym.profiles.input_bytes import read_pieces
@@ -15,9 +17,11 @@ from gsym.profiles.json_input import (
     Node,
     json_members,
     number_of,
+    scaled,
     text_of,
 )
 from gsym.profiles.model import (
+    NO_THREAD,
     SAMPLES,
     TIME,
     Frame,
@@ -32,9 +36,13 @@ from gsym.profiles.v8_profile import V8_VALUES, V8Profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping as Fields
+    from decimal import Decimal
     from typing import Any
 
     from gsym.profiles.model import Profile
+
+    _Id = int | str | None
 
 # Limit: Trace of Chrome
 MOST_TRACE_BYTES = 4 << 30
@@ -48,7 +56,9 @@ _LEFT_OUT = {
     **dict.fromkeys("C", "counters"),
 }
 _OTHERS = "other events"
-_V8_EVENTS = frozenset({"Profile", "ProfileChunk"})
+_WHOLE = "CpuProfile"  # an event that has a profile as a whole
+_V8_EVENTS = frozenset({"Profile", "ProfileChunk", _WHOLE})
+_MICROSECOND = 1000  # nanoseconds
 _SAMPLED = "durations, as there are samples"
 
 
@@ -93,12 +103,12 @@ class _Trace:
         self._duration_count = 0
         self._sampled = ProfileBuilder(V8_VALUES)
         self._tree = StackTree(self._sampled)
-        self._v8: dict[tuple[int, str], V8Profile] = {}
-        self._numbers: dict[str, int] = {}
+        self._v8: dict[tuple[_Id, str], _V8Pieces] = {}
         self._locations: dict[tuple[str, str, str, int], int] = {}
-        self._known: dict[tuple[Any, Any], int] = {}
-        self._processes: dict[int, str] = {}
-        self._threads: dict[tuple[int, int], str] = {}
+        # By the numbers or texts that events have; of threads for each builder.
+        self._processes: dict[_Id, str] = {}
+        self._threads: dict[tuple[_Id, _Id], str] = {}
+        self._indexes: dict[tuple[bool, _Id, _Id], int] = {}
         self.lose = self._builder.lose
 
     def add(self, event: dict[str, Any], number: int) -> None:
@@ -108,7 +118,7 @@ class _Trace:
             self._name(event)
         elif phase in {"B", "E", "X"}:
             self._add_duration(event, phase)
-        elif phase == "P" and text_of(event.get("name")) in _V8_EVENTS:
+        elif phase in "PIi" and text_of(event.get("name")) in _V8_EVENTS:
             node = Node(event, f"{_EVENTS}[{number}]", self._path)
             self._add_v8(node.get("args").get("data"), event)
         else:
@@ -117,7 +127,7 @@ class _Trace:
     def finish(self, tables: Node) -> Profile:
         """The profile of all samples, or without any of all durations."""
         for profile in self._v8.values():
-            profile.finish()
+            self._finish_v8(profile)
         if tables.get("samples").list():
             self._add_samples(tables)
         builder = self._sampled if self._sampled.profile.samples else self._builder
@@ -125,26 +135,22 @@ class _Trace:
             self._durations.finish()
         elif self._duration_count:
             self.lose(_SAMPLED, self._duration_count)
-        for process, thread in self._ids(builder):
-            builder.thread(
-                Thread(
-                    process,
-                    thread,
-                    self._processes.get(process, ""),
-                    self._threads.get((process, thread), ""),
+        threads = builder.profile.threads
+        for (is_sampled, process, own), index in self._indexes.items():
+            if is_sampled == (builder is self._sampled):
+                threads[index] = Thread(
+                    process if isinstance(process, int) else None,
+                    own if isinstance(own, int) else None,
+                    self._processes.get(process) or _name_of(process),
+                    self._threads.get((process, own)) or _name_of(own),
                 )
-            )
         builder.profile.losses = self._builder.profile.losses
         return builder.profile
-
-    @staticmethod
-    def _ids(builder: ProfileBuilder) -> list[tuple[int, int]]:
-        return [(each.process, each.thread) for each in builder.profile.threads]
 
     def _name(self, event: dict[str, Any]) -> None:
         args = event.get("args")
         name = text_of(args.get("name")) if isinstance(args, dict) else ""
-        process, thread = self._number(event.get("pid")), self._number(event.get("tid"))
+        process, thread = _ids(event)
         if event.get("name") == "process_name":
             self._processes[process] = name
         elif event.get("name") == "thread_name":
@@ -157,33 +163,25 @@ class _Trace:
             self.lose("durations without a valid time")
             return
         self._duration_count += 1
-        thread = self._thread_of(event)
-        begin = _nanoseconds(time)
+        thread = self._thread(self._builder, event)
+        begin = round(time * _MICROSECOND)
         if phase == "E":
-            self._durations.end(thread, begin)
+            self._durations.end(thread, begin, text_of(event.get("name")))
         elif phase == "B":
-            self._durations.begin(thread, begin, self._location(event))
+            name = text_of(event.get("name"))
+            self._durations.begin(thread, begin, self._location(event), name)
         else:
             # The sum first: a begin and an end that were rounded stay in order.
-            end = _nanoseconds(time + length)
+            end = round((time + length) * _MICROSECOND)
             self._durations.complete(thread, begin, end, self._location(event))
-
-    def _thread_of(self, event: dict[str, Any]) -> int:
-        """The thread of a duration."""
-        key = event.get("pid"), event.get("tid")
-        if not {int, str}.issuperset(map(type, key)):
-            return self._thread(self._builder, event)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._thread(self._builder, event)
-        return found
 
     def _location(self, event: dict[str, Any]) -> int:
         name, category = text_of(event.get("name")), text_of(event.get("cat"))
         path, line = "", 0
         args = event.get("args")
-        if isinstance(args, dict) and "file" in args:
-            path, line = text_of(args["file"]), line_of(args.get("line"))
+        if isinstance(args, dict):
+            path = text_of(args.get("file")) or text_of(args.get("filename"))
+            line = line_of(args.get("line")) if path else 0
         key = name, category, path, line
         found = self._locations.get(key)
         if found is None:
@@ -193,17 +191,48 @@ class _Trace:
         return found
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
-        key = self._number(event.get("pid")), str(event.get("id"))[:64]
-        profile = self._v8.get(key)
-        if profile is None:
-            thread = self._thread(self._sampled, event)
-            profile = self._v8[key] = V8Profile(self._sampled, thread, self._tree)
-        start = data.get("startTime")
-        if start.value is not None:
-            profile.start = int(start.number())
-        piece = data.get("cpuProfile")
-        if piece.value is not None:
-            profile.add(piece, data)
+        """Keep a part of a profile: those of several threads come in any order."""
+        key = _ids(event)[0], str(event.get("id"))[:64]
+        if text_of(event.get("name")) == _WHOLE:
+            key = key[0], f"{_WHOLE} {len(self._v8)}"
+        profile = self._v8.setdefault(key, _V8Pieces())
+        profile.pieces.append((number_of(event.get("ts")) or 0, data))
+        thread = self._thread(self._sampled, event)
+        if profile.thread is None or text_of(event.get("name")) == "Profile":
+            profile.thread = thread
+        if text_of(event.get("name")) != "ProfileChunk":
+            profile.has_begin = True
+
+    def _finish_v8(self, kept: _V8Pieces) -> None:
+        """Add the samples of a profile, of all its parts that are not damaged."""
+        assert kept.thread is not None  # noqa: S101 - each part has one
+        profile = V8Profile(self._sampled, kept.thread, self._tree)
+        end = None
+        if not kept.has_begin:
+            self.lose("profiles of V8 without their begin")
+        kept.pieces.sort(key=lambda piece: piece[0])
+        for _, data in kept.pieces:
+            with self._counted("damaged parts of profiles of V8"):
+                piece = data.get("cpuProfile")
+                has_piece = piece.value is not None
+                for source in (data, piece) if has_piece else (data,):
+                    start, until = source.get("startTime"), source.get("endTime")
+                    if start.value is not None:
+                        profile.start = int(start.number())
+                    if until.value is not None:
+                        end = int(until.number())
+                if has_piece:
+                    is_timed = data.get("timeDeltas").value is not None
+                    profile.add(piece, data if is_timed else piece)
+        profile.finish(end)
+
+    @contextmanager
+    def _counted(self, kind: str) -> Iterator[None]:
+        """Damage in a `with` block is counted."""
+        try:
+            yield
+        except FormatError:
+            self.lose(kind)
 
     def _add_samples(self, tables: Node) -> None:
         """The samples of all processors, with the stacks of a table."""
@@ -215,8 +244,8 @@ class _Trace:
             self._sampled.sample(
                 stack,
                 (int(number_of(sample.get("weight").value) or 1), 0),
-                thread=self._thread(self._sampled, {"pid": 0, **sample.fields()}),
-                time=None if time.value is None else _nanoseconds(time.number()),
+                thread=self._thread(self._sampled, sample.fields()),
+                time=scaled(time.value, _MICROSECOND),
             )
         profile = self._sampled.profile
         if not self._v8:  # these samples have no times of their own
@@ -224,18 +253,47 @@ class _Trace:
             samples = profile.samples
             samples[:] = [each._replace(values=each.values[:1]) for each in samples]
 
-    def _thread(self, builder: ProfileBuilder, event: dict[str, Any]) -> int:
-        process, thread = self._number(event.get("pid")), self._number(event.get("tid"))
-        return builder.thread(Thread(process, thread))
+    def _thread(self, builder: ProfileBuilder, event: Fields[str, Any]) -> int:
+        """The index of the thread of an event; its names may come later."""
+        key = (builder is self._sampled, *_ids(event))
+        found = self._indexes.get(key)
+        if found is None:
+            found = self._indexes[key] = len(builder.profile.threads)
+            builder.profile.threads.append(NO_THREAD)
+        return found
 
-    def _number(self, value: Any) -> int:
-        """The number of a process or thread, which may be a text."""
-        if type(value) is int and 0 <= value < UINT64_END:
-            return value
-        text = text_of(value)
-        if text.isdecimal() and len(text) < len(str(1 << 63)):
-            return int(text)
-        return self._numbers.setdefault(text, len(self._numbers)) if text else 0
+
+class _V8Pieces:
+    """The parts of a profile of V8, by their times."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[int | Decimal, Node]] = []
+        self.thread: int | None = None
+        self.has_begin = False
+
+
+def _ids(event: Fields[str, Any]) -> tuple[_Id, _Id]:
+    """The numbers of process and thread, or the texts in place of them.
+
+    An event without a thread is of the first one of its process.
+    """
+    process = _id(event.get("pid"))
+    thread = _id(event.get("tid"))
+    return process, process if thread is None else thread
+
+
+def _id(value: Any) -> _Id:
+    if type(value) is int and 0 <= value < UINT64_END:
+        return value
+    text = text_of(value)
+    if text.isdecimal() and len(text) < len(str(1 << 63)):
+        return int(text)
+    return text or None
+
+
+def _name_of(number: _Id) -> str:
+    """The text that stands for a number."""
+    return number if isinstance(number, str) else ""
 
 
 class _Frames:
@@ -283,7 +341,3 @@ class _Frames:
 def _module(builder: ProfileBuilder, category: str) -> int | None:
     """The mapping of the module that a category stands for."""
     return builder.mapping(Mapping(0, 0, path=category)) if category else None
-
-
-def _nanoseconds(microseconds: float) -> int:
-    return round(microseconds * 1000)

@@ -1,61 +1,152 @@
 """Collapsed stacks -> `Profile`: `main;work;leaf 12`, one stack a line, from the root.
 
-What flamegraph.pl, inferno, py-spy, async-profiler and `gsym trace convert` write.
+What flamegraph.pl, inferno, py-spy, async-profiler, heaptrack and `gsym trace convert`
+write; two values a line, as difffolded.pl writes; and what austin writes, in which the
+process, the thread and the frames have forms of their own.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from decimal import Decimal
+from itertools import chain, islice
 
 from gsym.errors import FormatError
 from gsym.profiles.input_bytes import lines_of, read_pieces
-from gsym.profiles.model import MOST_FRAMES, ProfileBuilder, placed_frame
-from gsym.profiles.recognition import COLLAPSED_STACK, COMMENT
+from gsym.profiles.model import (
+    MOST_FRAMES,
+    SAMPLES,
+    SPACE,
+    Frame,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+    placed_frame,
+    scaled_values,
+)
+from gsym.profiles.recognition import (
+    AUSTIN_THREAD,
+    BLANK,
+    COLLAPSED_STACK,
+    COMMENT,
+    NUMBER,
+    stack_lines,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 
+_AUSTIN_COMMENT = re.compile(r"#\s*(?P<name>austin|mode)\s*:\s*(?P<value>\S+)")
+_AUSTIN_FRAME = re.compile(r"(?P<path>.*):(?P<name>[^:]+):(?P<line>\d{1,9})")
+_AUSTIN_VALUES = {
+    "wall": (ValueType("wall", "microseconds"),),
+    "cpu": (ValueType("cpu", "microseconds"),),
+    "memory": (SPACE,),
+    "full": (ValueType("wall", "microseconds"), ValueType("idle", "count"), SPACE),
+}
+_TWO_VALUES = re.compile(
+    rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}[ \t]+{NUMBER})", re.ASCII
+)
+_HEAD = 256  # lines that say how many values there are
+_BEFORE_AND_AFTER = (ValueType("before", "count"), ValueType("after", "count"))
+
 
 def read_collapsed(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file of collapsed stacks; parts of a value are rounded.
+    """The profile in a file of collapsed stacks; lines that are none are counted.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
         most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
-        FormatError: A line is not a stack with a value, compressed data is damaged, or
-            inflates to more than *most_bytes*.
+        FormatError: A stack is too deep, compressed data is damaged, or inflates to
+            more than *most_bytes*.
         OSError: It cannot be read.
     """
     name = os.fspath(path)
-    builder = ProfileBuilder()
-    functions: dict[str, int] = {}
-    for number, line in enumerate(lines_of(read_pieces(name, most_bytes), name), 1):
-        text = line.strip()
-        if not text or text.startswith(COMMENT):
-            continue
-        found = COLLAPSED_STACK.fullmatch(text)
-        if found is None:
-            reason = f"line {number} is not a stack with a value: {text[:80]!r}"
-            raise FormatError(reason, path=name)
-        frames = found["frames"].split(";")
-        if len(frames) > MOST_FRAMES:
+    lines = lines_of(read_pieces(name, most_bytes), name)
+    first = list(islice(lines, _HEAD))
+    reader = _Reader(has_two=all(map(_TWO_VALUES.fullmatch, stack_lines(first))))
+    for number, line in enumerate(chain(first, lines), 1):
+        text = line.strip(BLANK)
+        if text.startswith(COMMENT):
+            reader.comment(text)
+        elif text and not reader.add(text):
+            reader.builder.lose("lines that are no stack with a value")
+        if reader.depth > MOST_FRAMES:
             reason = f"line {number} has more than {MOST_FRAMES} frames"
             raise FormatError(reason, path=name)
-        stack = []
-        for frame in reversed(frames):
-            index = functions.get(frame)
-            if index is None:
-                index = functions[frame] = builder.function(placed_frame(frame))
-            stack.append(index)
-        if found["rest"]:
-            builder.lose("fractions of values")
-        value = round(float(found["value"] + (found["rest"] or "")))
-        builder.sample(
-            builder.stack(stack), (value if found["rest"] else int(found["value"]),)
-        )
-    return builder.profile
+    return reader.finish()
+
+
+class _Reader:
+    """Makes samples of lines.
+
+    Args:
+        has_two: Whether each line has two values.
+
+    Attributes:
+        builder: Makes the profile.
+        depth: How many frames the last line had.
+    """
+
+    def __init__(self, *, has_two: bool) -> None:
+        self.builder = ProfileBuilder(_BEFORE_AND_AFTER if has_two else (SAMPLES,))
+        self.depth = 0
+        self._functions: dict[str, int] = {}
+        self._values: list[list[Decimal]] = []
+        self._has_two = has_two
+        self._is_austin = False
+
+    def comment(self, text: str) -> None:
+        """Keep what austin says of its values."""
+        found = _AUSTIN_COMMENT.match(text)
+        self._is_austin |= found is not None and found["name"] == "austin"
+        if found is not None and self._is_austin:
+            if found["name"] == "mode" and not self._values:
+                kinds = _AUSTIN_VALUES.get(found["value"], (SAMPLES,))
+                self.builder.profile.value_types = kinds
+            self.builder.profile.comments.append(text[1:].strip())
+
+    def add(self, text: str) -> bool:
+        """Add the sample of a line; False if it is none."""
+        found = (_TWO_VALUES if self._has_two else COLLAPSED_STACK).fullmatch(text)
+        if found is None:
+            return False
+        frames, thread = found["frames"], None
+        numbers = found["values"].replace(",", " ").split()
+        if len(numbers) != len(self.builder.profile.value_types):
+            return False
+        known = AUSTIN_THREAD.match(frames)
+        if known is not None:
+            self._is_austin = True
+            numbered = Thread(int(known["process"]), int(known["thread"]))
+            thread, frames = self.builder.thread(numbered), frames[known.end() :]
+        # heaptrack ends a stack with a semicolon.
+        names = [name for name in frames.split(";") if name]
+        self.depth = len(names)
+        stack = [self._function(name) for name in reversed(names)]
+        self._values.append([Decimal(number) for number in numbers])
+        self.builder.sample(self.builder.stack(stack), (), thread=thread)
+        return True
+
+    def finish(self) -> Profile:
+        """The profile, with the values of all samples."""
+        scaled_values(self.builder, self._values)
+        return self.builder.profile
+
+    def _function(self, name: str) -> int:
+        index = self._functions.get(name)
+        if index is None:
+            frame = placed_frame(name)
+            place = _AUSTIN_FRAME.fullmatch(name) if self._is_austin else None
+            if place is not None:
+                frame = Frame(
+                    place["name"], path=place["path"], line=int(place["line"])
+                )
+            index = self._functions[name] = self.builder.function(frame)
+        return index

@@ -1,12 +1,14 @@
 """Durations that nest -> samples: each stretch of time with its stack.
 
 The time that a duration has for itself is the time in which no other one runs within
-it. One that outlives the duration around it keeps that on the stack.
+it. One that outlives the duration around it goes on without that, and is counted.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
+from heapq import heappop, heappush
 
 from gsym.profiles.stack_tree import ROOT, StackTree
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from gsym.profiles.model import ProfileBuilder
 
 UNENDED = "durations without an end, which last until that of the trace"
+OVERLAPPING = "durations that outlive the one around them, which are drawn in two parts"
 _BEGIN, _END = -1, -2  # in place of a time of an end
 _LAST_TIME = (1 << 63) - 1
 
@@ -30,21 +33,22 @@ class DurationStacks:
     def __init__(self, builder: ProfileBuilder) -> None:
         self._builder = builder
         self._threads: dict[int, _Thread] = {}
+        self._names: dict[str, int] = {"": 0}
         self._last = 0
 
-    def begin(self, thread: int, time: int, location: int) -> None:
+    def begin(self, thread: int, time: int, location: int, name: str = "") -> None:
         """A duration begins; all times are in nanoseconds, from 0 on."""
-        self._add(thread, time, _BEGIN, location)
+        self._add(thread, time, _BEGIN, location, name)
 
-    def end(self, thread: int, time: int) -> None:
-        """The innermost duration ends that has no end yet."""
-        self._add(thread, time, _END, 0)
+    def end(self, thread: int, time: int, name: str = "") -> None:
+        """The innermost duration ends that has no end yet and, if given, this name."""
+        self._add(thread, time, _END, 0, name)
 
     def complete(self, thread: int, begin: int, end: int, location: int) -> None:
         """A duration with its end."""
         end = min(max(begin, end), _LAST_TIME)
         self._last = max(self._last, end)
-        self._add(thread, begin, end, location)
+        self._add(thread, begin, end, location, "")
 
     def finish(self) -> None:
         """Add the samples.
@@ -56,15 +60,15 @@ class DurationStacks:
         for number, thread in self._threads.items():
             stretches = _Stretches(self._builder, tree, number)
             for at in thread.in_order():
-                begin, end = thread.begins[at], thread.ends[at]
+                begin, end, name = thread.begins[at], thread.ends[at], thread.names[at]
                 if end == _END:
-                    stretches.end(begin)
+                    stretches.end(begin, name)
                 else:
                     until = None if end == _BEGIN else end
-                    stretches.begin(begin, until, thread.locations[at])
+                    stretches.begin(begin, until, thread.locations[at], name)
             stretches.finish(self._last)
 
-    def _add(self, thread: int, begin: int, end: int, location: int) -> None:
+    def _add(self, thread: int, begin: int, end: int, location: int, name: str) -> None:
         begin = min(begin, _LAST_TIME)
         self._last = max(self._last, begin)
         known = self._threads.get(thread)
@@ -73,17 +77,19 @@ class DurationStacks:
         known.begins.append(begin)
         known.ends.append(end)
         known.locations.append(location)
+        known.names.append(self._names.setdefault(name, len(self._names)))
 
 
 class _Thread:
     """The events of a thread as columns."""
 
-    __slots__ = ("begins", "ends", "locations")
+    __slots__ = ("begins", "ends", "locations", "names")
 
     def __init__(self) -> None:
         self.begins = array("q")
         self.ends = array("q")
         self.locations = array("q")
+        self.names = array("q")
 
     def in_order(self) -> list[int]:
         """The events by their times; complete ones after the others, longest first.
@@ -100,13 +106,14 @@ class _Thread:
 
 
 class _Open:
-    """A duration that runs: its node in the tree, and its end once that is known."""
+    """A duration that runs."""
 
-    __slots__ = ("end", "node")
+    __slots__ = ("location", "name", "node")
 
-    def __init__(self, node: int, end: int | None) -> None:
+    def __init__(self, location: int, name: int, node: int) -> None:
+        self.location = location
+        self.name = name
         self.node = node
-        self.end = end
 
 
 class _Stretches:
@@ -118,41 +125,63 @@ class _Stretches:
         self._thread = thread
         self._stack: list[_Open] = []
         self._waiting: list[_Open] = []
+        self._waiting_names: Counter[int] = Counter()
+        # Ends that are known, of durations begun at one time the innermost first.
+        self._ends: list[tuple[int, int, _Open]] = []
+        self._count = 0
         self._now = 0
 
-    def begin(self, time: int, end: int | None, location: int) -> None:
+    def begin(self, time: int, end: int | None, location: int, name: int) -> None:
         self._advance(time)
         parent = self._stack[-1].node if self._stack else ROOT
-        begun = _Open(self._tree.child(parent, location), end)
+        begun = _Open(location, name, self._tree.child(parent, location))
         self._stack.append(begun)
+        self._count += 1
         if end is None:
             self._waiting.append(begun)
-
-    def end(self, time: int) -> None:
-        if self._waiting:
-            self._waiting.pop().end = time
+            self._waiting_names[name] += 1
         else:
-            self._builder.lose("ends of durations without a begin")
+            heappush(self._ends, (end, -self._count, begun))
+
+    def end(self, time: int, name: int) -> None:
         self._advance(time)
+        names = self._waiting_names
+        if not (self._waiting if name == 0 else names[name] or names[0]):
+            self._builder.lose("ends of durations without a begin")
+            return
+        at = len(self._waiting) - 1
+        while name and self._waiting[at].name not in {0, name}:
+            at -= 1
+        ended = self._waiting.pop(at)
+        names[ended.name] -= 1
+        self._remove(ended)
 
     def finish(self, last: int) -> None:
         """The trace ends, and with it what still runs."""
         if self._waiting:
             self._builder.lose(UNENDED, len(self._waiting))
-        for each in self._waiting:
-            each.end = last
         self._advance(last)
 
     def _advance(self, time: int) -> None:
         """Time passes; durations end in it."""
-        stack = self._stack
-        while stack:
-            end = stack[-1].end
-            if end is None or end > time:
-                break
+        while self._ends and self._ends[0][0] <= time:
+            end, _, ended = heappop(self._ends)
             self._pass(end)
-            stack.pop()
+            self._remove(ended)
         self._pass(time)
+
+    def _remove(self, ended: _Open) -> None:
+        """Take a duration off the stack; those above it go on below its caller."""
+        stack = self._stack
+        if stack[-1] is ended:
+            stack.pop()
+            return
+        at = stack.index(ended)
+        del stack[at]
+        self._builder.lose(OVERLAPPING)
+        node = stack[at - 1].node if at else ROOT
+        for each in stack[at:]:
+            node = each.node = self._tree.child(node, each.location)
 
     def _pass(self, time: int) -> None:
         """Time passes with one stack."""

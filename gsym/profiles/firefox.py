@@ -161,8 +161,10 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
         "pausedRanges": [],
         "name": (thread.thread_name if thread else "") or "thread",
         "isMainThread": is_main,
-        "pid": str(thread.process) if thread else "0",
-        "tid": str(thread.thread) if thread else "0",
+        # The profiler has a text for both; those of a thread without numbers are its
+        # names, which are no numbers for a reader.
+        "pid": _id_text(thread and thread.process, thread and thread.process_name),
+        "tid": _id_text(thread and thread.thread, thread and thread.thread_name),
         "samples": {
             "weightType": weight_type,
             "weight": [sample.values[value] * factor for sample in samples],
@@ -178,6 +180,10 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
         "nativeSymbols": _table(tables.symbols),
         "stringArray": list(tables.strings),
     }
+
+
+def _id_text(number: int | None, name: str | None) -> str:
+    return f"?{name or ''}" if number is None else str(number)
 
 
 class _Libraries:

@@ -27,10 +27,12 @@ from gsym.profiles.json_input import (
     Node,
     number_of,
     read_node,
+    scaled,
     text_of,
 )
 from gsym.profiles.model import (
     SAMPLES,
+    SPACE,
     TIME,
     Frame,
     Location,
@@ -59,7 +61,7 @@ _WEIGHTS = {
     "": (SAMPLES, 1),
     "samples": (SAMPLES, 1),
     "tracing-ms": (TIME, _MILLISECOND),
-    "bytes": (ValueType("space", "bytes"), 1),
+    "bytes": (SPACE, 1),
 }
 _UNRESOLVED = re.compile(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
@@ -101,13 +103,13 @@ def read_firefox(
     kinds = [_weight_kind(thread) for thread in threads]
     types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (SAMPLES,)
     builder = ProfileBuilder(types)
-    builder.profile.start_time = _scaled(meta.get("startTime").value, _MILLISECOND) or 0
+    builder.profile.start_time = scaled(meta.get("startTime").value, _MILLISECOND) or 0
     system = _system(meta)
     mappings = [_mapping(each, system) for each in whole.get("libs").items()]
     tree = StackTree(builder)
-    for number, (thread, (kind, factor)) in enumerate(zip(threads, kinds, strict=True)):
+    for thread, (kind, factor) in zip(threads, kinds, strict=True):
         tables = _Tables(thread, whole.get("shared"), mappings, builder, tree)
-        tables.add_samples(_thread(thread, number), types.index(kind), factor)
+        tables.add_samples(_thread(thread), types.index(kind), factor)
     return builder.profile
 
 
@@ -152,11 +154,10 @@ def _mapping(library: Node, system: str) -> Mapping:
     return Mapping(0, UINT64_MAX, 0, 0, path, build_id, is_relative=True, module=module)
 
 
-def _thread(thread: Node, number: int) -> Thread:
-    process, own = (_digits(thread.get(name).value) for name in ("pid", "tid"))
+def _thread(thread: Node) -> Thread:
     return Thread(
-        0 if process is None else process,
-        number if own is None else own,
+        _digits(thread.get("pid").value),
+        _digits(thread.get("tid").value),
         thread.get("processName").text(),
         thread.get("name").text(),
     )
@@ -166,11 +167,6 @@ def _digits(value: Any) -> int | None:
     """The number of a process or thread, which may be a text; None for others."""
     number = number_of(value)
     return int(number) if number is not None and number >= 0 else None
-
-
-def _scaled(value: Any, factor: int) -> int | None:
-    number = number_of(value)
-    return None if number is None else round(number * factor)
 
 
 class _Tables:
@@ -211,7 +207,7 @@ class _Tables:
         for number, stack in enumerate(stacks.list()):
             weight = weights[number] if number < len(weights) else 1
             values = [0] * types
-            values[value] = _scaled(weight, factor) or 0
+            values[value] = scaled(weight, factor) or 0
             node = ROOT if stack is None else self._node(stack, stacks)
             self._builder.sample(
                 self._tree.stack(node),
@@ -228,13 +224,13 @@ class _Tables:
     @staticmethod
     def _times(samples: Node) -> list[int | None]:
         """The times in nanoseconds; none if one is unknown."""
-        times = [_scaled(each, _MILLISECOND) for each in samples.get("time").list()]
+        times = [scaled(each, _MILLISECOND) for each in samples.get("time").list()]
         if not times:
             now = 0
             for delta in samples.get("timeDeltas").list():
-                now += _scaled(delta, _MILLISECOND) or 0
+                now += scaled(delta, _MILLISECOND) or 0
                 times.append(now)
-        return [] if any(each is None or each < 0 for each in times) else times
+        return [] if any(each is None for each in times) else times
 
     def _table(self, name: str) -> Node:
         own = self._own.get(name)

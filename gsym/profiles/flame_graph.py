@@ -84,7 +84,7 @@ def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str,
     return {
         "title": title,
         "type": profile.value_types[value].type,
-        "unit": profile.value_types[value].unit,
+        "unit": profile.value_types[value].unit_text(),
         "texts": list(texts),
         "functions": functions,
         "function": list(tree.function),

@@ -23,6 +23,7 @@ from gsym.fxt.records import (
 from gsym.fxt.writer import argument_of, encode
 from gsym.model import UINT64_MAX
 from gsym.profiles.model import TIME, Thread
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ _MOST_TEXT = 4000  # characters; a record has room for all its texts then
 _NO_THREAD = Thread(1, 1, "", "")
 # Perfetto keeps 32 bits of a koid, and programs number from below.
 _FIRST_TRACK = (1 << 31) - 1
+
+
+class _Track(NamedTuple):
+    """A thread of a trace, whose koids are numbers."""
+
+    process: int
+    thread: int
+    process_name: str
+    thread_name: str
 
 
 def fxt_file(profile: Profile) -> bytes:
@@ -131,27 +141,32 @@ def sample_records(
 
 def _tracks(
     profile: Profile, koids: Container[int], busy: Container[int]
-) -> dict[int | None, Thread]:
+) -> dict[int | None, _Track]:
     """The track of the samples of each thread.
 
     Samples without a thread, and numbers that are too wide, may collide with another
     thread.
     """
     threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
-    known = {thread.thread & UINT64_MAX for _, thread in threads}
+    known = {each for _, thread in threads for each in thread[:2]}
     numbers = range(_FIRST_TRACK, 0, -1)
     free = (each for each in numbers if each not in koids and each not in known)
+    nameless: dict[str, int] = {}  # numbers of processes that have only a name
     taken: set[tuple[int, int]] = set()
-    tracks: dict[int | None, Thread] = {}
+    tracks: dict[int | None, _Track] = {}
     for index, thread in threads:
-        process, koid = thread.process & UINT64_MAX, thread.thread & UINT64_MAX
-        name = thread.thread_name
+        process, name = thread.process, thread.thread_name
+        if process is None:
+            text = thread.process_name
+            process = nameless[text] = nameless.get(text) or next(free)
+        process &= UINT64_MAX
+        koid = (next(free) if thread.thread is None else thread.thread) & UINT64_MAX
         if koid in busy or (process, koid) in taken:
             koid = next(free)
             who = "no thread" if index is None else name or thread.thread
             name = f"samples of {who}"
         taken.add((process, koid))
-        tracks[index] = Thread(process, koid, thread.process_name, name)
+        tracks[index] = _Track(process, koid, thread.process_name, name)
     return tracks
 
 

@@ -82,7 +82,7 @@ class _Samples:
             ]
             self._builder.sample(
                 self._builder.stack(stack),
-                thread=self._builder.thread(self._thread(backtrace), is_named=True),
+                thread=self._builder.thread(self._thread(backtrace)),
                 time=backtrace.ns,
             )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from codecs import getincrementaldecoder
+from decimal import Decimal
 from math import isfinite
 
 from gsym.errors import FormatError
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 MOST_VALUE = 64 << 20
 """Characters of a value that is decoded at once; it takes up to 30 times as much."""
 
-_decode = json.JSONDecoder().raw_decode
+# Fractions are exact: a time since 1970 in microseconds is more than a double holds.
+_decode = json.JSONDecoder(parse_float=Decimal).raw_decode
 _BLANK = re.compile(r"[ \t\r\n]*")
 _LEAST = 1 << 16  # characters to decode from, where there are so many
-_MOST_NUMBER = float(1 << 62)
+_MOST_NUMBER = 1 << 62
 
 
 def json_members(
@@ -136,7 +138,7 @@ class _Text:
             value, end = _decode(self._text, self._at)
         except RecursionError:
             raise self.error("nested too deep") from None
-        except ValueError as error:  # also for numbers of too many digits
+        except (ValueError, ArithmeticError) as error:  # also for too many digits
             at = getattr(error, "pos", self._at) - self._at
             if self._more():
                 return None, None
@@ -246,8 +248,8 @@ class Node:
         """The text; "" for anything else."""
         return text_of(self.value)
 
-    def number(self) -> float:
-        """The number.
+    def number(self) -> int | Decimal:
+        """The number, exactly.
 
         Raises:
             FormatError: It is none, or beyond 64 bits.
@@ -276,13 +278,19 @@ def text_of(value: Any) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def number_of(value: Any) -> float | None:
+def number_of(value: Any) -> int | Decimal | None:
     """A number, or one in a text, of up to 62 bits; None for anything else."""
     if isinstance(value, str):
         try:
-            value = float(value)
-        except ValueError:
+            value = Decimal(value)
+        except ArithmeticError:
             return None
-    if type(value) not in {int, float} or not -_MOST_NUMBER < value < _MOST_NUMBER:
+    if type(value) not in {int, Decimal} or not isfinite(value):
         return None
-    return value if isfinite(value) else None
+    return value if -_MOST_NUMBER < value < _MOST_NUMBER else None
+
+
+def scaled(value: Any, factor: int) -> int | None:
+    """A number in a smaller unit, rounded; None for anything else."""
+    number = number_of(value)
+    return None if number is None else round(number * factor)

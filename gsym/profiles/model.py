@@ -25,10 +25,39 @@ if TYPE_CHECKING:
 
 
 class ValueType(NamedTuple):
-    """The meaning and the unit of the values of samples."""
+    """The meaning and the unit of the values of samples.
+
+    Attributes:
+        type: The meaning, such as the event that was counted.
+        unit: Of the numbers.
+        scale: How many of the numbers make one unit: 1000 where a source has values
+            with three decimals.
+    """
 
     type: str
     unit: str
+    scale: int = 1
+
+    def plain(self, number: int) -> int | float:
+        """A number in the unit."""
+        return number if self.scale == 1 else number / self.scale
+
+    def unit_text(self) -> str:
+        """The unit of the numbers as they are, for `read_unit`."""
+        return self.unit if self.scale == 1 else f"{self.unit}/{self.scale}"
+
+
+_SCALED_UNIT = re.compile(r"(?P<unit>.*)/(?P<scale>10{1,9})")
+
+
+def read_unit(kind: str, text: str) -> ValueType:
+    """A type of values with a unit that `unit_text` made, or any other."""
+    found = _SCALED_UNIT.fullmatch(text)
+    return (
+        ValueType(kind, found["unit"], int(found["scale"]))
+        if found
+        else ValueType(kind, text)
+    )
 
 
 _NOTHING = ModuleKey()
@@ -125,18 +154,22 @@ def line_of(value: object) -> int:
     return value if type(value) is int and 0 <= value < _MOST_LINE else 0
 
 
-_PLACED = re.compile(r"(?P<name>.+) \((?P<path>[^()]+):(?P<line>[0-9]{1,9})\)")
+_PLACED = re.compile(
+    r"(?P<name>.+) \((?P<path>[^()]+)(?::(?P<line>[0-9]{1,9})"
+    r"|(?<=\.)(?:[ch]|cc|[ch]pp|cxx|rs|go|py|java|kt|swift|mm?|d|f90))\)"
+)
 
 
 def placed_frame(text: str) -> Frame:
     """The function that a text names, with its file and line if these follow.
 
-    viztracer and py-spy write `main (app.py:12)`.
+    viztracer and py-spy write `main (app.py:12)`, heaptrack also `main (app.cpp)`.
     """
     found = _PLACED.fullmatch(text)
     if found is None:
         return Frame(text)
-    return Frame(found["name"], path=found["path"], line=int(found["line"]))
+    path = text[found.start("path") : -1].removesuffix(f":{found['line']}")
+    return Frame(found["name"], path=path, line=int(found["line"] or 0))
 
 
 class Location(NamedTuple):
@@ -161,12 +194,19 @@ class Location(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """A thread by its numbers, with the names that are known."""
+    """A thread by its numbers and names; None and "" where the source has none.
 
-    process: int
-    thread: int
+    One that takes another name, as a process does that runs another program, is another
+    thread.
+    """
+
+    process: int | None
+    thread: int | None
     process_name: str = ""
     thread_name: str = ""
+
+
+NO_THREAD = Thread(None, None)
 
 
 class Sample(NamedTuple):
@@ -190,6 +230,8 @@ class Sample(NamedTuple):
 SAMPLES = ValueType("samples", "count")
 TIME = ValueType("time", "nanoseconds")
 """How long a stack lasted, from the time of its sample on."""
+SPACE = ValueType("space", "bytes")
+_MOST_DECIMALS = 9
 # Limit: Stack of a profile
 MOST_FRAMES = 1 << 16
 """Locations of a stack; a file with more is damaged."""
@@ -212,6 +254,9 @@ class Profile:
 
     Attributes:
         value_types: The meanings of the values of each sample.
+        events: The indexes of those that are counts of different events: a sample
+            counts one of them, and has 0 for the others. Empty for a single event.
+        default_value: The index of the one that its source shows first; None: not said.
         mappings: Where modules were loaded.
         locations: The addresses of all stacks.
         stacks: Each the indexes of its locations, innermost first.
@@ -229,7 +274,9 @@ class Profile:
 
     __slots__ = (
         "comments",
+        "default_value",
         "duration",
+        "events",
         "locations",
         "losses",
         "mappings",
@@ -245,6 +292,8 @@ class Profile:
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
         self.value_types = value_types
+        self.events: tuple[int, ...] = ()
+        self.default_value: int | None = None
         self.mappings: list[Mapping] = []
         self.locations: list[Location] = []
         self.stacks: list[tuple[int, ...]] = []
@@ -274,6 +323,17 @@ class Profile:
             location = self.locations[index]
             found.extend(location.frames or (self.unresolved(location),))
         return tuple(found)
+
+    def name_processes(self) -> None:
+        """Give all threads of a process its name: a source tells it of some of them."""
+        names: dict[int | None, set[str]] = {}
+        for thread in self.threads:
+            names.setdefault(thread.process, set()).add(thread.process_name)
+        for index, thread in enumerate(self.threads):
+            found = names[thread.process] - {""}
+            is_known = thread.process_name or thread.process is None
+            if not is_known and len(found) == 1:
+                self.threads[index] = thread._replace(process_name=min(found))
 
     def samples_by_thread(self) -> dict[int | None, list[Sample]]:
         """The samples of each thread, in the order of their times if all have one."""
@@ -335,7 +395,7 @@ class ProfileBuilder:
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._threads: dict[tuple[Any, ...], int] = {}
+        self._threads: dict[tuple[int | None, int | None], list[int]] = {}
 
     def mapping(self, mapping: Mapping) -> int:
         """The index of a mapping."""
@@ -367,24 +427,26 @@ class ProfileBuilder:
         key = tuple(locations)
         return _number(self._stacks, key, self.profile.stacks, key)
 
-    def thread(self, thread: Thread, *, is_named: bool = False) -> int:
-        """The index of a thread; names that come later complete it.
-
-        Args:
-            thread: The thread.
-            is_named: Its names are complete: one with others is another thread.
-        """
-        if is_named:
-            return _number(self._threads, thread, self.profile.threads, thread)
-        key = (thread.process, thread.thread)
-        found = _number(self._threads, key, self.profile.threads, thread)
-        known = self.profile.threads[found]
-        self.profile.threads[found] = Thread(
-            *key,
-            thread.process_name or known.process_name,
-            thread.thread_name or known.thread_name,
-        )
-        return found
+    def thread(self, thread: Thread) -> int:
+        """The index of a thread; names that come later complete it."""
+        numbers = thread.process, thread.thread
+        same = self._threads.setdefault(numbers, [])
+        threads = self.profile.threads
+        for index in same:
+            names = threads[index][2:]
+            pairs = zip(names, thread[2:], strict=True)
+            # Without a number, the name of a thread is all that tells it apart.
+            if all(one == new or not (one and new) for one, new in pairs) and (
+                thread.thread is not None or names[1] == thread.thread_name
+            ):
+                process_name, name = thread[2:]
+                threads[index] = Thread(
+                    *numbers, process_name or names[0], name or names[1]
+                )
+                return index
+        same.append(len(threads))
+        threads.append(thread)
+        return same[-1]
 
     def sample(
         self,
@@ -402,6 +464,37 @@ class ProfileBuilder:
         """Count data of the source that a profile cannot hold."""
         losses = self.profile.losses
         losses[kind] = losses.get(kind, 0) + count
+
+
+def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> None:
+    """Set the values of all samples, which may have fractions, exactly.
+
+    A type of values with fractions counts in parts of its unit.
+
+    Args:
+        builder: Has made the samples.
+        rows: The values of each, integers or instances of `Decimal`.
+    """
+    profile = builder.profile
+    for column, kind in enumerate(profile.value_types):
+        digits = max((_decimals(row[column]) for row in rows), default=0)
+        scale = 10 ** min(digits, _MOST_DECIMALS)
+        types = list(profile.value_types)
+        types[column] = kind._replace(scale=scale)
+        profile.value_types = tuple(types)
+    scales = [kind.scale for kind in profile.value_types]
+    for at, row in enumerate(rows):
+        numbers = [value * scale for value, scale in zip(row, scales, strict=True)]
+        values = tuple(map(round, numbers))
+        if any(one != other for one, other in zip(values, numbers, strict=True)):
+            builder.lose("values with more than nine decimals")
+        profile.samples[at] = profile.samples[at]._replace(values=values)
+
+
+def _decimals(number: Any) -> int:
+    """The number of decimals."""
+    exponent = 0 if type(number) is int else number.normalize().as_tuple().exponent
+    return max(0, -exponent) if type(exponent) is int else 0
 
 
 def _number(numbers: dict[Any, int], key: Any, items: list[Any], item: Any) -> int:

@@ -225,6 +225,7 @@ _READERS = {
     "collapsed": ("collapsed_input", "read_collapsed", ("most_bytes",)),
     "chrome": ("chrome_input", "read_chrome", ("most_bytes",)),
     "cpuprofile": ("v8_profile", "read_cpuprofile", ("most_bytes",)),
+    "heapprofile": ("v8_profile", "read_heapprofile", ("most_bytes",)),
     "speedscope": ("speedscope_input", "read_speedscope", ("most_bytes",)),
     "firefox": ("firefox_input", "read_firefox", ("most_bytes",)),
     "fxt": ("fxt_profile", "read_fxt_file", ()),
@@ -242,6 +243,7 @@ def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
         given.pop("most_bytes", None)
     with errors_named(path):
         made: Profile = read(path, **given)
+    made.name_processes()
     return made
 
 

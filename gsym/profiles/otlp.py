@@ -23,6 +23,7 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import (
+    NO_THREAD,
     Frame,
     Location,
     Mapping,
@@ -502,15 +503,14 @@ class _Reader:
                 names[key] = value
             else:
                 labels.append(attribute)
-        if not numbers:
-            labels += [(key, name, "") for key, name in names.items()]
-            return None, tuple(labels)
         thread = Thread(
-            numbers.get(_PROCESS, 0),
-            numbers.get(_THREAD, 0),
+            numbers.get(_PROCESS),
+            numbers.get(_THREAD),
             names.get(_PROCESS_NAME, ""),
             names.get(_THREAD_NAME, ""),
         )
+        if thread == NO_THREAD:
+            return None, tuple(labels)
         return self._builder.thread(thread), tuple(labels)
 
     def _points(self, sample: Any) -> Iterable[tuple[int, int | None]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Characters that end a frame or a line in this format, or that a terminal interprets.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
+# In place of names and of stacks that are empty, which no reader would find again.
+_NAMELESS, _STACKLESS = "(unknown)", "(no stack)"
 _REPLACED = {ord(";"): ":", **dict.fromkeys(_CONTROLS, " ")}
 
 
@@ -34,14 +36,24 @@ def collapsed_lines(
         Stacks whose sum is 0 have no line.
     """
     sums: dict[str, int] = {}
+    scale = profile.value_types[value].scale
     for frames, weight in call_stacks(profile, value, roots):
-        text = ";".join(frame.name.translate(_REPLACED) for frame in frames)
+        names = [frame.name.translate(_REPLACED) for frame in frames]
+        text = ";".join(name or _NAMELESS for name in names) or _STACKLESS
         sums[text] = sums.get(text, 0) + weight
     for text, weight in sorted(sums.items()):
         if weight:
-            yield f"{text} {weight}"
+            yield f"{text} {_decimal(weight, scale)}"
 
 
+def _decimal(number: int, scale: int) -> str:
+    """A number of parts as text, without a rounding."""
+    sign, (whole, part) = "-" * (number < 0), divmod(abs(number), scale)
+    digits = f"{part:0{len(str(scale)) - 1}d}".rstrip("0") if part else ""
+    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+
+
+NEGATIVE = "samples with a value below 0"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Units of pprof that speedscope has; others are bare numbers.
 _UNITS = {
@@ -75,11 +87,15 @@ def speedscope_file(
         ]
         for stack in range(len(profile.stacks))
     ]
-    unit = _UNITS.get(profile.value_types[value].unit, "none")
+    kind = profile.value_types[value]
+    unit = _UNITS.get(kind.unit, "none")
     profiles = []
     for thread, samples in profile.samples_by_thread().items():
         kept = [sample for sample in samples if sample.values[value] >= 0]
-        weights = [sample.values[value] for sample in kept]
+        lost = len(samples) - len(kept)
+        if lost:
+            profile.losses[NEGATIVE] = profile.losses.get(NEGATIVE, 0) + lost
+        weights = [kind.plain(sample.values[value]) for sample in kept]
         profiles.append(
             {
                 "type": "sampled",

@@ -18,6 +18,7 @@ from functools import lru_cache
 from gsym.model import UINT64_MAX
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import (
+    NO_THREAD,
     Frame,
     Location,
     Mapping,
@@ -303,7 +304,11 @@ class _SampleReader:
         if message.sample and not types:
             raise places.error("the profile declares no sample type")
         self.builder = ProfileBuilder(types)
-        for kept in ("drop_frames", "keep_frames", "default_sample_type"):
+        default = places.text(message.default_sample_type)
+        names = [each.type for each in types]
+        if default in names:
+            self.builder.profile.default_value = names.index(default)
+        for kept in ("drop_frames", "keep_frames"):
             if getattr(message, kept):
                 self.builder.lose(kept)
         self._types: tuple[ValueType, ...] = types
@@ -356,17 +361,14 @@ class _SampleReader:
         return read(key), read(text), ""
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
-        process, thread = _pop(labels, PID, int), _pop(labels, TID, int)
-        if process is None and thread is None:
-            return None
-        return self.builder.thread(
-            Thread(
-                (process or 0) & UINT64_MAX,
-                (thread or 0) & UINT64_MAX,
-                _pop(labels, COMM, str) or "",
-                _pop(labels, THREAD_COMM, str) or "",
-            )
+        process, own = _pop(labels, PID, int), _pop(labels, TID, int)
+        thread = Thread(
+            None if process is None else process & UINT64_MAX,
+            None if own is None else own & UINT64_MAX,
+            _pop(labels, COMM, str) or "",
+            _pop(labels, THREAD_COMM, str) or "",
         )
+        return self.builder.thread(thread) if thread != NO_THREAD else None
 
 
 def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:

@@ -185,11 +185,15 @@ class _Writer:
         if profile.period_type is not None:
             self._value_type(message.period_type, profile.period_type)
         message.period = profile.period
+        if profile.default_value is not None:
+            name = profile.value_types[profile.default_value].type
+            message.default_sample_type = self._texts.number(name)
         message.comment.extend(map(self._texts.number, profile.comments))
 
     def _value_type(self, message: Any, value_type: ValueType) -> None:
         message.SetInParent()
-        message.type, message.unit = map(self._texts.number, value_type)
+        message.type = self._texts.number(value_type.type)
+        message.unit = self._texts.number(value_type.unit_text())
 
     def _sample(
         self, message: Any, sample: Sample, profile: Profile, threads: list[list[Label]]
@@ -212,9 +216,10 @@ class _Writer:
 
     @staticmethod
     def _thread_labels(thread: Any) -> list[Label]:
-        labels: list[Label] = [(PID, _signed(thread.process), "")]
-        if thread.thread:
-            labels.append((TID, _signed(thread.thread), ""))
+        numbers = (PID, thread.process), (TID, thread.thread)
+        labels: list[Label] = [
+            (key, _signed(number), "") for key, number in numbers if number is not None
+        ]
         names = (COMM, thread.process_name), (THREAD_COMM, thread.thread_name)
         return labels + [(key, name, "") for key, name in names if name]
 

@@ -8,13 +8,15 @@ not UTF-8.
 from __future__ import annotations
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.profiles.model import MOST_FRAMES, ValueType
+from gsym.profiles.model import MOST_FRAMES, read_unit
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
+
+    from gsym.profiles.model import ValueType
 
     Messages = Mapping[str, tuple[str, ...]]
 
@@ -222,7 +224,7 @@ class MessageTables:
 
     def value_type(self, kind: int, unit: int) -> ValueType:
         """A type of values by the indexes of its texts."""
-        return ValueType(self.text(kind), self.text(unit))
+        return read_unit(self.text(kind), self.text(unit))
 
     def at(self, kind: str, table: Any, index: int) -> Any:
         """An entry of a table.

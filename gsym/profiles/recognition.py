@@ -16,7 +16,7 @@ from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 """The first bytes, and the byte order that they stand for."""
@@ -50,10 +50,15 @@ ID_ADDRESS = re.compile(
     r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
     re.ASCII,
 )
+NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,2})?"
 COLLAPSED_STACK = re.compile(
-    r"(?P<frames>.*\S)[ \t]+(?P<value>[0-9]{1,18})(?P<rest>\.[0-9]+)?"
+    rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
+)
+AUSTIN_THREAD = re.compile(
+    r"P(?P<process>\d{1,10});T(?:\d{1,10}:)?(?P<thread>\d{1,10})(?:;|$)", re.ASCII
 )
 COMMENT = "#"  # austin writes about itself
+BLANK = " \t\r\n\ufeff"  # also the mark of the order of bytes
 
 
 def profile_kind(path: str | os.PathLike[str]) -> str:
@@ -134,12 +139,18 @@ def is_address_list(lines: Iterable[str]) -> bool:
     return False
 
 
-def is_collapsed(lines: Sequence[str]) -> bool:
-    """Whether all complete lines, of which there are some, are stacks with a value."""
-    texts = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
-    return bool(texts) and all(
-        COLLAPSED_STACK.fullmatch(text.rstrip()) for text in texts
-    )
+def is_collapsed(lines: Iterable[str]) -> bool:
+    """Whether most complete lines are stacks with a value, some of several frames."""
+    texts = stack_lines(lines)
+    stacks = list(filter(None, map(COLLAPSED_STACK.fullmatch, texts)))
+    calls = sum(";" in found["frames"] for found in stacks)
+    return len(texts) < 2 * len(stacks) and 0 < len(stacks) <= 2 * calls
+
+
+def stack_lines(lines: Iterable[str]) -> list[str]:
+    """The lines of collapsed stacks, which are neither blank nor comments."""
+    texts = (line.strip(BLANK) for line in lines)
+    return [text for text in texts if text and not text.startswith(COMMENT)]
 
 
 # By the names of members, of those within `shared` and of items of a list too.
@@ -154,6 +165,8 @@ _KINDS = {
     "libs": "firefox",
     "threads": "firefox",
     "shared.stringArray": "firefox",
+    **dict.fromkeys(("head.callFrame", "head.selfSize"), "heapprofile"),
+    **dict.fromkeys(("head.functionName", "head.url", "head.hitCount"), "cpuprofile"),
     "nodes": "cpuprofile",
     "timeDeltas": "cpuprofile",
     "traceEvents": "chrome",

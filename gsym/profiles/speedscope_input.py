@@ -1,6 +1,7 @@
 """speedscope's own format -> `Profile`.
 
-Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1.
+Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1; the names of
+profiles that py-spy writes, and the pairs of profiles of memray.
 """
 
 from __future__ import annotations
@@ -10,33 +11,44 @@ import re
 
 from gsym.profiles.json_input import Node, read_node
 from gsym.profiles.model import (
+    NO_THREAD,
     SAMPLES,
+    SPACE,
     TIME,
     Frame,
     ProfileBuilder,
     Thread,
-    ValueType,
     line_of,
+    scaled_values,
 )
 from gsym.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.profiles.model import Profile
+    from decimal import Decimal
+
+    from gsym.profiles.model import Profile, ValueType
 
 # Values by the units of the format, and nanoseconds or bytes in one of them.
 _UNITS = {
     "none": (SAMPLES, 1),
-    "bytes": (ValueType("space", "bytes"), 1),
+    "bytes": (SPACE, 1),
     "nanoseconds": (TIME, 1),
     "microseconds": (TIME, 1_000),
     "milliseconds": (TIME, 1_000_000),
     "seconds": (TIME, 1_000_000_000),
 }
-# The threads of `gsym.profiles.outputs.speedscope_file`.
-_THREAD = re.compile(
-    r"(?:process|(?P<process>.*) \()(?: ?)(?P<pid>[0-9]{1,19})\)? / "
-    r"(?:thread|(?P<thread>.*) \()(?: ?)(?P<tid>[0-9]{1,19})\)?"
+# The threads of `gsym.profiles.outputs.speedscope_file`, and those of py-spy.
+_THREADS = (
+    re.compile(
+        r"(?:process|(?P<process>.*) \()(?: ?)(?P<pid>[0-9]{1,19})\)? / "
+        r"(?:thread|(?P<thread>.*) \()(?: ?)(?P<tid>[0-9]{1,19})\)?"
+    ),
+    re.compile(
+        r"(?:Process (?P<pid>[0-9]{1,19}) )?"
+        r"Thread (?P<tid>[0-9]{1,19}|0x[0-9A-F]{1,16})"
+        r'(?: "(?P<thread>.*)")?(?P<process>)'
+    ),
 )
 
 
@@ -61,15 +73,23 @@ def read_speedscope(
     builder = ProfileBuilder(types)
     frames = whole.get("shared").get("frames").items()
     reader = _Reader(builder, [builder.function(_frame(frame)) for frame in frames])
-    for index, (profile, (kind, factor)) in enumerate(
-        zip(profiles, units, strict=True)
-    ):
-        thread = _thread(profile.get("name").text(), index)
-        reader.open(builder.thread(thread), types.index(kind), factor)
+    threads = _threads([profile.get("name").text() for profile in profiles])
+    seen: list[tuple[int, int, object]] = []
+    for profile, thread, (kind, factor) in zip(profiles, threads, units, strict=True):
+        value = types.index(kind)
+        # Two profiles with the same stacks are two values of the same samples.
+        stacks = profile.get("samples").value
+        known = [first for first, of, other in seen if of != value and other == stacks]
+        if stacks and known:
+            reader.add_values(profile, known[0], value, factor)
+            continue
+        seen.append((len(reader.values), value, stacks))
+        reader.open(None if thread is None else builder.thread(thread), value, factor)
         if profile.get("type").text() == "evented":
             reader.add_events(profile)
         else:
             reader.add_samples(profile)
+    scaled_values(builder, reader.values)
     return builder.profile
 
 
@@ -86,25 +106,41 @@ def _frame(frame: Node) -> Frame:
     return Frame(name, path=path, line=line_of(frame.get("line").value))
 
 
-def _thread(name: str, index: int) -> Thread:
-    found = _THREAD.fullmatch(name)
-    if found is None:
-        return Thread(0, index, "", name)
-    texts = found["process"] or "", found["thread"] or ""
-    return Thread(int(found["pid"]), int(found["tid"]), *texts)
+def _threads(names: list[str]) -> list[Thread | None]:
+    """The threads of profiles by their names; None for one profile without any."""
+    found = [_thread(name) for name in names]
+    if len(found) == 1 and found[0].thread is None:
+        return [None]
+    return [None if thread == NO_THREAD else thread for thread in found]
+
+
+def _thread(name: str) -> Thread:
+    for form in _THREADS:
+        found = form.fullmatch(name)
+        if found is not None:
+            process = int(found["pid"]) if found["pid"] else None
+            names = found["process"] or "", found["thread"] or ""
+            return Thread(process, int(found["tid"], 0), *names)
+    return Thread(None, None, "", name)
 
 
 class _Reader:
-    """Adds the samples of threads to a profile."""
+    """Adds the samples of threads to a profile.
+
+    Attributes:
+        values: Those of each sample; the samples themselves have none yet.
+    """
 
     def __init__(self, builder: ProfileBuilder, functions: list[int]) -> None:
         self._builder = builder
         self._functions = functions
         self._tree = StackTree(builder)
-        self._thread = self._value = 0
+        self._thread: int | None = None
+        self._value = 0
         self._factor = 1
+        self.values: list[list[int | Decimal]] = []
 
-    def open(self, thread: int, value: int, factor: int) -> None:
+    def open(self, thread: int | None, value: int, factor: int) -> None:
         """A thread follows, whose weights are one of the values of the profile."""
         self._thread, self._value, self._factor = thread, value, factor
 
@@ -121,6 +157,15 @@ class _Reader:
             number = self._scaled(weight)
             self._sample(node, now, number)
             now += number
+
+    def add_values(self, profile: Node, first: int, value: int, factor: int) -> None:
+        """Another value of samples that are there, from the one with a number on."""
+        self._factor = factor
+        weights = profile.get("weights")
+        if len(weights.list()) != len(profile.get("samples").list()):
+            raise weights.error("not one weight for each sample")
+        for at, weight in enumerate(weights.items(), first):
+            self.values[at][value] = self._scaled(weight)
 
     def add_events(self, profile: Node) -> None:
         """Frames that are opened and closed, in the order of their times."""
@@ -143,21 +188,27 @@ class _Reader:
                 raise event.error("closes a frame that is not the innermost")
             else:
                 open_nodes.pop()
+        # Frames that are open at the end last until then.
+        end = self._scaled(profile.get("endValue"))
+        if open_nodes[-1] != ROOT and end > now:
+            self._sample(open_nodes[-1], now, end - now)
 
     def _function(self, frame: Node) -> int:
         return self._functions[frame.index(len(self._functions))]
 
-    def _scaled(self, node: Node) -> int:
-        return round((0 if node.value is None else node.number()) * self._factor)
+    def _scaled(self, node: Node) -> int | Decimal:
+        number = (0 if node.value is None else node.number()) * self._factor
+        return round(number) if self._factor > 1 else number
 
-    def _sample(self, node: int, time: int, number: int) -> None:
+    def _sample(self, node: int, time: int | Decimal, number: int | Decimal) -> None:
         types = self._builder.profile.value_types
-        values = [0] * len(types)
+        values: list[int | Decimal] = [0] * len(types)
         values[self._value] = number
+        self.values.append(values)
         is_time = types[self._value] == TIME
         self._builder.sample(
             self._tree.stack(node),
-            tuple(values),
+            (),
             thread=self._thread,
-            time=time if is_time and time >= 0 else None,
+            time=round(time) if is_time and time >= 0 else None,
         )

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gsym.profiles.model import Frame, Mapping, Profile
+    from gsym.profiles.model import Frame, Mapping, Profile, Thread
 
     # A frame and its mapping -> the name that it is counted for.
     Naming = Callable[[Frame, Mapping | None], str]
@@ -110,6 +110,33 @@ def without_line(profile: Profile, value: int = 0) -> int:
     )
 
 
+def _thread_names(threads: Sequence[Thread], by: str) -> list[str]:
+    """Names of threads or their processes: equal ones only where they are the same.
+
+    Where a text does not tell threads apart, it is followed by the process.
+    """
+    processes = [
+        _numbered("process", each.process_name, each.process) for each in threads
+    ]
+    if by == "process":
+        return processes
+    texts = [_numbered("thread", each.thread_name, each.thread) for each in threads]
+    of_text: dict[str, set[str]] = {}
+    for text, process in zip(texts, processes, strict=True):
+        of_text.setdefault(text, set()).add(process)
+    return [
+        f"{text} of {process}" if len(of_text[text]) > 1 else text
+        for text, process in zip(texts, processes, strict=True)
+    ]
+
+
+def _numbered(kind: str, name: str, number: int | None) -> str:
+    """A name with its number; what is not known is left out."""
+    if number is None:
+        return name or "(unknown)"
+    return f"{name or kind} ({number})"
+
+
 class _Names:
     """The names of the stacks of a profile, innermost first."""
 
@@ -117,6 +144,7 @@ class _Names:
         self._profile = profile
         self._of_location: list[list[str]] = []
         self._by = by
+        self._threads = _thread_names(profile.threads, by)
         if by in _FRAME_GROUPS:
             naming = _FRAME_GROUPS[by]
             self._of_location = [
@@ -136,10 +164,7 @@ class _Names:
             return [name for index in locations for name in self._of_location[index]]
         if thread is None:
             return ["(unknown)"]
-        known = self._profile.threads[thread]
-        if self._by == "process":
-            return [f"{known.process_name or 'process'} ({known.process})"]
-        return [f"{known.thread_name or 'thread'} ({known.thread})"]
+        return [self._threads[thread]]
 
     def _mapping(self, index: int | None) -> Mapping | None:
         return None if index is None else self._profile.mappings[index]

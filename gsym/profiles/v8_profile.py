@@ -1,10 +1,11 @@
-"""CPU profiles of V8 (Node.js, Chromium's DevTools) -> `Profile`.
+"""Profiles of V8 (Node.js, Chromium's DevTools) -> `Profile`.
 
-A `.cpuprofile` is one object. In a trace of Chrome an event `Profile` begins one, and
+A `.cpuprofile` is one object, and so is a `.heapprofile`, whose values are the bytes
+that sampled objects take. In a trace of Chrome an event `Profile` begins a profile, and
 events `ProfileChunk` continue it.
 
-Source: the Chrome DevTools Protocol, `Profiler.Profile`; V8's
-`src/profiler/profile-generator.cc`.
+Source: the Chrome DevTools Protocol, `Profiler.Profile` and
+`HeapProfiler.SamplingHeapProfile`; V8's `src/profiler/profile-generator.cc`.
 """
 
 from __future__ import annotations
@@ -14,27 +15,30 @@ import os
 from gsym.profiles.json_input import Node, read_node
 from gsym.profiles.model import (
     SAMPLES,
+    SPACE,
     TIME,
     Frame,
     ProfileBuilder,
-    Thread,
     line_of,
 )
 from gsym.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.profiles.model import Profile
 
 V8_VALUES = (SAMPLES, TIME)
 _ROOT_NAME = "(root)"  # of the node that all others are below
 _MICROSECOND = 1000
+_SECOND = 1_000_000  # microseconds
 
 
 def read_cpuprofile(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file `.cpuprofile`.
+    """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
@@ -46,11 +50,36 @@ def read_cpuprofile(
     """
     whole = read_node(os.fspath(path), most_bytes)
     builder = ProfileBuilder(V8_VALUES)
-    made = V8Profile(builder, builder.thread(Thread(0, 0)), StackTree(builder))
-    made.start = int(whole.get("startTime").number())
+    made = V8Profile(builder, None, StackTree(builder))
+    start, end = whole.get("startTime"), whole.get("endTime")
+    # The older layout has these in seconds, and the time of each sample.
+    factor = 1 if whole.get("head").value is None else _SECOND
+    made.start = int(start.number() * factor)
     made.add(whole, whole)
-    end = whole.get("endTime")
-    made.finish(None if end.value is None else int(end.number()))
+    made.finish(None if end.value is None else int(end.number() * factor))
+    return builder.profile
+
+
+def read_heapprofile(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """The profile in a file `.heapprofile`, of the memory that sampled objects take.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It is damaged, or larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    whole = read_node(os.fspath(path), most_bytes)
+    builder = ProfileBuilder((SPACE,))
+    tree = StackTree(builder)
+    for node, call in _calls(whole.get("head"), tree, builder):
+        size = node.get("selfSize")
+        if size.value:
+            builder.sample(tree.stack(call), (int(size.number()),))
     return builder.profile
 
 
@@ -59,14 +88,16 @@ class V8Profile:
 
     Args:
         builder: Receives the samples, with `V8_VALUES`.
-        thread: The thread that was sampled.
+        thread: The thread that was sampled, if it is known.
         tree: Of the stacks of all profiles of the builder.
 
     Attributes:
         start: When it began, in microseconds.
     """
 
-    def __init__(self, builder: ProfileBuilder, thread: int, tree: StackTree) -> None:
+    def __init__(
+        self, builder: ProfileBuilder, thread: int | None, tree: StackTree
+    ) -> None:
         self._builder = builder
         self._thread = thread
         self._tree = tree
@@ -81,14 +112,19 @@ class V8Profile:
         Raises:
             FormatError: It is damaged.
         """
+        if profile.get("head").value is not None:
+            head = profile.get("head")
+            for found, call in _calls(head, self._tree, self._builder):
+                self._nodes[_id(found.get("id"))] = call
         self._add_nodes(profile)
         samples = profile.get("samples").list()
-        deltas = timed.get("timeDeltas")
+        times = timed.get("timestamps")
+        deltas = timed.get("timeDeltas") if times.value is None else times
         if len(deltas.list()) != len(samples):
             raise deltas.error(f"not {len(samples)} times, one for each sample")
         now = self.start if self._now is None else self._now
         for number, delta in zip(samples, deltas.items(), strict=True):
-            now += int(delta.number())
+            now = int(delta.number()) + (now if times.value is None else 0)
             node = self._nodes.get(number) if type(number) is int else None
             if node is None:
                 raise profile.get("samples").error(f"no node has the id {number!r:.20}")
@@ -128,21 +164,44 @@ class V8Profile:
                 line.append(at)
             for each in reversed(line):
                 if each not in self._nodes:
-                    self._nodes[each] = self._node(nodes[each], parents.get(each))
+                    parent = parents.get(each)
+                    above = None if parent is None else self._nodes[parent]
+                    self._nodes[each] = _call(
+                        nodes[each], above, self._tree, self._builder
+                    )
 
-    def _node(self, node: Node, parent: int | None) -> int:
-        call = node.get("callFrame")
-        above = ROOT if parent is None else self._nodes[parent]
-        name = call.get("functionName").text()
-        if parent is None and name == _ROOT_NAME:
-            return ROOT
-        line = call.get("lineNumber").value  # from 0, or -1
-        frame = Frame(
-            name or "(anonymous)",
-            path=call.get("url").text(),
-            line=line_of(line + 1 if type(line) is int else None),
-        )
-        return self._tree.child(above, self._builder.function(frame))
+
+def _calls(
+    head: Node, tree: StackTree, builder: ProfileBuilder
+) -> Iterator[tuple[Node, int]]:
+    """The nodes below a root that contain one another, each with that of the tree."""
+    waiting: list[tuple[Node, int | None]] = [(head, None)]
+    while waiting:
+        node, above = waiting.pop()
+        call = _call(node, above, tree, builder)
+        yield node, call
+        children = list(node.get("children").items())
+        waiting.extend((child, call) for child in reversed(children))
+
+
+def _call(
+    node: Node, parent: int | None, tree: StackTree, builder: ProfileBuilder
+) -> int:
+    """The node of the tree for a function and its caller."""
+    called = node.get("callFrame")
+    # The older layout has the members of the function in the node, and lines from 1.
+    first = 1 if called.value is None else 0
+    call = node if called.value is None else called
+    name = call.get("functionName").text()
+    if parent is None and name == _ROOT_NAME:
+        return ROOT
+    line = call.get("lineNumber").value  # -1 if it is unknown
+    frame = Frame(
+        name or "(anonymous)",
+        path=call.get("url").text(),
+        line=line_of(line + 1 - first if type(line) is int else None),
+    )
+    return tree.child(ROOT if parent is None else parent, builder.function(frame))
 
 
 def _id(node: Node) -> int:

@@ -95,7 +95,7 @@ def test_stats_of_a_profile_sum_its_values(tmp_path: Path, capsys: Capture) -> N
     assert run("stats", path) == 0
     told = capsys.readouterr().out
     assert "3 samples, 1.7 locations deep on average, at most 2" in told
-    assert "500.00 us  100.0 %  process (0)" in told
+    assert "500.00 us  100.0 %  (unknown)" in told
     assert run("stats", path, "--json") == 0
     assert json.loads(capsys.readouterr().out)["totals"] == [3, 500000]
     assert run("stats", path, "--unmatched") == 2

@@ -100,3 +100,21 @@ def newer_firefox() -> dict[str, Any]:
     shared["funcTable"].update(source=[0, 0], flags=[4 + 8, 4])
     shared["sources"] = {"filename": [2]}
     return made
+
+
+HEAPPROFILE: dict[str, Any] = {
+    "head": {
+        "callFrame": {"functionName": "(root)", "url": "", "lineNumber": -1},
+        "selfSize": 0,
+        "id": 1,
+        "children": [
+            {
+                "callFrame": {"functionName": "f", "url": "a.js", "lineNumber": 2},
+                "selfSize": 40,
+                "id": 2,
+                "children": [],
+            }
+        ],
+    },
+    "samples": [{"size": 40, "nodeId": 2, "ordinal": 1}],
+}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gsym.errors import FormatError
 from gsym.profiles.collapsed_input import read_collapsed
+from gsym.profiles.model import Frame, ProfileBuilder, ValueType
+from gsym.profiles.outputs import collapsed_lines
 from gsym.profiles.recognition import is_collapsed
 from tests.profiles.test_round_trips import sums_of
 
@@ -33,27 +36,84 @@ def path(tmp_path: Path) -> Path:
 def test_stacks_are_read_from_the_root(path: Path) -> None:
     path.write_text(TEXT)
     profile = read_collapsed(path)
-    assert sums_of(profile) == {
+    (kind,) = profile.value_types
+    assert {names: kind.plain(sum_) for names, sum_ in sums_of(profile).items()} == {
         ("work", "<module>"): 4,
         ("operator new(unsigned long)", "main"): 2,
-        ("main",): 1,
+        ("main",): 0.6,
     }
-    assert profile.losses == {"fractions of values": 1}
+    assert profile.losses == {}
     (place,) = (
         each.frames[0] for each in profile.locations if each.frames[0].line == 3
     )
     assert (place.name, place.path) == ("work", "app.py")
 
 
-@pytest.mark.parametrize("line", ["main;leaf", "12", "main -3", "main;leaf 12 "])
+@pytest.mark.parametrize("line", ["main;leaf", "12", "main;leaf x", "main;leaf 12 "])
 def test_only_stacks_with_a_value_are_taken(path: Path, line: str) -> None:
     assert is_collapsed([line]) == line.endswith("12 ")
     path.write_text(f"main 1\n{line}\n")
+    profile = read_collapsed(path)
     if line.endswith("12 "):
-        assert len(read_collapsed(path).samples) == 2
+        assert len(profile.samples) == 2
     else:
-        with pytest.raises(FormatError, match="line 2 is not a stack"):
-            read_collapsed(path)
+        assert profile.losses == {"lines that are no stack with a value": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read(3, 0x10, 4) = 4\nopen(7) = 3\n",  # strace
+        "total 12\nfiles 4\n",
+        "a;b 1\nsome words\nand others\n",
+    ],
+)
+def test_other_lines_that_end_in_numbers_are_no_stacks(text: str) -> None:
+    assert not is_collapsed(text.splitlines())
+
+
+def test_values_are_exact(path: Path) -> None:
+    path.write_text("a;b 0.412\na 1.5\na;c -31.\n")
+    profile = read_collapsed(path)
+    assert profile.value_types == (ValueType("samples", "count", 1000),)
+    assert list(collapsed_lines(profile)) == ["a 1.5", "a;b 0.412", "a;c -31"]
+
+
+def test_two_values_are_before_and_after_as_difffolded_writes_them(path: Path) -> None:
+    path.write_text("a;b 3 4\na 1 0\n")
+    profile = read_collapsed(path)
+    assert [each.type for each in profile.value_types] == ["before", "after"]
+    assert [each.values for each in profile.samples] == [(3, 4), (1, 0)]
+    path.write_text("a;b 3 4\na 1\n")
+    assert sums_of(read_collapsed(path)) == {("b 3", "a"): 4, ("a",): 1}
+
+
+def test_the_end_of_a_stack_of_heaptrack_is_no_function(path: Path) -> None:
+    path.write_bytes(codecs.BOM_UTF8 + b"main (a.cpp);f; 40000\n")
+    profile = read_collapsed(path)
+    assert sums_of(profile) == {("f", "main"): 40000}
+    assert {each.frames[0].path for each in profile.locations} == {"", "a.cpp"}
+
+
+def test_lines_of_austin_have_threads_places_and_microseconds(path: Path) -> None:
+    path.write_text(
+        "# austin: 3.7.0\n# mode: wall\n\n"
+        "P7;T0:7;/a.py:<module>:3;/a.py:f:4 2125\nP7;T0:8 500\n"
+    )
+    profile = read_collapsed(path)
+    assert profile.value_types == (ValueType("wall", "microseconds"),)
+    assert [each[:2] for each in profile.threads] == [(7, 7), (7, 8)]
+    places = [each.frames[0] for each in profile.locations]
+    assert Frame("f", path="/a.py", line=4) in places
+    assert sums_of(profile) == {("f", "<module>"): 2125, (): 500}
+
+
+def test_empty_stacks_and_names_are_written_as_words() -> None:
+    builder = ProfileBuilder()
+    builder.sample(builder.stack([]), (5,))
+    builder.sample(builder.stack([builder.function(Frame(""))]), (2,))
+    lines = list(collapsed_lines(builder.profile))
+    assert lines == ["(no stack) 5", "(unknown) 2"]
 
 
 def test_a_stack_of_too_many_frames_is_refused(path: Path) -> None:

@@ -51,8 +51,8 @@ def profile_of(spans: Spans) -> Profile:
         ([(1, 3, "b"), (1, 9, "a")], {"a;b": 2, "a": 6}),
         ([(1, 9, "a"), (2, 3, "b"), (3, 5, "c")], {"a": 5, "a;b": 1, "a;c": 2}),
         ([(1, None, "a"), (2, None, "b"), (None, 4, ""), (None, 6, "")], None),
-        # One that outlives the one around it keeps that.
-        ([(1, 4, "a"), (2, 6, "b")], {"a": 1, "a;b": 4}),
+        # One that outlives the one around it goes on without that.
+        ([(1, 4, "a"), (2, 6, "b")], {"a": 1, "a;b": 2, "b": 2}),
         ([(3, 3, "a"), (4, 2, "b")], {}),
         ([(1, 3, "a"), (5, 7, "a")], {"a": 4}),
     ],

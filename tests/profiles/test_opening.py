@@ -41,6 +41,7 @@ FORMS = {
     "collapsed": b"main;leaf 12\nmain 1\n",
     "chrome": json.dumps(json_profiles.CHROME).encode(),
     "cpuprofile": json.dumps(json_profiles.CPUPROFILE).encode(),
+    "heapprofile": json.dumps(json_profiles.HEAPPROFILE).encode(),
     "speedscope": json.dumps(json_profiles.SPEEDSCOPE).encode(),
     "firefox": json.dumps(json_profiles.firefox()).encode(),
 }

@@ -24,7 +24,7 @@ from gsym.profiles.top import time_range, top_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from gsym.cli.grammar import Values
@@ -68,7 +68,11 @@ def _describe(source: ProfileInput, profile: Profile) -> dict[str, Any]:
         "locations": len(profile.locations),
         "known": known,
         "values": [
-            {**each._asdict(), "total": sum(s.values[index] for s in profile.samples)}
+            {
+                "type": each.type,
+                "unit": each.unit,
+                "total": each.plain(sum(s.values[index] for s in profile.samples)),
+            }
             for index, each in enumerate(profile.value_types)
         ],
         "modules": _modules(profile),
@@ -98,13 +102,12 @@ def _processes(profile: Profile) -> list[dict[str, Any]]:
     counts: dict[int | None, int] = {}
     for sample in profile.samples:
         counts[sample.thread] = counts.get(sample.thread, 0) + 1
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[tuple[int | None, str], dict[str, Any]] = {}
     for index, thread in enumerate(profile.threads):
         process = found.setdefault(
-            thread.process,
+            (thread.process, thread.process_name),
             {"koid": thread.process, "name": thread.process_name, "threads": []},
         )
-        process["name"] = process["name"] or thread.process_name
         own = {"koid": thread.thread, "name": thread.thread_name}
         process["threads"].append({**own, "samples": counts.get(index, 0)})
     return list(found.values())
@@ -156,10 +159,16 @@ def profile_stats(source: InputFile, values: Values) -> int:
                     "samples": len(profile.samples),
                     "deepest": max(depths, default=0),
                     "locations": sum(depths),
-                    "values": [each._asdict() for each in profile.value_types],
-                    "totals": whole,
+                    "values": [
+                        {"type": each.type, "unit": each.unit}
+                        for each in profile.value_types
+                    ],
+                    "totals": _plain(profile, whole),
                     **{
-                        by: [{"name": name, "own": own} for name, own in rows]
+                        by: [
+                            {"name": name, "own": _plain(profile, own)}
+                            for name, own in rows
+                        ]
                         for by, rows in groups.items()
                     },
                 }
@@ -186,6 +195,12 @@ def _sums(profile: Profile, by: str) -> list[tuple[str, list[int]]]:
     return sorted(found, key=lambda row: (-row[1][-1], row[0]))
 
 
+def _plain(profile: Profile, numbers: Sequence[int]) -> list[int | float]:
+    """Numbers in the units of the values."""
+    pairs = zip(profile.value_types, numbers, strict=True)
+    return [kind.plain(number) for kind, number in pairs]
+
+
 def _print_sums(
     profile: Profile,
     by: str,
@@ -200,7 +215,10 @@ def _print_sums(
             *(
                 text
                 for number, total, kind in zip(own, whole, kinds, strict=True)
-                for text in (amount(number, kind.unit), share(number, total))
+                for text in (
+                    amount(kind.plain(number), kind.unit),
+                    share(number, total),
+                )
             ),
             name,
         ]
@@ -235,14 +253,17 @@ def _sample_text(profile: Profile, sample: Sample) -> str:
     who = "-"
     if sample.thread is not None:
         thread = profile.threads[sample.thread]
-        who = f"{thread.process} {thread.thread}"
+        numbers = thread.process, thread.thread
+        who = " ".join("-" if each is None else str(each) for each in numbers)
         who += f" {thread.thread_name}" if thread.thread_name else ""
-    numbers = " ".join(
+    values = " ".join(
         f"{kind.type}={value}"
-        for kind, value in zip(profile.value_types, sample.values, strict=True)
+        for kind, value in zip(
+            profile.value_types, _plain(profile, sample.values), strict=True
+        )
     )
     labels = "".join(f" {key}={value}{unit}" for key, value, unit in sample.labels)
-    return f"{time:>14}  {who}  {numbers}{labels}"
+    return f"{time:>14}  {who}  {values}{labels}"
 
 
 def _stack_text(profile: Profile, stack: int) -> str:
@@ -256,7 +277,7 @@ def _sample_object(profile: Profile, sample: Sample) -> dict[str, Any]:
     return {
         "time_ns": sample.time,
         "thread": None if thread is None else thread._asdict(),
-        "values": dict(zip(types, sample.values, strict=True)),
+        "values": dict(zip(types, _plain(profile, sample.values), strict=True)),
         "labels": [
             {"key": key, "value": value, "unit": unit}
             for key, value, unit in sample.labels

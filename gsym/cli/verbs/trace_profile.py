@@ -166,8 +166,22 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
             yield opened
 
 
+def chosen_values(profile: Profile, values: Values) -> tuple[int, ...]:
+    """The requested value type, else those of all events, by their indexes.
+
+    Raises:
+        UsageError: There is no such type.
+    """
+    if profile.events and values.text(VALUE.name) is None:
+        return profile.events
+    return (chosen_value(profile, values),)
+
+
 def chosen_value(profile: Profile, values: Values, default: int | None = None) -> int:
-    """The index of the requested value type; by default the last.
+    """The index of the requested value type.
+
+    By default it is the one that the profile has for that, the first one of several
+    events, or the last; the other events are counted as a loss.
 
     Raises:
         UsageError: There is no such type.
@@ -175,7 +189,14 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     types = [each.type for each in profile.value_types]
     text = values.text(VALUE.name)
     if text is None:
-        return len(types) - 1 if default is None else default
+        if default is None:
+            default = profile.default_value
+        for other in profile.events[1:]:
+            kind = f"samples of '{types[other]}': see {VALUE.name}"
+            count = sum(bool(sample.values[other]) for sample in profile.samples)
+            profile.losses[kind] = count
+        first = profile.events[0] if profile.events else len(types) - 1
+        return first if default is None else default
     if text in types:
         return types.index(text)
     if text.isdecimal() and int(text) < len(types):

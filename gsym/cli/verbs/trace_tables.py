@@ -102,7 +102,7 @@ def amount(number: float, unit: str) -> str:
     for size, name in _UNITS.get(unit, ()):
         if abs(number) >= size or size == 1:
             return f"{number / size:.{0 if size == 1 else 2}f} {name}"
-    return f"{number:.0f}"
+    return f"{number:.12g}" if isinstance(number, float) else f"{number}"
 
 
 def share(part: float, whole: float) -> str:

@@ -16,7 +16,7 @@ from gsym.cli.verbs.trace_options import (
     VALUE,
 )
 from gsym.cli.verbs.trace_profile import (
-    chosen_value,
+    chosen_values,
     open_profile_input,
     report_losses,
     symbolize_profile,
@@ -60,7 +60,8 @@ _BARS = 16
     f"""\
 {FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere
-in the stack. Bars show the total over time.""",
+in the stack. Bars show the total over time. A recording of several events has a table
+of each, or of the one that --value names.""",
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
@@ -70,13 +71,13 @@ def top(values: Values) -> int:
         source.require_samples(profile)
         symbolize_profile(profile, values)
         source.select(profile)
-        value = chosen_value(profile, values)
-        if values.flag("--json"):
-            print_json(_object(profile, by, value))
-        else:
-            _print_samples(profile, by, value, limit)
-        if by == "line":
-            _warn_of_missing_lines(profile, value, source.name)
+        for value in chosen_values(profile, values):
+            if values.flag("--json"):
+                print_json(_object(profile, by, value))
+            else:
+                _print_samples(profile, by, value, limit)
+            if by == "line":
+                _warn_of_missing_lines(profile, value, source.name)
         report_losses(profile, {}, source.name, "a profile")
     return source.exit_code(profile)
 
@@ -92,13 +93,20 @@ def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
 
 def _object(profile: Profile, by: str, value: int) -> dict[str, Any]:
     kind = profile.value_types[value]
+    rows = top_rows(profile, by, value=value, parts=_BARS)
     return {
         "by": by,
-        "value": kind._asdict(),
-        "total": sum(sample.values[value] for sample in profile.samples),
+        "value": {"type": kind.type, "unit": kind.unit},
+        "total": kind.plain(sum(sample.values[value] for sample in profile.samples)),
         "samples": len(profile.samples),
         "rows": [
-            row._asdict() for row in top_rows(profile, by, value=value, parts=_BARS)
+            {
+                **row._asdict(),
+                "own": kind.plain(row.own),
+                "total": kind.plain(row.total),
+                "over_time": tuple(map(kind.plain, row.over_time)),
+            }
+            for row in rows
         ],
         "unsure": unsure_rows(profile),
     }
@@ -113,16 +121,16 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
     rows = top_rows(profile, by, value=value, parts=_BARS)
     count = f"{len(profile.samples)} samples"
     is_count = kind.type == "samples" and whole == len(profile.samples)
-    whole_text = f", {kind.type}: {amount(whole, kind.unit)} in all"
+    whole_text = f", {kind.type}: {amount(kind.plain(whole), kind.unit)} in all"
     print(count if is_count else count + whole_text)
     has_times = any(row.over_time for row in rows)
     heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
     bars = (_bars(row.over_time) for row in rows)
     cells = [
         [
-            amount(row.own, kind.unit),
+            amount(kind.plain(row.own), kind.unit),
             share(row.own, whole),
-            amount(row.total, kind.unit),
+            amount(kind.plain(row.total), kind.unit),
             share(row.total, whole),
             *([bar] if has_times else []),
             row.name,
