@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock
+from functools import partial
 
 from gsym.cache import BoundedCache
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
     from gsym.store.loose_files import LooseFiles
+    from gsym.store.sources.source import Source
 
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
@@ -200,31 +202,29 @@ class _Place:
     def __init__(self, source: str) -> None:
         from gsym.store.directory import Store
 
-        self._source = source
         self._loose: LooseFiles | None = None
         self._store = Store(source if os.path.isdir(source) else default_store())
-        if os.path.isdir(source) and not self._store.exists():
+        self._sources: list[Source] = []
+        if not os.path.isdir(source) or not self._store.exists():
             from gsym.store.loose_files import LooseFiles
+            from gsym.store.sources.settings import SourceOpener
 
             self._store = Store(default_store())
-            self._loose = LooseFiles(source, max_files=_MOST_LOOSE_FILES)
+            scan = partial(LooseFiles, max_files=_MOST_LOOSE_FILES)
+            self._sources = [*SourceOpener().open(source, scan)]
+            last = self._sources[-1]
+            self._loose = last if isinstance(last, LooseFiles) else None
         self._known: dict[str, ModuleKey] = {}
         self._next = 0.0
 
     def resolver(self) -> Any:
         """The resolver that finds a module by its key."""
-        if os.path.isdir(self._source) and self._loose is None:
+        if not self._sources:
             return self._store
         from gsym.modules.resolver import Resolver
 
-        if self._loose is not None:
-            from gsym.store.sources.settings import open_source
-
-            tree = open_source(self._source)
-            return _Folder(self._loose, Resolver(self._store, [tree, self._loose]))
-        from gsym.store.sources.settings import SourceOpener
-
-        return Resolver(self._store, list(SourceOpener().open(self._source)))
+        resolver = Resolver(self._store, self._sources)
+        return resolver if self._loose is None else _Folder(self._loose, resolver)
 
     def key(self, name: str) -> ModuleKey | None:
         """The key of the module called *name*, of several the one added last."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from gsym.modules.resolver import Adder
     from gsym.store.publication import Publication
-    from gsym.store.sources.source import Source
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too
@@ -70,29 +69,22 @@ def open_symbolizer(  # noqa: PLR0913 - independent keywords
     """
     most = INFLATED_TIMES * transfers.most_bytes
     processes = processes._replace(output=most)
+    place = Store(store)
+
+    def scan(folder: str) -> LooseFiles:
+        digits = sha256(os.path.abspath(folder).encode()).hexdigest()[:_FOLDER_DIGITS]
+        packages = Packages(
+            ConfinedBinaries(place, processes, most),
+            os.path.join(store, _PACKAGES, digits),
+        )
+        return LooseFiles(folder, patience=patience, packages=packages)
+
     opener = SourceOpener(
         limits=transfers._replace(most_inflated=most, wait_seconds=_LONGEST_WAIT),
         allow_private=allow_private,
     )
-    opened: list[Source] = []
-    place = Store(store)
-    for text in sources or [os.curdir]:
-        opened += opener.open(text)
-        if os.path.isdir(text):
-            digits = sha256(os.path.abspath(text).encode()).hexdigest()[:_FOLDER_DIGITS]
-            packages = Packages(
-                ConfinedBinaries(place, processes, most),
-                os.path.join(store, _PACKAGES, digits),
-            )
-            opened.append(
-                LooseFiles(
-                    text,
-                    max_depth=32,
-                    max_files=200_000,
-                    patience=patience,
-                    packages=packages,
-                )
-            )
+    names = sources or [os.curdir]
+    opened = [each for text in names for each in opener.open(text, scan)]
     misses = negative_cache_of(place, MissLifetimes(missing=missing_seconds))
     closing = ExitStack()
     closing.callback(opener.close)

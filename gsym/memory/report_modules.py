@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from gsym.modules.open_module import OpenModule
     from gsym.modules.places import Place
 
-_MAX_DEPTH = 12  # of nested folders in a build folder
-_MAX_FILES = 200_000
-
 
 class FoundModule(NamedTuple):
     """The result of a search.
@@ -70,13 +67,11 @@ class ReportModules:
         several = [source] if isinstance(source, (str, os.PathLike)) else source
         sources = [os.fspath(each) for each in several]
         folders = [each for each in sources if os.path.isdir(each)]
-        places: list[Place] = [
-            Folder(each, max_depth=_MAX_DEPTH, max_files=_MAX_FILES) for each in folders
-        ]
+        places: list[Place] = [*map(Folder, folders)]
         if beside:
-            places.append(Folder(beside, max_depth=0))
+            places.append(Folder(beside, is_flat=True))
         places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
-        places += [Folder(each, has_names=False) for each in DEBUG_DIRECTORIES]
+        places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]
         servers = [each for each in sources if each not in folders]
         self._finder = Finder(places, open_store(store, servers))
 

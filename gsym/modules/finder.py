@@ -22,9 +22,9 @@ from gsym.store.modules import Attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
-    from gsym.modules.binary_lookup import BinarySearch
     from gsym.modules.key import Comparison
     from gsym.modules.places import FoundFile, Place
     from gsym.modules.symbolizer import Symbolizer
@@ -41,8 +41,8 @@ class Finder:
         places: Searched first, in order.
         store: Asked for modules with an id that have no lines there, if there is one.
         last: Places that are searched after the store.
-        search: Where to look for the GSYM file of a binary, and how to make one; by
-            default as `gsym.open` does.
+        search: How the GSYM file of a binary is searched for and made: fields of
+            `BinarySearch`, if they are not as for `gsym.open`.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Finder:
         store: Symbolizer | None = None,
         *,
         last: Sequence[Place] = (),
-        search: BinarySearch | None = None,
+        search: Mapping[str, Any] | None = None,
     ) -> None:
         self._places = places
         self._store = store
         self._last = last
-        self._search = search
+        self._search = search or {}
 
     def open(
         self, key: ModuleKey, name: str = "", compare_code: CompareCode | None = None
@@ -141,7 +141,7 @@ class Finder:
             from gsym.modules.binary_lookup import OPENING, open_module
 
             started = time.perf_counter()
-            search = (self._search or OPENING)._replace(architecture=match.architecture)
+            search = OPENING._replace(architecture=match.architecture, **self._search)
             reason = "no debug information and no symbols"
             reader = None
             try:
@@ -182,15 +182,18 @@ def find_in(
         store: Searched then.
         at_paths: Whether files at the paths that a log or profile has are used, too.
     """
-    from gsym.modules.binary_lookup import BinarySearch
-
     debug = tuple(debug_folders)
-    by_id = (Folder(each, has_names=False) for each in debug)
+    by_id = (Folder(each, by_build_id=True) for each in debug)
     return Finder(
         [*map(Folder, folders), *by_id],
         store,
         last=[PathOfKey(os.curdir)] if at_paths else (),
-        search=BinarySearch(debug_file_directories=debug, index_limit=_INDEX_LIMIT),
+        search={
+            "debug_file_directories": debug,
+            "store": False,
+            "index_limit": _INDEX_LIMIT,
+            "partial": False,
+        },
     )
 
 

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry
 
 
+_PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
+
+
 class ModuleBinaries:
     """Finds binaries in a store, then in folders.
 
     Args:
-        folders: Of binaries by name, or by build id as for GDB.
+        folders: See `Folder`.
     """
 
     def __init__(self, folders: Iterable[str] = ()) -> None:
-        self._folders = [Folder(each, is_scanned=False) for each in folders]
+        self._folders = [Folder(each, patience=_PATIENCE) for each in folders]
 
     @contextmanager
     def open(

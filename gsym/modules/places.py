@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gsym.errors import AmbiguousModuleError, SourceError
-from gsym.modules.build_id_tree import build_id_paths
 from gsym.modules.key import ModuleKey, build_id_digits, has_id
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gsym.modules.file_match import FileMatch
     from gsym.modules.key import Comparison
     from gsym.store.loose_files import LooseFiles
+    from gsym.store.sources.local_trees import LocalStore, LocalTree
 
     class Place(Protocol):
         """A place that may have files of modules."""
@@ -39,12 +40,6 @@ if TYPE_CHECKING:
             """
 
 
-_LEAST_DIGITS = 4  # two for a folder, and a name
-_SUFFIXES = (".gsym", ".debug", "")
-_MAX_DEPTH = 2
-_MAX_FILES = 10_000
-
-
 class FoundFile(NamedTuple):
     """A file that may be of a module, and how it fits."""
 
@@ -53,30 +48,30 @@ class FoundFile(NamedTuple):
 
 
 class Folder:
-    """A folder of files that are named by build id, by the module, or in any way.
+    """A folder of files that are named by an id, by the module, or in any way.
+
+    It may have the layouts of other tools, or be a store.
 
     Args:
         path: The folder.
-        has_names: Whether files may be named by the module, too.
-        is_scanned: Whether all of its files are read for their ids, if none has the
-            build id in its name.
-        max_depth: Levels of nested folders that are scanned.
-        max_files: Number of files that are scanned.
+        by_build_id: Whether files are found by the build id in their names alone.
+        is_flat: Whether nested folders are left out of the search for other files.
+        patience: Seconds that a search waits for the first scan; None: no limit.
     """
 
     def __init__(
         self,
         path: str,
         *,
-        has_names: bool = True,
-        is_scanned: bool = True,
-        max_depth: int = _MAX_DEPTH,
-        max_files: int = _MAX_FILES,
+        by_build_id: bool = False,
+        is_flat: bool = False,
+        patience: float | None = None,
     ) -> None:
         self._path = path
-        self._has_names = has_names
-        self._is_scanned = is_scanned
-        self._limits = max_depth, max_files
+        self._by_build_id = by_build_id
+        self._is_flat = is_flat
+        self._patience = patience
+        self._by_path: LocalStore | LocalTree | None = None
         self._scanned: LooseFiles | None = None
 
     @property
@@ -85,7 +80,7 @@ class Folder:
         return self._path
 
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-        """Paths as of `Place.paths`; files that are named by build id come first.
+        """Paths as of `Place.paths`; files that are named by an id come first.
 
         Raises:
             AmbiguousModuleError: Several modules fit that differ.
@@ -93,34 +88,41 @@ class Folder:
         """
         if not os.path.isdir(self._path):
             raise SourceError("is not a folder")
-        yield from filter(os.path.isfile, self._named_by_id(key.code_id))
-        if not self._has_names:
-            return
-        if not self._is_scanned:
-            if not set(name) & {"/", "\\", "\0"} and name not in {"", ".", ".."}:
-                places = (os.path.join(self._path, name + each) for each in _SUFFIXES)
-                yield from filter(os.path.isfile, places)
-            return
-        scanned = self._scan()
-        found = scanned.find_all(key) if has_id(key) else []
-        # One of the name may be known by more of the id, or be another build.
-        yield from found or (scanned.named(name) if name else ())
+        is_found = False
+        if has_id(key):
+            try:
+                for path in self._named().find_all(key):
+                    is_found = True
+                    yield path
+            except AmbiguousModuleError:
+                if self._by_build_id:
+                    raise  # elsewhere there may be other files, whose names choose one
+        if not self._by_build_id:
+            scanned = self._scan()
+            found = scanned.find_all(key) if has_id(key) else []
+            # One of the name may be known by more of the id, or be another build.
+            yield from found or (scanned.named(name) if name and not is_found else ())
 
-    def _named_by_id(self, code_id: str) -> Iterator[str]:
-        digits = build_id_digits(code_id)
-        if len(digits) >= _LEAST_DIGITS:
-            tree = os.path.join(self._path, digits[:2], digits[2:])
-            for path in (*build_id_paths(self._path, digits), tree):
-                yield from (path + each for each in _SUFFIXES)
-        if digits:
-            yield os.path.join(self._path, f"{digits}.gsym")
+    def _named(self) -> LocalStore | LocalTree:
+        """The source of files that are named by an id."""
+        if self._by_path is None:
+            from gsym.store.sources.foreign_layouts import BUILD_ID
+            from gsym.store.sources.local_trees import LocalTree, open_by_path
+
+            self._by_path = (
+                LocalTree(self._path, (BUILD_ID,))
+                if self._by_build_id
+                else open_by_path(self._path)
+            )
+        return self._by_path
 
     def _scan(self) -> LooseFiles:
+        """The source of all files."""
         if self._scanned is None:
             from gsym.store.loose_files import LooseFiles
 
-            depth, files = self._limits
-            self._scanned = LooseFiles(self._path, max_depth=depth, max_files=files)
+            scan = partial(LooseFiles, max_depth=0) if self._is_flat else LooseFiles
+            self._scanned = scan(self._path, patience=self._patience)
         return self._scanned
 
 

@@ -25,7 +25,7 @@ from gsym.store.adding import add_file
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Resolution, resolved
-from gsym.store.sources.local_trees import LocalTree
+from gsym.store.sources.local_trees import LocalFolder, LocalTree
 from gsym.store.sources.negative_cache import NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -128,7 +128,11 @@ class Resolver:
         longest_wait: float = 600,
     ) -> None:
         self.store = store
-        self.sources = items_of("sources", sources, "sources")
+        self.sources = [
+            part
+            for each in items_of("sources", sources, "sources")
+            for part in (each.parts if isinstance(each, LocalFolder) else (each,))
+        ]
         self.misses = misses or negative_cache_of(store)
         self.breaker = breaker or CircuitBreaker()
         self._add = add

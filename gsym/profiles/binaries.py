@@ -59,6 +59,9 @@ class AddressRanges:
 _NOTHING = ModuleKey()
 
 
+_PATIENCE = 5.0  # seconds that a search waits for the first scan of a folder
+
+
 class _Found(NamedTuple):
     segments: tuple[Segment, ...] = ()
     unsure: str = ""
@@ -110,8 +113,8 @@ class Binaries:
         if not self._places:
             self._places = [
                 *([PathOfKey()] if self._is_local else ()),
-                *(Folder(each, is_scanned=self._is_local) for each in self._folders),
-                *(Folder(each, has_names=False) for each in self._debug_folders),
+                *(Folder(each, patience=_PATIENCE) for each in self._folders),
+                *(Folder(each, by_build_id=True) for each in self._debug_folders),
             ]
         tried = (_segments(*each) for each in find_files(self._places, key))
         return next((each for each in tried if each.segments), _Found())

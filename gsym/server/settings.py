@@ -177,7 +177,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source_roots: DIR or OLD=DIR: folders whose source files may be read, with the
             prefix that they have in the debug information
         enable_asm: answer `/asm/v1` (extra `asm`)
-        binary_dirs: folders with binaries to disassemble, found by name or build id
+        binary_dirs: folders with binaries to disassemble, found by id or name
         forward_profiles: where to send profiles of OpenTelemetry, symbolized: the
             collector's endpoint for profiles, or `grpc://HOST:PORT` or
             `grpcs://HOST:PORT`; "": they are not accepted (extra `otlp`)

@@ -102,8 +102,8 @@ class LooseFiles:
         path: str,
         *,
         rescan_seconds: float = _RESCAN_SECONDS,
-        max_depth: int = 2,
-        max_files: int = 10_000,
+        max_depth: int = 32,
+        max_files: int = 200_000,
         patience: float | None = None,
         packages: Packages | None = None,
     ) -> None:

@@ -214,7 +214,8 @@ def test_the_report_shows_what_was_missed_most_and_why(
     assert lines[0].startswith("      3 times, last ")
     assert lines[0].endswith(f"app {debug_id(7)}")
     assert lines[1].startswith(f"        {tree}: missing: not found (tried")
-    assert len(lines) == 6
+    assert lines[2].startswith(f"        {tree}/*: missing: not found (searched")
+    assert len(lines) == 9
     assert main([*report, "--limit", "1", "--json"]) == 0
     (record,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (record["debug_id"], record["asked"]) == (debug_id(7), 3)

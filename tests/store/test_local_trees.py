@@ -14,7 +14,7 @@ from gsym.modules.resolver import Resolver
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.sources import foreign_layouts
-from gsym.store.sources.local_trees import LocalStore, LocalTree, open_folder
+from gsym.store.sources.local_trees import LocalStore, LocalTree, open_by_path
 from tests.companions import ID, debug_file
 from tests.symbol_files import debug_id, key, symbols
 
@@ -54,7 +54,7 @@ def test_tree_by_build_id_is_recognized(
 ) -> None:
     tree = tmp_path / "tree"
     expected = place(binary, tree, path)
-    found = open_folder(str(tree)).find(key_of_build_id(ID), "")
+    found = open_by_path(str(tree)).find(key_of_build_id(ID), "")
     assert found.path == found.location == expected
 
 
@@ -80,7 +80,7 @@ def test_a_breakpad_tree_has_text_compressed_text_or_gsym(
     folder = tmp_path / "tree" / "app" / debug_id()
     folder.mkdir(parents=True)
     (folder / f"app{suffix}").write_bytes(symbols())
-    found = open_folder(str(tmp_path / "tree")).find(key(), "")
+    found = open_by_path(str(tmp_path / "tree")).find(key(), "")
     assert found.path == str(folder / f"app{suffix}")
 
 
@@ -142,7 +142,7 @@ def test_another_store_is_recognized_by_its_marker(
 ) -> None:
     store = Store(tmp_path / "other")
     published = add_file(store, binary)
-    source = open_folder(store.path)
+    source = open_by_path(store.path)
     assert isinstance(source, LocalStore)
     found = source.find(key_of_build_id(ID), "")
     assert found.identity == published.entry.identity
@@ -154,4 +154,4 @@ def test_another_store_is_recognized_by_its_marker(
 def test_a_store_that_is_damaged_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "gsym-store.json").write_text("{}")
     with pytest.raises(SourceError):
-        open_folder(str(tmp_path)).find(key(), "")
+        open_by_path(str(tmp_path)).find(key(), "")

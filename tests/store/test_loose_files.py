@@ -62,7 +62,9 @@ def test_hidden_and_deep_folders_are_passed_over(tmp_path: Path) -> None:
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "x.sym").write_bytes(symbols())
     with pytest.raises(NotFoundError):
-        LooseFiles(str(tmp_path)).find(key(), "")
+        LooseFiles(str(tmp_path), max_depth=2).find(key(), "")
+    place = str(tmp_path / "a/b/c/x.sym")
+    assert LooseFiles(str(tmp_path)).find(key(), "").path == place
 
 
 def test_damaged_files_are_ignored(tmp_path: Path) -> None:

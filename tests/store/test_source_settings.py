@@ -8,6 +8,7 @@ import pytest
 
 from gsym.modules.key import ModuleKey
 from gsym.store.directory import Store
+from gsym.store.loose_files import LooseFiles
 from gsym.store.sidecar import identity_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source
@@ -50,9 +51,13 @@ def test_each_form_opens_its_sources() -> None:
 
 
 def test_kind_of_a_folder_is_recognized_by_its_contents(tmp_path: Path) -> None:
-    assert isinstance(open_source(str(tmp_path)), LocalTree)
+    (tree, files) = SourceOpener().open(str(tmp_path))
+    assert isinstance(tree, LocalTree)
+    assert isinstance(files, LooseFiles)
     (tmp_path / "gsym-store.json").write_text('{"layout": 1}')
-    assert isinstance(open_source(str(tmp_path)), LocalStore)
+    (store,) = SourceOpener().open(str(tmp_path))
+    assert isinstance(store, LocalStore)
+    assert open_source(str(tmp_path)).name == str(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ _TEXTS = {
         Option("--enable-asm", "answer /asm/v1: code of the binaries of --binary-dir"),
         Option(
             "--binary-dir",
-            "folder of binaries to disassemble, by name or by build id",
+            "folder of binaries to disassemble, found by id or name",
             metavar="DIR",
             repeatable=True,
         ),

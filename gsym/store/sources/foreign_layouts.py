@@ -157,6 +157,8 @@ def _build_id_tree(key: ModuleKey) -> Iterator[str]:
         for folder in (".build-id/", ""):
             for suffix in (".gsym", ".debug", ""):
                 yield f"{folder}{build_id[:2]}/{build_id[2:]}{suffix}"
+        if ANY not in build_id:
+            yield f"{build_id}.gsym"
 
 
 def _by_build_id(key: ModuleKey, root: str, kinds: Iterable[str]) -> Iterator[str]:

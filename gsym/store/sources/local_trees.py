@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gsym.errors import (
     AmbiguousModuleError,
@@ -13,6 +14,7 @@ from gsym.errors import (
 from gsym.modules.key import is_hex
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
+from gsym.store.loose_files import LooseFiles
 from gsym.store.sources.foreign_layouts import (
     ANY,
     BREAKPAD_TREE,
@@ -26,21 +28,65 @@ from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gsym.modules.key import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
-    from gsym.store.sources.source import Source
 
 # All are tried; as each path contains an id, they cannot be confused.
 _LAYOUTS = (BREAKPAD_TREE, BUILD_ID, DEBUGINFOD_CACHE, SYMSTORE, UNIFIED, LLDB)
 
 
-def open_folder(path: str) -> Source:
-    """The source for a folder, by its contents."""
+def open_folder(
+    path: str, scan: Callable[[str], LooseFiles] | None = None
+) -> Iterator[LocalStore | LocalTree | LooseFiles]:
+    """The sources for a folder: by the paths of files, then by the ids in files.
+
+    Args:
+        path: The folder.
+        scan: Makes the source that reads all files; by default that of all folders but
+            stores.
+    """
+    by_path = open_by_path(path)
+    yield by_path
+    if scan is not None or isinstance(by_path, LocalTree):
+        yield LooseFiles(path) if scan is None else scan(path)
+
+
+def open_by_path(path: str) -> LocalStore | LocalTree:
+    """The source for a folder whose files have an id in their paths."""
     if os.path.isfile(os.path.join(path, MARKER)):
         return LocalStore(path)
     return LocalTree(path)
+
+
+class LocalFolder:
+    """A folder as one source.
+
+    Attributes:
+        parts: The sources that are asked, in order.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.parts = tuple(open_folder(path))
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return self.parts[0].name
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The file of a module, which is not copied.
+
+        Raises:
+            AmbiguousModuleError: Several modules fit that differ.
+            NotFoundError: There is none.
+            SourceError: The folder does not exist.
+        """
+        for part in self.parts[:-1]:
+            with suppress(AmbiguousModuleError, NotFoundError):
+                return part.find(key, folder)
+        return self.parts[-1].find(key, folder)
 
 
 class LocalTree:
@@ -167,3 +213,12 @@ class LocalStore:
         if entry is None:
             raise NotFoundError("does not have the module")
         return FoundFile(entry.path, entry.path, entry.identity)
+
+    def find_all(self, key: ModuleKey) -> Iterator[str]:
+        """The GSYM file of a module, if there is one.
+
+        Raises:
+            SourceError: The store cannot be read.
+        """
+        with suppress(NotFoundError):
+            yield self.find(key, "").path

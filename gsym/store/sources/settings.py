@@ -16,16 +16,17 @@ from gsym.store.sources.foreign_layouts import (
     SYMSTORE,
     UNIFIED,
 )
-from gsym.store.sources.local_trees import LocalTree, open_folder
+from gsym.store.sources.local_trees import LocalFolder, LocalTree, open_folder
 from gsym.store.sources.web_server import WebServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import Self
 
     from gsym.net.transfer import Transfer
+    from gsym.store.loose_files import LooseFiles
     from gsym.store.sources.source import Source
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
@@ -45,6 +46,8 @@ def open_source(text: str) -> Source:
         UnsupportedError: It needs a package that is not installed.
         ValueError: *text* is invalid, or names several sources.
     """
+    if os.path.isdir(text):
+        return LocalFolder(text)
     found = list(SourceOpener().open(text))
     if len(found) != 1:
         raise ValueError(f"source '{text}': {len(found)} sources, not one")
@@ -103,8 +106,14 @@ class SourceOpener:
         for transfer in self._transfers.values():
             transfer.close()
 
-    def open(self, text: str) -> Iterator[Source]:
+    def open(
+        self, text: str, scan: Callable[[str], LooseFiles] | None = None
+    ) -> Iterator[Source]:
         """Open the source, or several sources, named by *text*.
+
+        Args:
+            text: See docs/sources.md.
+            scan: See `open_folder`.
 
         Raises:
             UnsupportedError: It needs a package that is not installed.
@@ -130,7 +139,7 @@ class SourceOpener:
                 raise ValueError(
                     f"source '{text}': no such folder; sources are {_FORMATS}"
                 )
-            yield open_folder(text)
+            yield from open_folder(text, scan)
 
     def _debuginfod(self, url: str) -> Iterator[Source]:
         """The server at a URL, or those in the environment."""
