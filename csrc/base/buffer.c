@@ -1,6 +1,5 @@
-/* buffer.c - allocate memory for buffers and lists; append, and join ranges. */
+/* buffer.c - allocate memory for buffers; escape and align what is appended. */
 #include "base/buffer.h"
-#include "base/sort.h"
 
 bool buffer_grow(buffer *out, size_t more) {
     size_t wanted, capacity;
@@ -53,44 +52,4 @@ void buffer_align(buffer *out, size_t alignment) {
         buffer_put_u8(out, 0);
         if (out->failed) return;
     }
-}
-
-bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size) {
-    void *old, *grown;
-    size_t wanted, bytes;
-    memcpy(&old, items, sizeof old);
-    wanted = *capacity < 16 ? 16 : *capacity;
-    while (wanted < count) wanted = wanted > SIZE_MAX / 2 ? count : wanted * 2;
-    if (__builtin_mul_overflow(wanted, item_size, &bytes)) return false;
-    grown = realloc(old, bytes);
-    if (grown == NULL) return false;
-    memcpy(items, &grown, sizeof grown);
-    *capacity = wanted;
-    return true;
-}
-
-void *zeroed_table(size_t count, size_t item_size) {
-    enum { PAGE = 4096 };
-    char *table = calloc(count, item_size);
-    if (table == NULL) return NULL;
-    for (size_t at = 0; at < count * item_size; at += PAGE)
-        *(volatile char *)(table + at) = 0;
-    return table;
-}
-
-void ranges_join(range_list *ranges, size_t first) {
-    gsym_range *items = ranges->items;
-    bool is_joined = true;
-    size_t kept = first;
-    for (size_t i = first + 1; i < ranges->count; ++i)
-        is_joined &= items[i].start > items[i - 1].end;
-    if (is_joined) return;
-    sort_by_u64(items + first, ranges->count - first, sizeof *items);
-    for (size_t i = first + 1; i < ranges->count; ++i) {
-        if (items[i].start > items[kept].end)
-            items[++kept] = items[i];
-        else if (items[i].end > items[kept].end)
-            items[kept].end = items[i].end;
-    }
-    ranges->count = kept + 1;
 }

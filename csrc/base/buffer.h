@@ -1,4 +1,4 @@
-/* buffer.h - append to output bytes and to lists, which grow; search and sort lists.
+/* buffer.h - append bytes to output that grows.
  *
  * Writers append without checks and test `failed` once at the end: an allocation that
  * fails sets it, and later puts do nothing. */
@@ -17,7 +17,7 @@ typedef struct buffer {
 
 /* Reserve memory for `more` bytes at the end. */
 bool buffer_grow(buffer *out, size_t more);
-/* Release memory that is not used. */
+/* Shrink the capacity to the size. */
 void buffer_trim(buffer *out);
 void buffer_deinit(buffer *out);
 
@@ -81,7 +81,7 @@ static inline uint8_t *put_uleb_unchecked(uint8_t *at, uint64_t value) {
 static inline uint8_t *put_sleb_unchecked(uint8_t *at, int64_t value) {
     for (;;) {
         uint8_t byte = (uint8_t)(value & 0x7f);
-        value >>= 7; /* arithmetic on every compiler this builds with */
+        value >>= 7; /* sign-extends with every compiler that can build this file */
         if ((value == 0 && !(byte & 0x40)) || (value == -1 && (byte & 0x40))) {
             *at++ = byte;
             return at;
@@ -108,56 +108,5 @@ static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
     if (out->swap) value = __builtin_bswap32(value);
     memcpy(out->bytes + at, &value, sizeof value);
 }
-
-/* Grow the array *items to room for `count` items of `item_size`; the capacity doubles.
- * False where memory ran out. */
-bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
-
-/* Allocate `count` zeroed items and write to each page. Pages of a hash table are read
- * before they are written; such a page would be mapped twice, and the second mapping
- * invalidates cached address translations of all threads. */
-void *zeroed_table(size_t count, size_t item_size);
-
-/* A growing array, empty when zeroed; its items are freed with free(). */
-#define LIST(type)              \
-    struct {                    \
-        type *items;            \
-        size_t count, capacity; \
-    }
-
-/* Make room for `more` items; false where memory ran out. */
-#define ARRAY_RESERVE(list, more)                                                        \
-    (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
-     array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
-                   sizeof *(list).items))
-
-/* Append one item; false where memory ran out. */
-#define LIST_ADD(list, ...)                                                              \
-    (ARRAY_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
-
-/* Pointer to item `at` or to the end; NULL for an empty list, as C leaves NULL + 0
- * undefined. */
-#define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
-
-/* Binary search in [low, count): set `low` to the first index for which `is_before`, an
- * expression of `middle`, is false. It must be true for all lower indexes and false for all
- * higher ones. */
-#define SEARCH_SORTED(low, count, is_before)                                             \
-    do {                                                                                 \
-        size_t search_end = (count);                                                     \
-        while ((low) < search_end) {                                                     \
-            size_t middle = (low) + (search_end - (low)) / 2;                            \
-            if (is_before)                                                               \
-                (low) = middle + 1;                                                      \
-            else                                                                         \
-                search_end = middle;                                                     \
-        }                                                                                \
-    } while (0)
-
-typedef LIST(gsym_line_row) row_list;
-typedef LIST(gsym_range) range_list;
-
-/* Sort the ranges from `first` on and join those that touch. */
-void ranges_join(range_list *ranges, size_t first);
 
 #endif

@@ -40,6 +40,12 @@ static inline uint64_t cursor_offset(const cursor *c) {
 
 static inline size_t cursor_left(const cursor *c) { return (size_t)(c->end - c->at); }
 
+/* Fail because the bytes end before the end of the field at `at`. */
+static inline gsym_status cursor_missing(const cursor *c, const uint8_t *at,
+                                         const char *what, gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "missing %s", what);
+}
+
 static inline bool cursor_need(cursor *c, uint64_t size) {
     if (GSYM_LIKELY(size <= cursor_left(c))) return true;
     c->failed = true;
@@ -90,7 +96,8 @@ static inline uint64_t cursor_u64_unchecked(cursor *c) {
     return value;
 }
 
-/* Load an integer of 1 to 8 bytes: DW_FORM_strx3 has three, and so may an address. */
+/* Load an integer of any size from 1 to 8 bytes: values of DW_FORM_strx3 have three, and
+ * addresses of some targets, too. */
 static inline uint64_t cursor_load(const uint8_t *at, unsigned size, bool swap) {
     uint64_t value = 0;
     bool big_endian = swap != CURSOR_HOST_BIG_ENDIAN;
@@ -167,8 +174,9 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* Does what cursor_uleb() does, faster if most numbers have one byte. The address of the
- * cursor is not passed on, so that a local one stays in registers. */
+/* Read a ULEB128 as cursor_uleb() does, but faster if most numbers have one byte. Inlined,
+ * and the address of `c` is passed to no other function, so that a local cursor stays in
+ * registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_uleb_1(cursor *c) {
     cursor rest;
     uint64_t value;
@@ -192,7 +200,7 @@ static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c
     return value;
 }
 
-/* Does what cursor_uleb_1() does, for numbers that mostly have one or two bytes. */
+/* Read a ULEB128 as cursor_uleb_1() does, for numbers that mostly have one or two bytes. */
 static inline __attribute__((always_inline)) uint64_t cursor_uleb_2(cursor *c) {
     if (GSYM_LIKELY(cursor_left(c) >= 2)) {
         uint64_t low = c->at[0], high = c->at[1];
@@ -233,10 +241,11 @@ static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     return (const char *)start;
 }
 
-#define NAME_SIZE 65536u /* names up to this size are not limited in number */
+#define NAME_SIZE 65536u /* any number of names may have up to this size */
 
-/* Subtract a name longer than NAME_SIZE from *left, the bytes that all such names may have
- * together. False if it exceeds them; then *left becomes 0. NULL allows no such name. */
+/* Subtract the size of a name longer than NAME_SIZE from *left: the bytes that all such
+ * names together may still have. False if more bytes are needed; then *left becomes 0. With
+ * NULL, no such name is allowed. */
 static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
     bool is_enough = left != NULL && size <= *left;
     if (GSYM_LIKELY(size <= NAME_SIZE)) return true;

@@ -1,14 +1,17 @@
-/* digits.h - read and write digits of numbers, in loops of many numbers.
+/* digits.h - read and write the digits of numbers, fast enough for loops over many numbers.
  *
- * A function that writes does so at `at` and returns the position after the digits. The
- * caller has reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there, all of which may be
- * written. */
+ * Functions that write put the digits at `at` and return the position after them. The
+ * caller has reserved MAX_HEX_SIZE or MAX_DECIMAL_SIZE bytes there; bytes after the digits
+ * may be overwritten. */
 #ifndef GSYM_BASE_DIGITS_H
 #define GSYM_BASE_DIGITS_H
 
 #include "base/cursor.h"
 
 enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
+
+/* Eight equal bytes, for operations on eight characters at once. */
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* ---- reading ------------------------------------------------------------------------ */
 
@@ -35,13 +38,12 @@ static inline unsigned digit_value(uint8_t character) {
 
 /* Return the 8 hexadecimal digits of a number, the first in the highest byte. */
 static inline uint64_t hex_digits(uint32_t value) {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t digits = value, letters;
     digits = (digits | digits << 16) & UINT64_C(0x0000ffff0000ffff);
     digits = (digits | digits << 8) & UINT64_C(0x00ff00ff00ff00ff);
     digits = (digits | digits << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-    letters = (digits + 6 * ones) >> 4 & ones;
-    return digits + '0' * ones + letters * ('a' - '9' - 1);
+    letters = (digits + EACH_BYTE(6)) >> 4 & EACH_BYTE(1);
+    return digits + EACH_BYTE('0') + letters * ('a' - '9' - 1);
 }
 
 static inline void put_8_digits_unchecked(uint8_t *at, uint32_t value) {

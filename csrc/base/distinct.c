@@ -1,4 +1,5 @@
 /* distinct.c - number the distinct values of a column in order of first occurrence. */
+#include "base/list.h"
 #include "base/tables.h"
 
 struct gsym_distinct {

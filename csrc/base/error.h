@@ -23,7 +23,7 @@ static inline gsym_status gsym_fail_memory(gsym_error *error) {
     return gsym_fail(error, GSYM_E_NO_MEMORY, 0, "out of memory");
 }
 
-/* Return from the caller with the status of a call that fails. */
+/* Call a function and, if it fails, return its status from the present one. */
 #define GSYM_TRY(call)                                                                   \
     do {                                                                                 \
         gsym_status try_status = (call);                                                 \

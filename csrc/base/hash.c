@@ -28,7 +28,7 @@ static inline uint64_t add_lane(uint64_t hash, uint64_t lane) {
     return (hash ^ next_round(0, lane)) * PRIME_1 + PRIME_4;
 }
 
-/* The lanes are no array, so that they stay in registers. */
+/* The lanes are four variables and not an array, so that they stay in registers. */
 static uint64_t hash_stripes(const uint8_t *at, size_t count) {
     uint64_t a = PRIME_1 + PRIME_2, b = PRIME_2, c = 0, d = 0 - PRIME_1, hash;
     for (const uint8_t *end = at + count * STRIPE_SIZE; at < end; at += STRIPE_SIZE) {

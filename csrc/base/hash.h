@@ -9,15 +9,15 @@
 
 uint64_t xxh64(const uint8_t *bytes, size_t size);
 
-/* The first 64 fractional bits of the square roots of 2, 3 and 5, which have no pattern;
- * the lowest bit is set. */
+/* Odd numbers without a pattern: the first 64 fractional bits of the square roots of 2, 3
+ * and 5, with the lowest bit set. */
 #define HASH_KEY_A UINT64_C(0x6a09e667f3bcc909)
 #define HASH_KEY_B UINT64_C(0xbb67ae8584caa73b)
 #define HASH_KEY_C UINT64_C(0x3c6ef372fe94f82b)
 
-/* Fold both halves of the product, so that every bit of the result depends on all bits. The
- * factors are added once more: a name can be written so that one factor is 0, which would
- * give the same hash for all values of the other. */
+/* Return both halves of the product a * b combined by XOR, so that every bit of the result
+ * depends on all bits. A mix of the factors is added: whoever writes a name could make one
+ * factor 0, and the product would then be 0 for all values of the other. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
     uint64_t factors = (a ^ (b << 32 | b >> 32)) * HASH_KEY_A;
 #ifdef __SIZEOF_INT128__

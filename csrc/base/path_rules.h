@@ -3,6 +3,7 @@
 #define GSYM_BASE_PATH_RULES_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 
 typedef struct path_rule {
     char *old_prefix, *new_prefix;

@@ -78,8 +78,8 @@ static void insert(numbered_address *items, uint32_t count) {
     }
 }
 
-/* Choose the bits of a digit: with at most as many digit values as items, the fewest
- * passes; with this number of passes, the smallest digit. */
+/* Return the number of bits that one pass sorts by. Of the sizes with at most as many
+ * values as there are items, take the smallest that needs the fewest passes. */
 static unsigned digit_size(uint64_t difference, uint32_t count) {
     unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
     unsigned most = 31 - (unsigned)__builtin_clz(count), passes;

@@ -24,8 +24,9 @@ typedef struct numbered_address {
     uint32_t number; /* its index in the order of the caller */
 } numbered_address;
 
-/* Sort `count` items by address; equal ones keep their order. After the items, `room` has
- * free space for as many; the result is in either half of it. */
+/* Sort the `count` items at `room` by address; equal ones keep their order. `room` has
+ * space for as many more after them. Return the sorted items, which are the first or the
+ * second half of `room`. */
 numbered_address *address_order(numbered_address *room, uint32_t count);
 
 #endif

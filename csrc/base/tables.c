@@ -1,9 +1,17 @@
 /* tables.c - search and grow the hash tables of tables.h. */
 #include "base/tables.h"
-#include "base/buffer.h"
 #include "base/cursor.h"
 
 enum { FIRST_SLOTS = 1024, FIRST_BITS = 8, MIN_BITS = 4 };
+
+void *zeroed_table(size_t count, size_t item_size) {
+    enum { PAGE = 4096 };
+    char *table = calloc(count, item_size);
+    if (table == NULL) return NULL;
+    for (size_t at = 0; at < count * item_size; at += PAGE)
+        *(volatile char *)(table + at) = 0;
+    return table;
+}
 
 /* ---- slot_table ------------------------------------------------------------------ */
 
@@ -27,8 +35,8 @@ void slot_table_clear(slot_table *table) {
 
 /* ---- number_map ------------------------------------------------------------------ */
 
-/* Return the slot in which a search begins. The product is folded and multiplied again:
- * with one product, numbers at equal distances would collide for some keys. */
+/* Return the slot in which a search begins. The product is folded and multiplied a second
+ * time: with one multiplication, numbers at equal distances would collide for some keys. */
 static inline size_t place_of(const number_map *map, uint64_t number) {
     uint64_t hash = (number + 1) * map->key;
     return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
@@ -45,7 +53,8 @@ static number_slot *find_slot(const number_map *map, uint64_t number) {
 static bool allocate(number_map *map, unsigned bits) {
     map->slots = zeroed_table((size_t)1 << bits, sizeof *map->slots);
     map->bits = map->allocated_bits = map->slots == NULL ? 0 : bits;
-    /* The address of the heap differs from run to run. No output depends on the key. */
+    /* An address of the heap serves as key, because it differs from run to run. No output
+     * depends on the key. */
     map->key = ((uintptr_t)map->slots >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     return map->slots != NULL;
 }

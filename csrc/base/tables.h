@@ -3,8 +3,12 @@
 #ifndef GSYM_BASE_TABLES_H
 #define GSYM_BASE_TABLES_H
 
-#include "base/buffer.h"
 #include "base/error.h"
+
+/* Allocate `count` zeroed items and write to each page of them. A page that is read before
+ * it is written is mapped twice, as happens in hash tables, and the second mapping
+ * invalidates the cached address translations of all threads. */
+void *zeroed_table(size_t count, size_t item_size);
 
 /* ---- hash -> number ---------------------------------------------------------- *
  * The owner knows the meaning of a number and whether equal hashes mean equal content. */
@@ -32,7 +36,7 @@ static inline hash_slot *slot_table_free_slot(const slot_table *table, uint64_t 
 bool slot_table_grow(slot_table *table);
 void slot_table_clear(slot_table *table);
 
-/* Keep at least three slots of eight free. */
+/* Make room for one more number: at most five of eight slots are used. */
 static inline bool slot_table_reserve(slot_table *table) {
     return GSYM_LIKELY(table->count < (table->mask + 1) / 8 * 5) || slot_table_grow(table);
 }

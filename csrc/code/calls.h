@@ -2,7 +2,7 @@
 #ifndef GSYM_CODE_CALLS_H
 #define GSYM_CODE_CALLS_H
 
-#include "base/buffer.h"
+#include "base/list.h"
 #include "base/cursor.h"
 
 struct gsym_calls {

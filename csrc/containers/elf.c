@@ -6,7 +6,7 @@
 #define PROGRAM_DYNAMIC 2
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
-#define MAX_BUILD_ID 64 /* bytes of the longest that are in use, of SHA-512 */
+#define MAX_BUILD_ID 64 /* bytes of a SHA-512 hash, the longest ids that are in use */
 
 static uint64_t bytes_after(const elf_object *elf, uint64_t offset) {
     return offset < elf->object.size ? elf->object.size - offset : 0;
@@ -54,7 +54,8 @@ static void limit_program_count(elf_object *elf) {
         elf->program_count = (uint32_t)(left / elf->program_entry_size);
 }
 
-/* Find the next program header of `type` from *index on; *index moves after it. */
+/* Find the first program header of `type` from *index on, and set *index to the one after
+ * it. */
 static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
@@ -210,9 +211,9 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     return GSYM_OK;
 }
 
-/* Find the debug sections. In a relocatable file, several of one name are placed one after
- * the other, as a linker would join them: armcc and type units have sections of their own
- * for what may occur in several files. */
+/* Find the debug sections. In a relocatable file, sections with one name are placed one
+ * after the other, as a linker would join them: armcc writes, and type units have, separate
+ * sections for what may occur in several files. */
 static void find_known_sections(elf_object *elf) {
     gsym_object_header *header = &elf->object.header;
     uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};
@@ -221,7 +222,7 @@ static void find_known_sections(elf_object *elf) {
         gsym_error ignored;
         gsym_debug_section which;
         bool is_split = false;
-        /* A damaged section is found, too; reading it reports the error. */
+        /* A damaged section is listed, too; whoever reads it gets the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
         if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
             header->symbol_table_size = section.size;
@@ -240,8 +241,8 @@ static void find_known_sections(elf_object *elf) {
 
 /* ---- build id -------------------------------------------------------------------- */
 
-/* Find the GNU build id among notes. Many sections may share their bytes, so *left limits
- * the bytes that are read of all of them. */
+/* Find the GNU build id among notes. Sections may share their bytes, so *left limits the
+ * bytes that are read for all sections together. */
 static bool find_build_id(const elf_object *elf, const elf_section *notes, uint64_t *left,
                           const uint8_t **bytes_ret, size_t *size_ret) {
     cursor c = elf_section_bytes(elf, notes);

@@ -27,7 +27,8 @@
  * word of program memory has three bytes and is read as four. */
 #define EF_PIC30_NO_PHANTOM_BYTE 0x80000000u
 
-/* The version of the ABI of 64-bit PowerPC in the flags; 0: not said. */
+/* Mask of the ABI version of 64-bit PowerPC in the flags; 0 means that the file does not
+ * say it. */
 #define EF_PPC64_ABI 3u
 
 #define SHT_NULL 0
@@ -46,19 +47,19 @@
 
 #define SHN_LORESERVE 0xff00
 #define SHN_ABS 0xfff1
-#define SHN_XINDEX 0xffff /* and PN_XNUM: another field has the number */
+#define SHN_XINDEX 0xffff /* also PN_XNUM: the number is in another field */
 
 /* Where a section of a relocatable file was placed, and its relocations. */
 typedef struct elf_placement {
     uint64_t address; /* of a debug section: offset in all sections of its name */
-    uint32_t relocations; /* index of the first section of its relocations, 0: none */
-    uint32_t next;        /* of a section of relocations: index of the next with the same
-                        * target, 0: none */
+    uint32_t relocations; /* index of the first section with its relocations, 0: none */
+    uint32_t next;        /* for a section of relocations: index of the next one with the
+                           * same target, 0: none */
 } elf_placement;
 
 typedef struct elf_object {
     gsym_object object;
-    uint64_t entry; /* address of the entry point; a file without one has 0, too */
+    uint64_t entry; /* address of the entry point; 0 in a file without one */
     uint32_t flags; /* e_flags, whose meaning depends on the machine */
     bool has_phantom_bytes;
     uint64_t section_table;

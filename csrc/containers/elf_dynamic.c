@@ -58,12 +58,12 @@ static dynamic_tags read_tags(const elf_object *elf, cursor c) {
     }
 }
 
-/* Return the number of symbols by the GNU hash table: the last symbol of the last chain,
- * plus 1. */
+/* Return the number of symbols that the GNU hash table implies: the index of the last
+ * symbol of the last chain, plus 1. */
 static uint64_t count_gnu(const elf_object *elf, cursor c) {
     uint32_t buckets = cursor_u32(&c), first = cursor_u32(&c), filters = cursor_u32(&c);
     uint32_t last = 0;
-    (void)cursor_u32(&c); /* the shift of the filter */
+    (void)cursor_u32(&c); /* shift count of the Bloom filter */
     cursor_skip(&c, (uint64_t)filters * (elf->object.header.is_64 ? 8 : 4));
     for (uint32_t i = 0; i < buckets && !c.failed; ++i) {
         uint32_t chain = cursor_u32(&c);
@@ -81,7 +81,7 @@ static uint64_t count_symbols(const elf_object *elf, const dynamic_tags *tags) {
     hash = elf_loaded_bytes(elf, tags->hash);
     if (elf->object.header.is_64 && (elf->object.header.machine == EM_S390 ||
                                      elf->object.header.machine == EM_ALPHA)) {
-        cursor_skip(&hash, 8); /* how many buckets, in words of 8 bytes */
+        cursor_skip(&hash, 8); /* the number of buckets, here 8 bytes wide */
         return cursor_u64(&hash);
     }
     cursor_skip(&hash, 4);

@@ -1,7 +1,8 @@
 /* elf_relocations.c - place the sections of relocatable ELF files, and apply relocations.
  *
- * Such files need the part of linking that concerns debug information: sections with code
- * get addresses, and relocations put these into the debug sections. */
+ * A relocatable file needs the part of linking that concerns debug information: each
+ * section with code gets an address, and relocations write the addresses into the debug
+ * sections. */
 #include "containers/elf.h"
 #include "containers/relocations.h"
 
@@ -18,8 +19,8 @@ static bool lies_in_file(const elf_object *elf, const elf_section *section) {
            end <= elf->object.size;
 }
 
-/* List the relocation sections of each section: from the last to the first, so that each
- * list is in the order of the file. */
+/* List the relocation sections of each section. The loop runs from the last section to the
+ * first, so that each list is in the order of the file. */
 static void find_relocations(elf_object *elf, elf_placement *placements) {
     uint32_t count = elf->object.header.section_count;
     for (uint32_t i = count; i-- > 1;) {
@@ -81,7 +82,7 @@ gsym_status elf_place_sections(elf_object *elf, gsym_error *error) {
 typedef struct symbol_values {
     const elf_object *elf;
     cursor entries;
-    cursor extended; /* section indexes that do not fit an entry */
+    cursor extended; /* indexes of sections that are too large for a symbol's entry */
     size_t count;
 } symbol_values;
 
@@ -135,12 +136,13 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
 
 /* ---- applying ---------------------------------------------------------------------- */
 
-/* The number at the start of SHT_CREL has the count in units of CREL_COUNT_UNIT, a flag,
- * and the number of bits by which offsets are shifted. */
+/* The number at the start of a SHT_CREL section: the count of entries times
+ * CREL_COUNT_UNIT, plus CREL_HAS_ADDEND, plus the number of bits by which offsets are
+ * shifted. */
 enum { CREL_COUNT_UNIT = 8, CREL_HAS_ADDEND = 4 };
 
-/* MIPS with 64 bits stores three types and a special symbol in place of one type, as
- * bytes in the order of a big-endian number. */
+/* Whether an entry has four bytes in place of one number for the type: 64-bit MIPS stores
+ * three types and a special symbol, always in the order of a big-endian number. */
 static inline bool has_bytes_for_type(const elf_object *elf) {
     return elf->object.header.machine == EM_MIPS && elf->object.header.is_64;
 }
@@ -184,8 +186,8 @@ static inline bool apply(const relocation_target *target, const symbol_values *s
             relocation_apply(target, r, value));
 }
 
-/* Read the differences between a compact relocation and the one before (CREL, in LLVM 19
- * and later); `header` says which of them are stored. */
+/* Read a compact relocation (CREL, in LLVM 19 and later), which is stored as differences
+ * from the relocation before; `header` says which differences are stored. */
 static void read_crel(cursor *c, uint64_t header, relocation *r) {
     unsigned flags = header & CREL_HAS_ADDEND ? 3 : 2;
     uint8_t first = cursor_u8(c);
@@ -247,7 +249,8 @@ gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *byt
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s reaches past the end of the file",
                              elf_section_name(elf, &section));
-        /* Else a small file could cause any amount of work. */
+        /* Sections of relocations may share bytes; without this limit, a small file could
+         * cause any amount of work. */
         if (elf->relocations_size > object->size)
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s shares its bytes with other relocations",

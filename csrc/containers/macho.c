@@ -1,6 +1,6 @@
 /* macho.c - open Mach-O files: read load commands, find the debug sections and LC_UUID. */
 #include "containers/macho.h"
-#include "base/buffer.h"
+#include "base/list.h"
 
 #define MH_MAGIC 0xfeedfaceu
 #define MH_MAGIC_64 0xfeedfacfu
@@ -22,7 +22,7 @@ enum {
     SECTION_SIZE_32 = 68,
     SECTION_SIZE_64 = 80,
     UUID_SIZE = 16,
-    INDIRECT_SYMBOLS_PLACE = 56 /* of indirectsymoff in LC_DYSYMTAB */
+    INDIRECT_SYMBOLS_PLACE = 56 /* offset of indirectsymoff in LC_DYSYMTAB */
 };
 
 static bool is_64(const macho_object *macho) { return macho->object.header.is_64 != 0; }
@@ -36,7 +36,8 @@ static size_t name_size(const char *name) {
 
 static bool has_payload(const macho_section *section) {
     uint32_t type = section->flags & SECTION_TYPE;
-    /* A dSYM bundle keeps the headers of the sections it was made for, at offset 0. */
+    /* A dSYM bundle repeats the section headers of its program, with offset 0 for sections
+     * that it does not have. */
     return section->offset != 0 && type != S_ZEROFILL &&
            type != S_GB_ZEROFILL &&
            type != S_THREAD_LOCAL_ZEROFILL;

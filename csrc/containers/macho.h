@@ -2,7 +2,7 @@
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 
-#include "base/buffer.h"
+#include "base/list.h"
 #include "containers/object.h"
 
 #define CPU_TYPE_ARM 12
@@ -27,7 +27,7 @@ typedef struct macho_section_entry {
 /* A table that a load command names. */
 typedef struct macho_table {
     uint64_t offset;
-    uint64_t count; /* number of entries, or of bytes */
+    uint64_t count; /* entries or, in tables of bytes, bytes */
 } macho_table;
 
 typedef struct macho_object {
@@ -73,7 +73,8 @@ typedef struct macho_section {
     uint32_t relocation_offset;
     uint32_t relocation_count;
     uint32_t flags;
-    uint32_t indirect_first; /* symbol stubs: their first entry in the indirect symbols */
+    uint32_t indirect_first; /* for a section of symbol stubs: index of its first entry in
+                                the table of indirect symbols */
     uint32_t stub_size;
 } macho_section;
 
@@ -86,7 +87,7 @@ static inline bool macho_section_holds_code(const macho_section *section) {
            section->size > 0;
 }
 
-/* Return the bytes of an entry of the symbol table. */
+/* Return the size of an entry of the symbol table in bytes. */
 static inline uint32_t macho_symbol_size(const macho_object *macho) {
     return macho->object.header.is_64 ? 16 : 12;
 }

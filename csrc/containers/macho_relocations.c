@@ -1,15 +1,16 @@
 /* macho_relocations.c - apply relocations in the debug sections of Mach-O object files.
  *
- * The sections of an object file have addresses that do not overlap, and the place of a
- * relocation relative to a section has the final value already. So only relocations with a
- * symbol change a value. */
+ * The sections of an object file have addresses that do not overlap. Where a relocation is
+ * relative to a section, the file has the final value already, so only relocations that
+ * name a symbol change a value. */
 #include "containers/macho.h"
 
 #define CPU_TYPE_X86 7
 #define CPU_ARCH_ABI64 0x01000000
 #define CPU_ARCH_ABI64_32 0x02000000
 
-#define R_SCATTERED 0x80000000u /* relative to an address: its value is in place */
+#define R_SCATTERED 0x80000000u /* flag of a relocation relative to an address, whose value
+                                   the file has already */
 
 #define N_TYPE 0x0e
 #define N_UNDF 0x00
@@ -17,15 +18,15 @@
 enum { RELOCATION_SIZE = 8, VALUE_UNSIGNED = 0 };
 
 typedef struct macho_relocation {
-    uint32_t entry; /* offset of the place in its section */
+    uint32_t entry; /* offset in the section of the value to be changed */
     uint32_t symbol;
     uint8_t type;
     uint8_t size; /* of the value, in bytes */
     bool names_symbol;
-    bool is_relative; /* the value is relative to the address of the place */
+    bool is_relative; /* the value is relative to its own address */
 } macho_relocation;
 
-/* Decode the relocation of two numbers in the byte order of the file. */
+/* Decode a relocation from its two numbers, whose bit fields depend on the byte order. */
 static macho_relocation decode(const macho_object *macho, uint32_t first,
                                uint32_t second) {
     macho_relocation relocation = {.entry = first};
@@ -70,8 +71,8 @@ bool macho_needs_relocation(const macho_object *macho,
     return false;
 }
 
-/* Return the type that subtracts a symbol from the value to which the next relocation adds
- * one; UINT8_MAX: this CPU has none. */
+/* Return the type of relocation that subtracts the address of a symbol, while the next
+ * relocation adds one to the same value; UINT8_MAX: this CPU has none. */
 static uint8_t subtractor(const macho_object *macho) {
     switch (macho->object.header.machine) {
         case CPU_TYPE_X86 | CPU_ARCH_ABI64: return 5;
@@ -81,8 +82,8 @@ static uint8_t subtractor(const macho_object *macho) {
     }
 }
 
-/* Find the address of a symbol; false if it does not exist. Undefined and common ones have
- * the address 0. */
+/* Find the address of a symbol; false if it does not exist. Undefined and common symbols
+ * have the address 0. */
 static bool symbol_address(const macho_object *macho, uint32_t index,
                            uint64_t *address_ret) {
     uint32_t entry_size = macho_symbol_size(macho);

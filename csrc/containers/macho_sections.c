@@ -27,9 +27,9 @@ macho_segment macho_segment_at(const macho_object *macho, uint64_t offset) {
     return segment;
 }
 
-/* Find the offset of a section in a file of 4 GiB or more, as its header has only 32
- * bits of it: the distance from the start of the segment is the same in the file and in
- * memory. */
+/* Return the offset of a section in a file of 4 GiB or more, where the section header has
+ * only its lower 32 bits. It follows from the segment: the section is as far from the start
+ * of its segment in the file as in memory. */
 static uint64_t far_offset(const macho_object *macho, const macho_section *section,
                            uint64_t segment_offset) {
     macho_segment segment = macho_segment_at(macho, segment_offset);
@@ -62,7 +62,8 @@ cursor macho_table_bytes(const macho_object *macho, macho_table table,
                          uint64_t entry_size) {
     uint64_t offset = table.offset < macho->object.size ? table.offset : macho->object.size;
     uint64_t left = macho->object.size - offset;
-    uint64_t size = table.count * entry_size; /* of 32 bits and less each */
+    uint64_t size = table.count * entry_size; /* no overflow: both factors have at most 32
+                                                 bits */
     return cursor_at(macho->object.data + offset, size < left ? size : left, 0,
                      macho->object.header.big_endian);
 }

@@ -1,6 +1,6 @@
 /* object.c - recognize the format of an object file by its content, read what all formats
  * have, and find a GSYM file that is embedded in a binary. */
-#include "base/buffer.h"
+#include "base/list.h"
 #include "base/hash.h"
 #include "containers/elf.h"
 #include "containers/macho.h"
@@ -67,7 +67,8 @@ gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
     for (uint32_t i = first; i < object->header.section_count; ++i) {
         gsym_error ignored;
         memset(section_ret, 0, sizeof *section_ret);
-        /* Damage of a section matters only if it is the one that is searched for. */
+        /* Errors of sections are ignored here: they matter only for the section that is
+         * searched for. */
         (void)object->format->section_at(object, i, section_ret, &ignored);
         if (section_ret->name_size == name_size && name_size > 0 &&
             memcmp(section_ret->name, name, name_size) == 0)
@@ -84,7 +85,8 @@ gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_sect
     memset(section_ret, 0, sizeof *section_ret);
     if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    /* The indexes of a package are the only ones of their name. */
+    /* A file has at most one section for each index of a package, whose name has no suffix
+     * .dwo. */
     if (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX) is_split = 0;
     index = object->debug_sections[is_split != 0][which];
     if (index == OBJECT_NO_SECTION) return GSYM_OK;
@@ -98,7 +100,7 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
     if (object->format->relocate == NULL || index >= object->header.section_count)
         return GSYM_OK;
     GSYM_TRY(object->format->relocate(object, index, bytes, size, unapplied_ret, error));
-    /* Places may be outside of the section. */
+    /* Relocations may name offsets outside of the section. */
     if (unapplied_ret->start > size) unapplied_ret->start = size;
     if (unapplied_ret->end > size) unapplied_ret->end = size;
     return GSYM_OK;
@@ -149,19 +151,24 @@ static bool is_same_code(const code_section *a, const code_section *b) {
            memcmp(a->name, b->name, a->name_size) == 0;
 }
 
+bool object_code_section(const gsym_object *object, uint32_t index,
+                         gsym_object_section *section_ret) {
+    gsym_error ignored;
+    *section_ret = (gsym_object_section){0};
+    (void)object->format->section_at(object, index, section_ret, &ignored);
+    return section_ret->holds_code &&
+           section_ret->address <= UINT64_MAX - section_ret->memory_size;
+}
+
 /* List the sections with code, sorted by name and size; *extent_ret covers them all. */
 static gsym_status list_code(const gsym_object *object, code_sections *list,
                              gsym_range *extent_ret, gsym_error *error) {
     *extent_ret = (gsym_range){UINT64_MAX, 0};
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
-        gsym_object_section section = {0};
-        gsym_error ignored;
+        gsym_object_section section;
         uint64_t end;
-        /* Errors are ignored: a debug file need not have the bytes of a section. */
-        (void)object->format->section_at(object, i, &section, &ignored);
-        if (!section.holds_code ||
-            __builtin_add_overflow(section.address, section.memory_size, &end))
-            continue;
+        if (!object_code_section(object, i, &section)) continue;
+        end = section.address + section.memory_size;
         if (!LIST_ADD(*list, ((code_section){string_hash(section.name, section.name_size),
                                              section.memory_size, section.address,
                                              section.name, section.name_size})))
@@ -225,7 +232,8 @@ static gsym_status find_bias(const gsym_object *object, const gsym_object *binar
     GSYM_TRY(list_code(binary, other, &binary_extent, error));
     found = compare_sections(own, other);
     *bias_ret = 0;
-    /* A tool that rewrites a binary may move one section and leave the others. */
+    /* One section at the same address is enough for distance 0: a tool that rewrites a
+     * binary may move one section and leave the others. */
     if (found.has_zero) return GSYM_OK;
     if (found.differ)
         return gsym_fail(error, GSYM_E_FORMAT, 0,
@@ -344,8 +352,8 @@ uint64_t object_isa_bit(const gsym_object_header *header) {
 #define FAT_MAGIC 0xcafebabe
 #define FAT_MAGIC_64 0xcafebabf
 
-/* A Java class file has the same magic number, and its version where a fat file has the
- * number of slices. */
+/* A Java class file has the magic number of a fat file, and its version is where a fat file
+ * has the number of slices. */
 enum { FEWEST_JAVA_VERSION = 43 };
 
 static bool is_fat(const uint8_t *data, size_t size) {

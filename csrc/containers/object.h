@@ -24,7 +24,8 @@ struct gsym_object {
 
 struct object_format {
     gsym_object_format number;
-    size_t object_size; /* bytes of its structure, which begins with gsym_object */
+    size_t object_size; /* bytes of the structure of this format, which begins with
+                           gsym_object */
     bool (*is_magic)(const uint8_t *data, size_t size);
     /* Read the headers and find the debug sections. */
     gsym_status (*open)(gsym_object *object, gsym_error *error);
@@ -51,6 +52,10 @@ extern const object_format elf_format, macho_format, pe_format;
  * name of the section begins with `zdebug`, which may be NULL. */
 gsym_status object_set_payload(const gsym_object *object, gsym_object_section *section,
                                uint64_t size, const char *zdebug, gsym_error *error);
+/* Read what is known of a section and its addresses; a debug file need not have its bytes.
+ * False unless it has code, at addresses that 64 bits can represent. */
+bool object_code_section(const gsym_object *object, uint32_t index,
+                         gsym_object_section *section_ret);
 /* Count a relocation of this type that could not be applied at `offset`. */
 void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type);
 /* Limit: Names of more than 64 KiB in a symbol table, which symbols may share */
@@ -73,7 +78,8 @@ gsym_debug_section object_debug_section_named(const char *name, size_t size,
  * not part of the address; symbols, DIEs and rows may have it. 0: there is no such bit. */
 uint64_t object_isa_bit(const gsym_object_header *header);
 
-/* Set in the header that a section of this name has debug information that is not read. */
+/* If a section with this name has debug information of a kind that the engine does not
+ * read, note that in the header. */
 void object_note_unread(gsym_object_header *header, const char *name, size_t size);
 
 /* The part of each name that all formats share: "debug_info", ... */

@@ -9,7 +9,7 @@
 #define IMAGE_FILE_MACHINE_AMD64 0x8664
 #define IMAGE_FILE_MACHINE_ARM64 0xaa64
 
-#define PE_SECTION_ABSOLUTE (-1) /* the section of a symbol whose value is no address */
+#define PE_SECTION_ABSOLUTE (-1) /* section of symbols whose value is no address */
 
 typedef enum pe_directory {
     PE_DIRECTORY_EXPORT = 0,
@@ -29,7 +29,7 @@ typedef struct pe_object {
     cursor strings; /* long names of symbols and sections */
     uint64_t directory_table;
     uint32_t directory_count;
-    uint64_t *addresses; /* of the sections of an object file */
+    uint64_t *addresses; /* chosen for the sections of an object file */
     uint64_t relocations_size; /* of the relocations of all sections */
 } pe_object;
 
@@ -77,7 +77,7 @@ enum { PE_SHORT_NAME_SIZE = 8 };
 typedef struct pe_symbol {
     const uint8_t *name; /* PE_SHORT_NAME_SIZE bytes: the name, or its offset in strings */
     uint32_t value;
-    int32_t section; /* from 1; 0 and less: it is in no section */
+    int32_t section; /* counts from 1; 0 or less: the symbol is in no section */
     uint16_t type;
     uint8_t class;
     uint8_t auxiliary_count; /* auxiliary entries that follow */

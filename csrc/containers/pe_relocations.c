@@ -10,7 +10,7 @@
 
 enum {
     ENTRY_SIZE = 10,
-    MAX_RELOCATIONS = 0xffff, /* more are counted by the first entry */
+    MAX_RELOCATIONS = 0xffff, /* if there are more, the first entry has their number */
     DEFAULT_ALIGNMENT = 16
 };
 
@@ -21,7 +21,7 @@ static gsym_status find_entries(const pe_object *pe, const pe_section *section,
     if (count == MAX_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
         cursor c = pe_bytes(pe, offset, ENTRY_SIZE);
         count = cursor_u32(&c);
-        count -= count > 0; /* it counts itself */
+        count -= count > 0; /* the number includes this first entry */
         offset += ENTRY_SIZE;
     }
     *entries_ret = pe_bytes(pe, offset, count * ENTRY_SIZE);
@@ -39,7 +39,7 @@ static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
     uint32_t count = pe->object.header.section_count, culprit;
     for (uint32_t i = 0; i < count; ++i) {
         pe_section section = pe_section_at(pe, i);
-        uint32_t power = section.flags >> 20 & 0xf; /* counts from 1 */
+        uint32_t power = section.flags >> 20 & 0xf; /* exponent of the alignment, plus 1 */
         gsym_error ignored;
         cursor entries;
         sections[i] = (placed_section){
@@ -107,7 +107,8 @@ gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *byte
     cursor entries;
     if (pe->addresses == NULL) return GSYM_OK;
     GSYM_TRY(find_entries(pe, &section, &entries, error));
-    /* Else a small file could cause any amount of work. */
+    /* Sections may share relocations; without this limit, a small file could cause any
+     * amount of work. */
     if (pe->relocations_size > object->size)
         return gsym_fail(error, GSYM_E_FORMAT, section.relocations,
                          "section %.*s shares its relocations with others",

@@ -1,7 +1,7 @@
 /* pe_sections.c - read the sections and symbols of a PE or COFF file.
  *
- * Source: Microsoft PE and COFF specification; for long section names in images, which
- * it does not allow and MinGW writes, the GNU linker. */
+ * Sources: Microsoft PE and COFF specification; for long section names in images, which
+ * that does not allow and MinGW writes, the GNU linker. */
 #include "containers/pe.h"
 
 #define SECTION_CODE 0x20u
@@ -71,7 +71,7 @@ pe_section pe_section_at(const pe_object *pe, uint32_t index) {
     section.flags = cursor_u32(&c);
     section.memory_size = virtual_size == 0 ? section.size : virtual_size;
     if (pe->is_image && section.size > section.memory_size)
-        section.size = section.memory_size; /* the rest is padding of the last block */
+        section.size = section.memory_size; /* the rest in the file is padding */
     if (section.offset == 0 || (section.flags & SECTION_UNINITIALIZED)) section.size = 0;
     if (pe->addresses != NULL) section.address = pe->addresses[index];
     section.holds_code = (section.flags & (SECTION_CODE | SECTION_EXECUTE)) != 0 &&

@@ -1,8 +1,8 @@
 /* relocation_types.c - list the relocation types of each machine that assemblers use in
  * debug sections.
  *
- * Types for thread-local variables are treated as absolute: their places describe
- * variables, not code.
+ * Types for thread-local variables are treated as absolute, because the values that they
+ * change describe variables, not code.
  *
  * Source: the processor supplements of the System V ABI. */
 #include "containers/elf.h"
@@ -183,7 +183,7 @@ static const relocation_type types_riscv[] = {
 
 static const relocation_type types_bpf[] = {
     NONE(R_BPF_NONE, 0),
-    ABSOLUTE(R_BPF_64_64, 1, 64), /* clang 12 and earlier use 1 and 10 */
+    ABSOLUTE(R_BPF_64_64, 1, 64), /* clang 12 and earlier use the numbers 1 and 10 */
     ABSOLUTE(R_BPF_64_32, 10, 32),
     ABSOLUTE(R_BPF_64_ABS64, 2, 64),
     ABSOLUTE(R_BPF_64_ABS32, 3, 32),
@@ -223,7 +223,8 @@ static const relocation_type types_loongarch[] = {
 static const relocation_type coff_types_386[] = {
     NONE(IMAGE_REL_I386_ABSOLUTE, 0),
     ABSOLUTE(IMAGE_REL_I386_DIR32, 6, 32),
-    ABSOLUTE(IMAGE_REL_I386_DIR32NB, 7, 32), /* an object file has no image base */
+    ABSOLUTE(IMAGE_REL_I386_DIR32NB, 7, 32), /* relative to the image base, which is 0 in an
+                                                object file */
     NONE(IMAGE_REL_I386_SECTION, 10),
     TYPE(IMAGE_REL_I386_SECREL, 11, SECTION_OFFSET, 32),
 };
@@ -264,7 +265,7 @@ typedef struct machine_types {
 
 #define MACHINE(number, types) {number, sizeof types / sizeof types[0], types}
 
-/* Sorted by e_machine. */
+/* For each machine its relocation types; sorted by e_machine. */
 static const machine_types elf_machines[] = {
     MACHINE(EM_SPARC, types_sparc),
     MACHINE(EM_386, types_386),

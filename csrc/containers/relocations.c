@@ -32,7 +32,8 @@ static inline void store(uint8_t *at, unsigned size, uint64_t value, bool swap) 
         memcpy(at, &value, size);
 }
 
-enum { ULEB128_SIZE_LIMIT = 16 }; /* many relocations may have the place of a long number */
+enum { ULEB128_SIZE_LIMIT = 16 }; /* bounds the work when many relocations change one long
+                                     number */
 
 /* Change a number in place without changing its size. */
 static bool apply_uleb128(const relocation_target *target, uint64_t offset,
@@ -91,8 +92,8 @@ static gsym_range range_with_address(const placed_section *sections, uint32_t co
     return range;
 }
 
-/* Give the sections with code, or those without, addresses from `start` on; unless
- * `is_final`, only compute their end. */
+/* Give addresses from `start` on to the sections with code, or to those without code.
+ * Unless `is_final`, only compute where they would end. */
 static bool assign_addresses(placed_section *sections, uint32_t count, bool is_64,
                              bool is_code, bool is_final, uint64_t start, uint64_t *end_ret,
                              uint32_t *culprit_ret) {

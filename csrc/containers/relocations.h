@@ -6,7 +6,8 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
-/* S is the value of the symbol, A the addend, P the place. */
+/* How a relocation changes the number at its place. S is the value of the symbol, A the
+ * addend, P the address of the place. */
 typedef enum relocation_operation {
     RELOCATION_UNKNOWN = 0,
     RELOCATION_NONE,
@@ -23,11 +24,12 @@ typedef enum relocation_operation {
 typedef struct relocation_type {
     uint16_t number;
     uint8_t operation; /* relocation_operation */
-    uint8_t bits;      /* number of low bits of the place that change */
+    uint8_t bits;      /* number of low bits at the place that change */
 } relocation_type;
 
 enum { RELOCATION_NUMBER_LIMIT = 1040 }; /* greater than every `number` */
-enum { RELOCATION_WORD = 0 };            /* in `bits`: as many as an address has */
+enum { RELOCATION_WORD = 0 };            /* value of `bits` that stands for the bits of an
+                                            address */
 
 typedef struct relocation {
     uint64_t offset; /* of the place in its section */
@@ -66,15 +68,15 @@ const relocation_type *relocation_types(const gsym_object_header *header,
 typedef struct placed_section {
     uint64_t address; /* 0: it has none yet */
     uint64_t size;
-    uint64_t alignment; /* another number than a power of two means no alignment */
+    uint64_t alignment; /* a power of two; other numbers mean no alignment */
     bool is_loaded;
     bool is_code;
 } placed_section;
 
-/* Give the loaded sections without an address one, in their order: first those with code,
- * so that the first of these has the addresses that other tools use. If they would overlap
- * sections with an address, they are placed after these. False if they do not fit the
- * address space; *culprit_ret is then the first that does not. */
+/* Give addresses to the loaded sections that have none: first to those with code, in their
+ * order, so that code starts at the address that other tools use. If they would overlap
+ * sections that have an address, they are placed after these. False if the address space is
+ * too small; *culprit_ret is then the first section that does not fit. */
 bool place_sections(placed_section *sections, uint32_t count, bool is_64,
                     uint32_t *culprit_ret);
 

@@ -35,13 +35,9 @@ typedef struct search {
     LIST(size_t) open;
 } search;
 
-static uint64_t last_address(const creator_record *record) {
-    return record->address + (record->size - 1);
-}
-
 static void close_below(search *s, uint64_t address) {
     while (s->open.count > 0 &&
-           last_address(&s->records->items[s->open.items[s->open.count - 1]]) < address)
+           record_last(&s->records->items[s->open.items[s->open.count - 1]]) < address)
         s->open.count--;
 }
 
@@ -54,7 +50,7 @@ static bool fill_gap(search *s, uint64_t start, uint64_t last) {
         close_below(s, start);
         if (s->open.count == 0) return true;
         part.outer = s->open.items[s->open.count - 1];
-        outer_last = last_address(&s->records->items[part.outer]);
+        outer_last = record_last(&s->records->items[part.outer]);
         if (outer_last < last) part.last = outer_last;
         if (!LIST_ADD(s->found, part)) return false;
         if (part.last == last) return true;
@@ -77,7 +73,7 @@ static bool visit_start(search *s, size_t from, size_t end) {
             continue;
         }
         if (!(records[i].flags & RECORD_NOT_ASKED)) s->open.items[s->open.count++] = i;
-        if (last_address(&records[i]) > answered) answered = last_address(&records[i]);
+        if (record_last(&records[i]) > answered) answered = record_last(&records[i]);
     }
     return is_endless || answered >= last || fill_gap(s, answered + 1, last);
 }

@@ -157,7 +157,7 @@ static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
 
 /* Return the last address for which entry `index` may answer. The start of the next entry
  * is kept for other entries of the same start. */
-static uint64_t last_address(entry_copy *copy, uint32_t index, uint64_t size) {
+static uint64_t entry_last_address(entry_copy *copy, uint32_t index, uint64_t size) {
     const gsym_image *image = copy->image;
     uint64_t base = image->header.base_address, start = copy->last_offset;
     if (size != 0) return base + start + (size - 1);
@@ -175,7 +175,7 @@ static bool has_wanted_address(entry_copy *copy, uint32_t index,
     const gsym_selection *selection = copy->selection;
     uint64_t last;
     if (selection == NULL || !selection->by_address) return true;
-    last = last_address(copy, index, function->size);
+    last = entry_last_address(copy, index, function->size);
     for (size_t i = 0; i < selection->range_count; ++i)
         if (function->address < selection->ranges[i].end &&
             last >= selection->ranges[i].start)

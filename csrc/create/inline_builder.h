@@ -45,5 +45,13 @@ void inline_builder_deinit(inline_builder *builder);
 /* Make the tree of a function; sorts the pieces. False where memory ran out. */
 bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
                           inline_piece *pieces, size_t piece_count, size_t record_count);
+/* Give a function the tree that was made last. */
+static inline void inline_builder_fill(const inline_builder *builder,
+                                       gsym_function *function) {
+    function->nodes = builder->nodes.items;
+    function->node_count = builder->nodes.count;
+    function->ranges = builder->ranges.items;
+    function->range_count = builder->ranges.count;
+}
 
 #endif

@@ -6,6 +6,7 @@
 #include "create/intern.h"
 
 #include "base/limit.h"
+#include "base/list.h"
 #include "create/creator.h"
 
 /* Names composed from those of scopes repeat the names of the scopes.

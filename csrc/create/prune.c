@@ -111,10 +111,6 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
     return GSYM_OK;
 }
 
-static uint64_t last_address(const creator_record *record) {
-    return record->size == 0 ? record->address : record->address + (record->size - 1);
-}
-
 /* Whether a function that starts below `address` and ends at `last` contains it. */
 static bool is_covered(uint64_t address, uint64_t last) {
     return address != 0 && address <= last;
@@ -127,7 +123,7 @@ static void keep(pruning *p, const creator_record *record) {
 static void extend_cover(pruning *p, size_t first) {
     for (size_t i = first; i < p->kept.count; ++i) {
         const creator_record *record = &p->kept.items[i];
-        uint64_t last = last_address(record);
+        uint64_t last = record_last(record);
         if (record->size == 0) continue;
         if (last > p->any_last) p->any_last = last;
         if (!record_is_symbol(record) && last > p->debug_info_last)
@@ -183,7 +179,7 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         }
         if (record_is_symbol(&winner) && !record_is_rich(p->creator, &winner) &&
             is_covered(winner.address, p->debug_info_last) &&
-            last_address(&winner) <= p->debug_info_last)
+            record_last(&winner) <= p->debug_info_last)
             continue;
         if (p->kept.count > first && p->kept.items[first].size == 0)
             p->kept.count = settled = first;

@@ -126,6 +126,11 @@ static inline bool record_is_label(const creator_record *record) {
     return (creator_record_binding(record) & SYMBOL_LABEL) != 0;
 }
 
+/* Return the last address of a record; without a size, this is its first one. */
+static inline uint64_t record_last(const creator_record *record) {
+    return record->size == 0 ? record->address : record->address + (record->size - 1);
+}
+
 /* Whether a record has more than a range and a name. */
 static inline bool record_is_rich(const gsym_creator *creator,
                                   const creator_record *record) {

@@ -21,10 +21,6 @@ typedef struct line_assigner {
     uint64_t visits_left, bytes_left;
 } line_assigner;
 
-static uint64_t last_address(const creator_record *record) {
-    return record->address + (record->size - 1);
-}
-
 static gsym_status decode(line_assigner *assigner, uint32_t index, gsym_error *error) {
     const creator_record *lines = &assigner->creator->lines.items[index];
     if (assigner->decoded != NULL && assigner->decoded_index == index) return GSYM_OK;
@@ -58,13 +54,13 @@ static gsym_status gather(line_assigner *assigner, uint64_t start, uint64_t last
     uint64_t next = start;
     assigner->rows.count = 0;
     while (assigner->first < all->count &&
-           last_address(&all->items[assigner->keys[assigner->first].index]) < start)
+           record_last(&all->items[assigner->keys[assigner->first].index]) < start)
         assigner->first++;
     for (size_t i = assigner->first; i < all->count && assigner->visits_left > 0; ++i) {
         uint32_t index = assigner->keys[i].index;
         creator_record *lines = &all->items[index];
         uint64_t from = lines->address < next ? next : lines->address;
-        uint64_t to = last_address(lines) < last ? last_address(lines) : last;
+        uint64_t to = record_last(lines) < last ? record_last(lines) : last;
         assigner->visits_left--;
         if (lines->address > last) break;
         if (to < from) continue;
@@ -114,7 +110,7 @@ static gsym_status assign_all_lines(line_assigner *assigner, gsym_error *error) 
                 creator_minimum_record_size(assigner->creator))
             continue;
         if (record->size > 0)
-            last = last_address(record);
+            last = record_last(record);
         else if (i + 1 < records->count)
             last = records->items[i + 1].address - 1;
         if (assigner->visits_left > 0)

@@ -1,54 +1,15 @@
-/* abbrev.c - compile abbreviations to programs that skip or read attributes.
+/* abbrev.c - compile abbreviations to operations that skip or read attributes.
  *
- * An abbreviation becomes a list of operations. Adjacent attributes that are not needed are
- * skipped by one operation; if every attribute has a fixed size, one check covers the whole
- * DIE. */
-#include "dwarf/dwarf.h"
-
-enum op_kind {
-    OP_SKIP,        /* `size` bytes */
-    OP_SKIP_LEB,
-    OP_SKIP_STRING,
-    OP_SKIP_BLOCK,  /* `size` bytes of length (0: LEB128), then the block */
-    OP_READ1,
-    OP_READ2,
-    OP_READ4,
-    OP_READ8,
-    OP_READ_UINT,   /* `size` bytes */
-    OP_READ_ULEB,
-    OP_READ_SLEB,
-    OP_READ_STRING, /* raw: offset of the string in the unit's section */
-    OP_READ_CONSTANT,
-    OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
-    OP_SKIP_ADDRX_OFFSET,
-    OP_READ_EXPRESSION, /* an expression that gives an address */
-    OP_INDIRECT,    /* the form precedes the value */
-    OP_UNKNOWN
-};
-
-struct abbrev_op {
-    uint8_t kind;
-    uint8_t field;
-    uint16_t form;
-    uint32_t size;
-    uint32_t at; /* offset from the first attribute, if all have a fixed size */
-    uint64_t mask; /* of the bytes of a value with a fixed size */
-    uint64_t constant; /* of DW_FORM_implicit_const */
-};
+ * Adjacent attributes that are not needed are skipped by one operation; if every attribute
+ * has a fixed size, one check covers the whole DIE. */
+#include "dwarf/abbrev_ops.h"
 
 /* ---- forms ----------------------------------------------------------------------- */
 
-enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
-       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_ADDRX_OFFSET = -9,
-       FORM_UNKNOWN = -10 };
-
-enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_NONE = 0 };
-
-/* The size of each form: in bytes, one of the kinds above, or a size from the unit header;
- * 127 means no bytes. */
-static const int8_t coded_sizes[DW_FORM_addrx4 + 1] = {
-    [DW_FORM_flag_present] = 127,
-    [DW_FORM_implicit_const] = 127,
+/* The size of each form: in bytes, or one of the kinds and codes of abbrev_ops.h. */
+const int8_t abbrev_coded_sizes[DW_FORM_addrx4 + 1] = {
+    [DW_FORM_flag_present] = FORM_EMPTY,
+    [DW_FORM_implicit_const] = FORM_EMPTY,
     [DW_FORM_data1] = 1,
     [DW_FORM_flag] = 1,
     [DW_FORM_ref1] = 1,
@@ -92,7 +53,7 @@ static const int8_t coded_sizes[DW_FORM_addrx4 + 1] = {
     [DW_FORM_indirect] = FORM_INDIRECT,
 };
 
-static int vendor_form_size(uint64_t form, const abbrev_table *table) {
+int abbrev_vendor_form_size(uint64_t form, const abbrev_table *table) {
     switch (form) {
         case DW_FORM_GNU_addr_index:
         case DW_FORM_GNU_str_index: return FORM_ULEB;
@@ -103,27 +64,12 @@ static int vendor_form_size(uint64_t form, const abbrev_table *table) {
     }
 }
 
-static inline int form_size(uint64_t form, const abbrev_table *table) {
-    int size;
-    if (GSYM_UNLIKELY(form > DW_FORM_addrx4)) return vendor_form_size(form, table);
-    size = coded_sizes[form];
-    if (GSYM_LIKELY(size != FORM_NONE && size <= 16)) return size;
-    switch (size) {
-        case 127: return 0;
-        case FORM_OF_OFFSET: return table->offset_size;
-        case FORM_OF_ADDRESS: return table->address_size;
-        case FORM_OF_REFERENCE:
-            return table->is_version_2 ? table->address_size : table->offset_size;
-        default: return FORM_UNKNOWN;
-    }
-}
-
 /* ---- fields ----------------------------------------------------------------------- */
 
 #define STANDARD_ATTRIBUTES 0x80
 
-/* For each attribute the dwarf_field that takes its value, plus 1; 0: none does. Each kind
- * of DIE that is read has its table. */
+/* Tables for the kinds of DIEs that are read: for each attribute, the dwarf_field that
+ * takes its value, plus 1; 0 if no field does. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
     [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
@@ -239,7 +185,7 @@ static abbrev_op *add_op(abbrev_table *table) {
     return &table->ops[table->op_count++];
 }
 
-static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
+abbrev_op abbrev_reading_op(enum dwarf_field field, uint64_t form, int size,
                             int64_t constant) {
     abbrev_op op = {.kind = OP_UNKNOWN, .field = (uint8_t)field, .form = (uint16_t)form};
     if (size > 0) {
@@ -264,7 +210,7 @@ static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
     return op;
 }
 
-static abbrev_op skipping_op(uint64_t form, int size) {
+abbrev_op abbrev_skipping_op(uint64_t form, int size) {
     abbrev_op op = {.kind = OP_UNKNOWN, .field = FIELD_NONE, .form = (uint16_t)form};
     switch (size) {
         case FORM_ULEB:
@@ -281,11 +227,6 @@ static abbrev_op skipping_op(uint64_t form, int size) {
     return op;
 }
 
-/* Whether values of this size are kept: blocks and 16-byte data do not describe code. */
-static bool is_readable(int size) {
-    return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
-}
-
 /* Whether a value is an expression for an address, which Clang writes so that attributes
  * share addresses (-minimize-addr-in-v5=Expressions). */
 static bool is_address_expression(enum dwarf_field field, uint64_t form) {
@@ -300,7 +241,8 @@ static void add_size(abbrev *a, int size) {
         a->fixed_size += (uint32_t)size;
 }
 
-/* Add an operation that skips `size` bytes, at most 2 MiB, or extend a skip before it. */
+/* Add an operation that skips `size` bytes, at most 2 MiB; if the last operation is a skip,
+ * extend that. */
 static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     abbrev_op *last =
         table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
@@ -322,11 +264,12 @@ static bool is_unit_reference(uint64_t form) {
 
 static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
                               uint64_t form, int64_t constant) {
-    int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
+    int size = form > UINT16_MAX ? FORM_UNKNOWN : abbrev_form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
     abbrev_op *last, op;
     bool is_expression = is_address_expression(field, form);
-    if (size != FORM_INDIRECT && !is_readable(size) && !is_expression) field = FIELD_NONE;
+    if (size != FORM_INDIRECT && !abbrev_is_readable(size) && !is_expression)
+        field = FIELD_NONE;
     if (field != FIELD_NONE && abbrev_has(a, field)) field = FIELD_NONE;
     if (size == FORM_INDIRECT)
         op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field,
@@ -335,9 +278,9 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
         op = (abbrev_op){.kind = OP_READ_EXPRESSION, .field = (uint8_t)field,
                          .form = DW_FORM_exprloc};
     else if (field != FIELD_NONE)
-        op = reading_op(field, form, size, constant);
+        op = abbrev_reading_op(field, form, size, constant);
     else
-        op = skipping_op(form, size);
+        op = abbrev_skipping_op(form, size);
     if (field != FIELD_NONE) a->fields |= UINT32_C(1) << field;
     if (field == FIELD_DECLARATION && op.kind == OP_READ_CONSTANT)
         a->is_declaration = op.constant != 0;
@@ -357,7 +300,8 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     return true;
 }
 
-/* Remove skips if all attributes have a fixed size: then each read has its offset. */
+/* If all attributes have a fixed size, remove the skips: each read has the offset of its
+ * value. */
 static void drop_jumps(abbrev_table *table, const abbrev *a) {
     size_t kept = a->op_first;
     if (a->fixed_size == UINT32_MAX) return;
@@ -366,7 +310,7 @@ static void drop_jumps(abbrev_table *table, const abbrev *a) {
     table->op_count = kept;
 }
 
-/* Whether the walk only steps over such a DIE. */
+/* Whether the walk needs nothing of DIEs with this abbreviation and steps over them. */
 static bool is_stepped_over(const abbrev *a) {
     return !a->has_children && a->action != ACTION_FUNCTION &&
            a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
@@ -378,7 +322,7 @@ static int compare_codes(const void *left, const void *right) {
     return a->op_first < b->op_first ? -1 : a->op_first > b->op_first;
 }
 
-static void resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
+void abbrev_resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
     if (sizes->address_size == table->address_size &&
         sizes->offset_size == table->offset_size &&
         sizes->is_version_2 == table->is_version_2)
@@ -387,7 +331,7 @@ static void resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
     sizes->offset_size = table->offset_size;
     sizes->is_version_2 = table->is_version_2;
     for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
-        int size = form_size(form, table);
+        int size = abbrev_form_size(form, table);
         sizes->of[form] = size >= 0 ? (int8_t)size : FORM_NOT_FIXED;
     }
 }
@@ -419,7 +363,7 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
             continue;
         }
         if (attribute == 0 && form == 0 && table->op_count == a->op_first) {
-            a->fixed_size = skip; /* nothing else is needed */
+            a->fixed_size = skip; /* no attribute is needed and all sizes are fixed */
             return true;
         }
         if (skip > 0 && !add_skip(table, a, skip)) return false;
@@ -458,8 +402,7 @@ static void skip_attributes(cursor *c) {
     }
 }
 
-/* Return a cursor at the abbreviation with this code, or at the end of the table. */
-static cursor find_code(cursor c, uint64_t wanted) {
+cursor abbrev_find_code(cursor c, uint64_t wanted) {
     for (;;) {
         cursor from = c;
         uint64_t code = cursor_uleb(&c);
@@ -470,12 +413,10 @@ static cursor find_code(cursor c, uint64_t wanted) {
     }
 }
 
-/* Compile a table up to the abbreviation with code `last`, or all of it if `last` is 0.
- * False where memory ran out. */
-static bool compile_table(abbrev_table *table, const form_sizes *sizes, cursor c,
+bool abbrev_compile_table(abbrev_table *table, const form_sizes *sizes, cursor c,
                           uint64_t last) {
     table->count = table->op_count = 0;
-    if (table->ops == NULL && /* no offset is taken from a null pointer */
+    if (table->ops == NULL && /* C leaves a null pointer plus an offset undefined */
         !array_reserve(&table->ops, &table->op_capacity, 1, sizeof *table->ops))
         return false;
     table->is_sequential = true;
@@ -514,361 +455,4 @@ const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code) {
     SEARCH_SORTED(low, table->count, table->items[middle].code < code);
     return low < table->count && table->items[low].code == code ? &table->items[low]
                                                                 : NULL;
-}
-
-/* ---- cache -------------------------------------------------------------------------- */
-
-static bool is_table_of(const abbrev_table *table, const dwarf_input *input,
-                        const dwarf_unit_header *header) {
-    return table->input == input && table->offset == header->abbrev_offset &&
-           table->address_size == header->address_size &&
-           table->offset_size == header->offset_size &&
-           table->is_version_2 == (header->version == 2);
-}
-
-/* Return the slot of a unit's table, or the empty one where it belongs. */
-static abbrev_table **find_slot(const abbrev_cache *cache, const dwarf_input *input,
-                                uint64_t offset, const dwarf_unit_header *header) {
-    size_t mask = cache->capacity - 1;
-    uint64_t key = dwarf_key(input, offset);
-    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (cache->slots[slot] != NULL &&
-           (header == NULL || !is_table_of(cache->slots[slot], input, header)))
-        slot = (slot + 1) & mask;
-    return &cache->slots[slot];
-}
-
-static bool rehash(abbrev_cache *cache, size_t capacity) {
-    abbrev_cache fresh = {.capacity = capacity};
-    fresh.slots = calloc(capacity, sizeof(abbrev_table *));
-    if (fresh.slots == NULL) return false;
-    for (size_t i = 0; i < cache->capacity; ++i)
-        if (cache->slots[i] != NULL)
-            *find_slot(&fresh, cache->slots[i]->input, cache->slots[i]->offset, NULL) =
-                cache->slots[i];
-    free(cache->slots);
-    cache->slots = fresh.slots;
-    cache->capacity = capacity;
-    return true;
-}
-
-static void table_destroy(abbrev_table *table) {
-    if (table == NULL) return;
-    free(table->items);
-    free(table->ops);
-    free(table);
-}
-
-/* Forget the tables that are not shared; their memory is kept for tables that are read
- * next. False where memory ran out. */
-static bool forget(abbrev_cache *cache) {
-    for (size_t i = 0; i < cache->capacity; ++i) {
-        if (cache->slots[i] == NULL || cache->slots[i]->is_shared) continue;
-        cache->slots[i]->next_spare = cache->spare;
-        cache->spare = cache->slots[i];
-        cache->slots[i] = NULL;
-    }
-    cache->count = cache->shared_count;
-    return rehash(cache, cache->capacity);
-}
-
-/* Whether the limit of tables that are not shared is reached. It grows with the number of
- * shared tables, which forget() has to move. */
-static bool is_full(const abbrev_cache *cache) {
-    return cache->limit != 0 &&
-           cache->count - cache->shared_count >= cache->limit + cache->shared_count;
-}
-
-/* Return the number of units with a lower key, of which `from` are known. Most tables have
- * one unit, so that the number is often the next one. */
-static size_t units_before(const dwarf_input *input, size_t from, uint64_t key) {
-    size_t low = from;
-    for (; low < input->abbrev_key_count && low - from < 2; ++low)
-        if (input->abbrev_keys[low] >= key) return low;
-    SEARCH_SORTED(low, input->abbrev_key_count, input->abbrev_keys[middle] < key);
-    return low;
-}
-
-/* Tables may overlap, but many units must not each have most of a large section as their
- * table. So a table ends where it would overlap too many others, which bounds the total
- * size of all tables. */
-/* Limit: Overlapping abbreviation tables */
-LIMIT(OVERLAPPING, 4 << 20, 4);
-
-/* Return the bytes that a table may use, and set is_shared and is_cut. */
-static cursor table_bytes(abbrev_table *table) {
-    const dwarf_input *input = table->input;
-    uint64_t offset = table->offset, end;
-    cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
-    size_t first = units_before(input, 0, abbrev_key(offset, false));
-    size_t with_code = units_before(input, first, abbrev_key(offset, true));
-    size_t next = units_before(input, with_code, abbrev_key(offset + 1, false));
-    size_t sharing = next - first;
-    size_t most = OVERLAPPING_FLOOR / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
-    if (sharing > 1) most /= sharing;
-    if (most < OVERLAPPING_FACTOR) most = OVERLAPPING_FACTOR;
-    table->is_shared = with_code > first + 1;
-    if (c.failed || most >= input->abbrev_key_count - next) return c;
-    end = input->abbrev_keys[next + most] >> 1;
-    table->is_cut = end - offset < cursor_left(&c);
-    if (table->is_cut) c.end = c.at + (end - offset);
-    return c;
-}
-
-/* Return the code of the abbreviation of a unit's root DIE. */
-static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
-    cursor c = dwarf_section(input,
-                             header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
-                             header->offset + header->header_size);
-    return cursor_uleb(&c);
-}
-
-static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *input,
-                                      const dwarf_unit_header *header) {
-    abbrev_table **slot, *table;
-    uint64_t root = 0;
-    cursor bytes;
-    if (2 * cache->count >= cache->capacity &&
-        !rehash(cache, cache->capacity == 0 ? 16 : 2 * cache->capacity))
-        return NULL;
-    slot = find_slot(cache, input, header->abbrev_offset, header);
-    if (*slot != NULL) return *slot;
-    if (is_full(cache)) {
-        if (!forget(cache)) return NULL;
-        slot = find_slot(cache, input, header->abbrev_offset, header);
-    }
-    table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
-    if (table == NULL) return NULL;
-    cache->spare = table->next_spare;
-    table->input = input;
-    table->offset = header->abbrev_offset;
-    table->address_size = header->address_size;
-    table->offset_size = header->offset_size;
-    table->is_version_2 = header->version == 2;
-    table->is_cut = false;
-    bytes = table_bytes(table);
-    if (cache->has_roots && !table->is_shared) {
-        root = root_code(input, header);
-        bytes = find_code(bytes, root);
-    }
-    resolve_form_sizes(table, &cache->sizes);
-    if (!compile_table(table, &cache->sizes, bytes, root)) {
-        table->next_spare = cache->spare;
-        cache->spare = table;
-        return NULL;
-    }
-    ++cache->count;
-    cache->shared_count += table->is_shared;
-    return *slot = table;
-}
-
-const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
-                                     const dwarf_unit_header *header) {
-    const abbrev_table *table = find_table(cache, input, header);
-    if (table == NULL) cache->failed = true;
-    return table;
-}
-
-void abbrev_cache_deinit(abbrev_cache *cache) {
-    for (size_t i = 0; i < cache->capacity; ++i) table_destroy(cache->slots[i]);
-    while (cache->spare != NULL) {
-        abbrev_table *spare = cache->spare;
-        cache->spare = spare->next_spare;
-        table_destroy(spare);
-    }
-    free(cache->slots);
-}
-
-/* ---- running ------------------------------------------------------------------------ */
-
-/* Store a value in its field. */
-static inline void put_field(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
-    fields->present |= UINT32_C(1) << op->field;
-    fields->form[op->field] = op->form;
-    fields->raw[op->field] = raw;
-}
-
-static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
-    if (fields != NULL && op->field != FIELD_NONE) put_field(fields, op, raw);
-}
-
-static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
-                   dwarf_fields *fields);
-
-/* Run an operation whose form is part of the DIE. */
-static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
-                         dwarf_fields *fields) {
-    uint64_t form;
-    int size;
-    int64_t constant;
-    abbrev_op op;
-    do form = cursor_uleb(c);
-    while (form == DW_FORM_indirect);
-    size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
-    constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
-    op = is_readable(size) ? reading_op((enum dwarf_field)field, form, size, constant)
-                           : skipping_op(form, size);
-    return run_op(table, &op, c, fields);
-}
-
-/* Read the rest of an expression, which adds a number; 0 at its end. Mark the expression as
- * failed if it does anything else. */
-static uint64_t read_addend(cursor *expression) {
-    uint64_t addend = 0;
-    unsigned operation;
-    if (cursor_left(expression) == 0) return 0;
-    operation = cursor_u8(expression);
-    switch (operation) {
-        case DW_OP_const1u: addend = cursor_u8(expression); break;
-        case DW_OP_const2u: addend = cursor_u16(expression); break;
-        case DW_OP_const4u: addend = cursor_u32(expression); break;
-        case DW_OP_constu:
-        case DW_OP_plus_uconst: addend = cursor_uleb(expression); break;
-        default: expression->failed = true; break;
-    }
-    if (operation != DW_OP_plus_uconst && cursor_u8(expression) != DW_OP_plus)
-        expression->failed = true;
-    if (cursor_left(expression) > 0) expression->failed = true;
-    return addend;
-}
-
-/* Read an expression that is an address or an address index, and may add a number. Others
- * keep their form, which is not a form of addresses. */
-static void read_expression(const abbrev_table *table, const abbrev_op *op, cursor *c,
-                            dwarf_fields *fields) {
-    uint64_t size = cursor_uleb(c), raw = 0, addend;
-    cursor expression = *c;
-    abbrev_op as = *op;
-    cursor_skip(c, size);
-    if (c->failed) return;
-    expression.end = c->at;
-    switch (cursor_u8(&expression)) {
-        case DW_OP_addr:
-            raw = cursor_uint(&expression, table->address_size);
-            as.form = DW_FORM_addr;
-            raw += read_addend(&expression);
-            if (table->address_size < 8)
-                raw &= (UINT64_C(1) << 8 * table->address_size) - 1;
-            break;
-        case DW_OP_addrx:
-            raw = cursor_uleb(&expression) << 32;
-            as.form = DW_FORM_LLVM_addrx_offset;
-            addend = read_addend(&expression);
-            if (addend > UINT32_MAX) expression.failed = true;
-            raw |= addend;
-            break;
-        default: expression.failed = true; break;
-    }
-    if (expression.failed) as.form = DW_FORM_exprloc;
-    keep(fields, &as, raw);
-}
-
-/* Forced inline: with fields == NULL the compiler removes the reads. */
-static inline __attribute__((always_inline)) bool
-run_one(const abbrev_table *table, const abbrev_op *op, cursor *c, dwarf_fields *fields) {
-    uint64_t size;
-    size_t ignored;
-    switch (op->kind) {
-        case OP_SKIP: cursor_skip(c, op->size); break;
-        case OP_SKIP_LEB: cursor_skip_leb(c); break;
-        case OP_SKIP_STRING: (void)cursor_cstring(c, &ignored); break;
-        case OP_SKIP_BLOCK:
-            size = op->size == 0 ? cursor_uleb(c) : cursor_uint(c, op->size);
-            cursor_skip(c, size);
-            break;
-        case OP_READ1: keep(fields, op, cursor_u8(c)); break;
-        case OP_READ2: keep(fields, op, cursor_u16(c)); break;
-        case OP_READ4: keep(fields, op, cursor_u32(c)); break;
-        case OP_READ8: keep(fields, op, cursor_u64(c)); break;
-        case OP_READ_UINT: keep(fields, op, cursor_uint(c, op->size)); break;
-        case OP_READ_ULEB: keep(fields, op, cursor_uleb(c)); break;
-        case OP_READ_SLEB: keep(fields, op, (uint64_t)cursor_sleb(c)); break;
-        case OP_READ_STRING:
-            keep(fields, op, cursor_offset(c));
-            (void)cursor_cstring(c, &ignored);
-            break;
-        case OP_READ_CONSTANT: keep(fields, op, op->constant); break;
-        case OP_READ_ADDRX_OFFSET:
-            size = cursor_uleb(c) << 32;
-            keep(fields, op, size | cursor_u32(c));
-            break;
-        case OP_SKIP_ADDRX_OFFSET:
-            cursor_skip_leb(c);
-            cursor_skip(c, 4);
-            break;
-        case OP_READ_EXPRESSION: read_expression(table, op, c, fields); break;
-        case OP_INDIRECT: return run_indirect(table, op->field, c, fields);
-        default: return false;
-    }
-    return !c->failed;
-}
-
-static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
-                   dwarf_fields *fields) {
-    return run_one(table, op, c, fields);
-}
-
-bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c) {
-    for (uint32_t i = 0; i < a->op_count; ++i)
-        if (!run_one(table, &table->ops[a->op_first + i], c, NULL)) return false;
-    return true;
-}
-
-/* Read a DIE whose attributes all have a fixed size: one check covers all reads. */
-static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
-                       dwarf_fields *fields) {
-    const abbrev_op *op = &table->ops[a->op_first];
-    const abbrev_op *end = op + a->op_count;
-    const uint8_t *attributes = c->at;
-    /* Whether 8 bytes can be loaded for each value, and masked. */
-    bool is_roomy = CURSOR_HOST_BIG_ENDIAN == 0 && !c->swap &&
-                    cursor_left(c) >= (uint64_t)a->fixed_size + sizeof(uint64_t);
-    if (!cursor_need(c, a->fixed_size)) return false;
-    c->at += a->fixed_size;
-    fields->present = a->fields;
-    for (; GSYM_LIKELY(is_roomy) && op < end; ++op) {
-        fields->form[op->field] = op->form;
-        fields->raw[op->field] =
-            op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
-    }
-    for (; op < end; ++op) {
-        fields->form[op->field] = op->form;
-        fields->raw[op->field] =
-            op->size == 0 ? op->constant
-                          : cursor_load(attributes + op->at, op->size, c->swap);
-    }
-    return true;
-}
-
-bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
-                 dwarf_fields *fields) {
-    fields->present = 0;
-    if (GSYM_LIKELY(a->fixed_size != UINT32_MAX)) return read_fixed(table, a, c, fields);
-    for (uint32_t i = 0; i < a->op_count; ++i)
-        if (!run_op(table, &table->ops[a->op_first + i], c, fields)) return false;
-    return true;
-}
-
-bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
-                           uint64_t attribute, uint64_t *value_ret, uint64_t *cost) {
-    cursor declaration = dwarf_section(table->input, GSYM_DEBUG_ABBREV, a->attributes);
-    dwarf_fields fields;
-    for (;;) {
-        uint64_t found = cursor_uleb(&declaration), form = cursor_uleb(&declaration);
-        int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&declaration) : 0;
-        int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
-        abbrev_op op = found == attribute && is_readable(size)
-                           ? reading_op(FIELD_NAME, form, size, constant)
-                           : skipping_op(form, size);
-        ++*cost;
-        if ((found == 0 && form == 0) || declaration.failed) return false;
-        if (size == FORM_INDIRECT)
-            op = (abbrev_op){.kind = OP_INDIRECT,
-                             .field = found == attribute ? FIELD_NAME : FIELD_NONE};
-        fields.present = 0;
-        if (!run_op(table, &op, &c, &fields)) return false;
-        if (!dwarf_has(&fields, FIELD_NAME)) continue;
-        *value_ret = fields.raw[FIELD_NAME];
-        return true;
-    }
 }

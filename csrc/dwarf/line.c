@@ -1,11 +1,12 @@
 /* line.c - run line programs of versions 2 to 6: rows, sequences, files.
  *
- * A row takes at least one byte of the program, so memory for as many rows as the program
- * has bytes is reserved once, and no row needs a check.
+ * Each row takes at least one byte of the program. So memory for as many rows as the
+ * program has bytes is reserved once, and appending a row needs no check.
  *
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
 #include "base/sort.h"
-#include "dwarf/dwarf.h"
+#include "dwarf/line.h"
+#include "dwarf/values.h"
 
 typedef struct line_header {
     uint16_t version;
@@ -196,9 +197,10 @@ typedef struct line_state {
     bool is_descending;
     gsym_line_row *sequence; /* first row of the present sequence */
     gsym_line_row *end;      /* of the rows */
-    /* of the row emitted last; it would be slow to read them from the rows */
-    uint64_t last_address;
-    uint64_t last_file; /* UINT64_MAX before the first row, which repeats none */
+    /* address, file and line of the row emitted last, which would be slow to read from
+     * memory */
+    uint64_t previous_address;
+    uint64_t last_file; /* UINT64_MAX before the first row, so that this one is kept */
     uint32_t last_line;
 } line_state;
 
@@ -209,7 +211,8 @@ typedef struct line_run {
     warning_list *warnings;
     const line_header *header;
     uint64_t program_offset; /* of the present sequence */
-    bool goes_back;          /* addresses descend in some sequence: run again and sort */
+    bool goes_back;          /* addresses descend in some sequence; the program is run
+                                again and rows are sorted */
     bool sorts;              /* this is the second run, which sorts such sequences */
 } line_run;
 
@@ -228,20 +231,20 @@ static inline void advance(line_state *state, const line_header *header, uint64_
     state->op_index = (uint32_t)((state->op_index + count) % header->max_ops);
 }
 
-/* Append a row unless it repeats the previous one. With `keeps_repeats`, append each row:
- * rows will be sorted, and another row may come before it then. */
+/* Append a row unless it repeats file and line of the previous one. With `keeps_repeats`,
+ * append every row: the rows will be sorted, which may put another row before it. */
 static inline void emit(line_state *state, bool keeps_repeats) {
     *state->end = (gsym_line_row){state->address, state->file, state->line};
-    state->is_descending |= state->address < state->last_address;
+    state->is_descending |= state->address < state->previous_address;
     state->end += (state->file != state->last_file) | (state->line != state->last_line) |
                   keeps_repeats;
-    state->last_address = state->address;
+    state->previous_address = state->address;
     state->last_file = state->file;
     state->last_line = state->line;
 }
 
-/* Clear the bit in the rows of a sequence, and in its end if the start has it, too: the end
- * may be a label without the bit. */
+/* Clear the bit in the rows of a sequence. Clear it in the end of the sequence only if the
+ * start has it, because the end may be a label of data, whose address has no such bit. */
 static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
     if (isa_bit == 0 || state->end == state->sequence) return;
     state->address -= state->address & state->sequence->address & isa_bit;
@@ -271,7 +274,8 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
                      sizeof *state->sequence, is_row_before, NULL))
         return false;
     low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
-    /* In an object file, a sequence may contain functions in spans after its start. */
+    /* In an object file, only a part of a sequence may be in the program; keep the sequence
+     * if any span of the program starts in it. */
     is_kept = low < state->address &&
               (input->span_count != 0 || dwarf_in_text(input, low));
     if (state->is_descending && is_kept)
@@ -397,9 +401,9 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
                 break;
             default: skip_operands(header, &c, opcode); break;
         }
-        /* A read that fails moves the cursor to the end, so that the loop ends. */
+        /* A read past the end moves the cursor to the end, so the loop ends there. */
     }
-    if (state.end > state.sequence) /* a program cut off inside of a sequence */
+    if (state.end > state.sequence) /* the program was cut off inside of a sequence */
         dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset,
                    state.address);
     run->rows->count = (size_t)(state.sequence - run->rows->items);
@@ -485,7 +489,8 @@ bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf
 const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,
                                        bool *is_none) {
     *is_none = table->version < 5 && index == 0;
-    if (table->version < 5) --index; /* files count from 1 there; 0 wraps out of range */
+    if (table->version < 5) --index; /* older versions count files from 1; index 0
+                                        becomes a number out of range */
     return index < table->files.count ? &table->files.items[index] : NULL;
 }
 
@@ -508,8 +513,8 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
     buffer_put(out, part->bytes, part->size);
 }
 
-/* Return the directory that contains relative ones: directory 0 of version 5 if it is
- * absolute, else that of the unit. */
+/* Return the directory to which relative directories are relative: directory 0 of version 5
+ * if it is absolute, else the comp_dir of the unit. */
 static dwarf_string base_directory(const dwarf_line_table *table, const dwarf_unit *unit) {
     if (table->version >= 5 && table->directories.count > 0) {
         dwarf_string first = find_string(unit, &table->directories.items[0]);
@@ -524,7 +529,8 @@ void dwarf_line_table_path(const dwarf_line_table *table, const line_file *file,
     size_t first = out->size;
     uint64_t index = file->directory;
     if (!is_absolute(&name)) {
-        bool is_comp_dir = index == 0; /* version 5 names it, older ones imply it */
+        bool is_comp_dir = index == 0; /* in version 5 directory 0 is the comp_dir; older
+                                          versions do not list it */
         if (table->version < 5) --index;
         if (index < table->directories.count)
             directory = find_string(unit, &table->directories.items[index]);

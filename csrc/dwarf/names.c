@@ -1,10 +1,13 @@
 /* names.c - find the name of a function.
  *
- * A linkage name is used as it is. Without one, the name gets the names of the scopes
- * around its declaration in front (A::B::name). Scopes are found on demand: among those
- * that the walk visited or, in classes that it skipped and in other units, by a scan, which
- * is done once. */
-#include "dwarf/dwarf.h"
+ * A function has its linkage name. Without one, it has its DW_AT_name with the names of the
+ * scopes around its declaration in front (A::B::name). Scopes are found on demand: among
+ * those that the walk visited or, in classes that it skipped and in other units, by a scan,
+ * which is done once. */
+#include "dwarf/names.h"
+#include "dwarf/package.h"
+#include "dwarf/unit.h"
+#include "dwarf/values.h"
 
 /* Limit: Namespaces and classes in a composed name */
 #define MAX_SCOPES 64
@@ -16,9 +19,10 @@ typedef struct die_chain {
     unsigned count;
     dwarf_string linkage_name;
     dwarf_string name;
-    uint64_t key;            /* of the name that is used, as in known_name */
-    const known_name *known; /* that name if it is known, instead of its bytes */
-    bool is_call; /* its own DIE describes it: it is not declared in a scope */
+    uint64_t key;            /* known_name.key of the name */
+    const known_name *known; /* the name, if it is known; then its bytes are not read */
+    bool is_call; /* the first DIE is that of a function or call whose own name is used:
+                     no scope is searched */
 } die_chain;
 
 bool dwarf_language_has_scopes(uint64_t language) {
@@ -107,7 +111,7 @@ static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
     return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
 }
 
-/* Return the offset of the next DIE of a chain, or 0. */
+/* Return the offset of the DIE to which this one refers, or 0. */
 static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     uint64_t offset;
     enum dwarf_field field = dwarf_has(fields, FIELD_SPECIFICATION)
@@ -166,8 +170,9 @@ static void warn_of_limit(const name_resolver *resolver, const die_chain *chain)
                chain->offsets[0] & ~DWARF_SUPPLEMENTARY);
 }
 
-/* Follow the DIE at `offset` and those to which it refers, and keep the first name. If
- * linkage names count, the first of them ends the search. */
+/* Read the DIE at `offset` and those to which it refers, one after the other, and keep the
+ * first name. With `linkage_names_count`, a linkage name is better than other names and
+ * ends the search. */
 static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
                    die_chain *chain) {
     bool is_plain =
@@ -210,8 +215,9 @@ static bool is_scope(const abbrev *a) {
            a->action == ACTION_FUNCTION;
 }
 
-/* List the scopes among the DIEs from `from` to the end of their level, or to `end`.
- * False where memory ran out; what cannot be read ends the list. */
+/* List the scopes among the DIEs from offset `from` on, up to the end of the list of
+ * siblings there or to `end`. False where memory ran out. A DIE that cannot be read ends
+ * the list. */
 static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
                         scope_list *scopes) {
     uint32_t outer[DWARF_MAX_DEPTH];
@@ -319,7 +325,7 @@ static bool is_anonymous_class(const dwarf_string *name) {
     return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
 }
 
-/* Whether a name is made of a linkage name: GCC calls a part of a method
+/* Whether a DW_AT_name is a linkage name with a suffix, as GCC names a part of a method:
  * `_ZN1A1fEv.part.0`. */
 static bool is_made_of_linkage_name(const dwarf_string *name) {
     if (name->size < 2 || memcmp(name->bytes, "_Z", 2) != 0) return false;

@@ -1,10 +1,11 @@
 /* package.c - find a unit, and its parts of other sections, in a package (.dwp).
  *
- * An index is a hash table of signatures; each leads to a row of offsets and sizes, one
- * column for each section. It is read in place for each request for a unit.
+ * The index of a package is a hash table of signatures. Each leads to a row of offsets and
+ * sizes, with one column for each section. The index is not copied: each request for a unit
+ * reads it where it is.
  *
  * Source: DWARF 5, section 7.3.5; version 2 is GCC's, "DebugFissionDWP". */
-#include "dwarf/dwarf.h"
+#include "dwarf/package.h"
 
 /* Kinds of columns. Only version 2 has COLUMN_TYPES, only version 5 COLUMN_RNGLISTS. */
 enum column_kind {
@@ -55,7 +56,7 @@ static bool open_index(package_index *index, const dwarf_input *input,
     uint64_t table_size;
     index->bytes = c;
     index->version = cursor_u32(&c);
-    if (index->version != 2) /* later versions have 2 bytes, and 2 of padding */
+    if (index->version != 2) /* later versions have 2 bytes of version and 2 of padding */
         index->version = input->big_endian ? index->version >> 16 : index->version & 0xffff;
     index->column_count = cursor_u32(&c);
     index->row_count = cursor_u32(&c);
@@ -84,7 +85,7 @@ static uint64_t entry_at(const package_index *index, uint64_t table, uint64_t po
 
 /* Find the row of a signature, from 0. */
 static bool find_row(const package_index *index, uint64_t signature, uint64_t *row_ret) {
-    uint32_t mask = index->slot_count - 1; /* a power of two less one */
+    uint32_t mask = index->slot_count - 1; /* the number of slots is a power of two */
     uint32_t step = ((uint32_t)(signature >> 32) & mask) | 1;
     uint32_t slot = (uint32_t)signature & mask;
     for (unsigned probes = 0; probes < MAX_PROBES && slot < index->slot_count; ++probes) {

@@ -1,16 +1,17 @@
 /* ranges.c - read the addresses of a DIE: low_pc and high_pc, range lists.
  *
  * Source: DWARF 5, sections 2.17 and 7.25; DWARF 4, section 2.17.3. */
-#include "dwarf/dwarf.h"
+#include "dwarf/ranges.h"
+#include "dwarf/values.h"
 
 static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
                       uint64_t end) {
-    uint64_t isa_bit = start & unit->code->isa_bit, last = dwarf_last_address(unit);
-    /* After the last address of 16 or 32 bits, 0 follows. */
+    uint64_t isa_bit = start & unit->code->isa_bit, last = dwarf_max_address(unit);
+    /* A range that ends after the last address of 16 or 32 bits has end 0. */
     if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
         dwarf_in_text(unit->code, last))
         end = last + 1;
-    /* The end has the bit, too, unless it is a label between functions. */
+    /* The end has the bit, too, unless it is a label of data between functions. */
     return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }
 
@@ -19,7 +20,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
                               range_list *ranges, lists_read *read,
                               warning_list *warnings) {
     unsigned size = unit->header->address_size;
-    uint64_t mask = dwarf_last_address(unit), base = unit->low_pc;
+    uint64_t mask = dwarf_max_address(unit), base = unit->low_pc;
     cursor c = dwarf_section(unit->code, GSYM_DEBUG_RANGES, offset);
     for (;;) {
         uint64_t start = cursor_uint(&c, size);
@@ -31,7 +32,8 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
         }
         if (start == 0 && end == 0) return true;
         if (start == mask)
-            base = end == 1 ? mask : end; /* base selection; GNU ld has 1 for no code */
+            base = end == 1 ? mask : end; /* an entry that sets the base; GNU ld writes
+                                             base 1 for dropped code */
         else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
                  !add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
             return false;
@@ -45,14 +47,14 @@ static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
     uint64_t address;
     if (dwarf_address_index(unit, cursor_uleb(c), &address)) return address;
     *is_known = false;
-    return dwarf_last_address(unit);
+    return dwarf_max_address(unit);
 }
 
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
                          range_list *ranges, lists_read *read,
                          warning_list *warnings) {
     unsigned size = unit->header->address_size;
-    uint64_t base = unit->low_pc, mask = dwarf_last_address(unit);
+    uint64_t base = unit->low_pc, mask = dwarf_max_address(unit);
     cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
     uint64_t start = cursor_offset(&c);
     bool is_known = true, is_end = false;
@@ -122,7 +124,7 @@ static bool read_bounds(const dwarf_unit *unit, const dwarf_fields *fields,
         known = dwarf_address_value(unit, form, high, &high) && known;
     else
         high += low; /* a constant counts from low_pc */
-    if (known) return add_range(unit, ranges, low, high & dwarf_last_address(unit));
+    if (known) return add_range(unit, ranges, low, high & dwarf_max_address(unit));
     dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset, fields->raw[FIELD_LOW_PC]);
     return true;
 }

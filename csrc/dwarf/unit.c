@@ -1,31 +1,7 @@
-/* unit.c - read units: their headers, their root DIEs, values of attributes. */
+/* unit.c - read the headers of units and their root DIEs. */
 #include "base/system.h"
-#include "dwarf/dwarf.h"
-
-void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
-                uint64_t value) {
-    ++warnings->counts[category];
-    if (!warnings->keep) return;
-    if (!ARRAY_RESERVE(*warnings, 1)) {
-        warnings->failed = true;
-        return;
-    }
-    warnings->items[warnings->count++] =
-        (gsym_warning){(uint32_t)category, warnings->file, offset, value};
-}
-
-bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
-    size_t low = 0;
-    if (input->text_count == 0) return true;
-    SEARCH_SORTED(low, input->text_count, input->text[middle].end <= address);
-    return low < input->text_count && input->text[low].start <= address;
-}
-
-uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address) {
-    size_t low = 0;
-    SEARCH_SORTED(low, input->span_count, input->spans[middle].start <= address);
-    return low == 0 ? 0 : input->spans[low - 1].address - input->spans[low - 1].start;
-}
+#include "dwarf/unit.h"
+#include "dwarf/values.h"
 
 /* ---- headers --------------------------------------------------------------------- */
 
@@ -66,7 +42,8 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
     return LIST_ADD(*units, *header);
 }
 
-/* Return pages of a section up to `end`: reading a header also maps the pages around it. */
+/* Release the pages of a section up to `end`, which was scanned: reading a header also maps
+ * the pages around it. */
 static void release_passed_pages(const dwarf_bytes *section, uint64_t end,
                                  uint64_t *released) {
     if (!section->is_file_mapping || end - *released < PAGES_DROP_SIZE) return;
@@ -163,13 +140,14 @@ static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
     return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
 }
 
-/* Return the offset of the entries of a table whose header has `tail` bytes after its
- * length. */
+/* Return the offset of the entries of the table at `start`, whose header has `tail` bytes
+ * after its length. */
 static uint64_t after_header(uint64_t start, uint8_t offset_size, unsigned tail) {
     return start + (offset_size == 8 ? 12 : 4) + tail;
 }
 
-/* Return the size of offsets in the table at `start`, by its length; 0 if there is none. */
+/* Return the size of the offsets in the table at `start`, which its length implies; 0 if no
+ * table is there. */
 static uint8_t offset_size_at(const dwarf_unit *unit, gsym_debug_section which,
                               uint64_t start, unsigned tail) {
     cursor c = dwarf_section(unit->input, which, start);
@@ -215,7 +193,8 @@ static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
                               header->version < 5
                                   ? 0
                                   : after_header(0, header->offset_size, 4));
-    unit->ranges_base = 0; /* a skeleton has one, but not for its own DIEs */
+    unit->ranges_base = 0; /* the attribute of a skeleton is for the DIEs of its split
+                              unit */
     unit->split_ranges_base = base_of(fields, FIELD_RANGES_BASE, 0);
     if (skeleton == NULL) return;
     unit->addr_base = skeleton->addr_base;
@@ -283,122 +262,6 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
         unit->dwo_name = dwarf_string_value(unit, fields.form[FIELD_DWO_NAME],
                                             fields.raw[FIELD_DWO_NAME]);
     read_dwo_id(unit, &fields);
-    return true;
-}
-
-/* ---- attribute values --------------------------------------------------------------- */
-
-static dwarf_string section_string(const dwarf_input *input, gsym_debug_section which,
-                                   uint64_t offset, uint64_t *left) {
-    cursor c = dwarf_section(input, which, offset);
-    dwarf_string string = {NULL, 0};
-    string.bytes = cursor_name(&c, left, &string.size);
-    return string;
-}
-
-static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index, uint64_t *left) {
-    unsigned size = unit->str_offset_size;
-    dwarf_string none = {"", 0};
-    uint64_t offset;
-    cursor c;
-    if (__builtin_mul_overflow(index, size, &offset) ||
-        __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
-        return none;
-    c = dwarf_section(unit->input, GSYM_DEBUG_STR_OFFSETS, offset);
-    offset = cursor_uint(&c, size);
-    return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset, left);
-}
-
-/* Find a string; its bytes are NULL if it is too long, see cursor_name(). */
-static dwarf_string find_string(const dwarf_unit *unit, uint16_t form, uint64_t raw,
-                                uint64_t *left) {
-    dwarf_string none = {"", 0};
-    switch (form) {
-        case DW_FORM_string: return section_string(unit->input, unit->section, raw, left);
-        case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw, left);
-        case DW_FORM_line_strp:
-            return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw, left);
-        case DW_FORM_strp_sup:
-        case DW_FORM_GNU_strp_alt:
-            if (unit->input->supplementary == NULL) return none;
-            return section_string(unit->input->supplementary, GSYM_DEBUG_STR, raw, left);
-        case DW_FORM_strx:
-        case DW_FORM_strx1:
-        case DW_FORM_strx2:
-        case DW_FORM_strx3:
-        case DW_FORM_strx4:
-        case DW_FORM_GNU_str_index: return indexed_string(unit, raw, left);
-        default: return none;
-    }
-}
-
-dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
-    dwarf_string string = find_string(unit, form, raw, NULL);
-    return string.bytes == NULL ? (dwarf_string){"", 0} : string;
-}
-
-const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
-    if (GSYM_LIKELY(form == DW_FORM_strp)) return unit->input;
-    if (form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt)
-        return unit->input->supplementary;
-    return NULL;
-}
-
-dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
-                              enum dwarf_field field, uint64_t die_offset,
-                              warning_list *warnings) {
-    uint16_t form = fields->form[field];
-    dwarf_string name;
-    if (GSYM_UNLIKELY(form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt) &&
-        unit->input->supplementary == NULL)
-        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset,
-                   fields->raw[field]);
-    name = find_string(unit, form, fields->raw[field], unit->long_names);
-    if (GSYM_LIKELY(name.bytes != NULL)) return name;
-    dwarf_warn(warnings, GSYM_WARN_LIMIT, die_offset, fields->raw[field]);
-    return (dwarf_string){"", 0};
-}
-
-bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret) {
-    unsigned size = unit->header->address_size;
-    uint64_t offset;
-    cursor c;
-    if (__builtin_mul_overflow(index, size, &offset) ||
-        __builtin_add_overflow(offset, unit->addr_base, &offset))
-        return false;
-    c = dwarf_section(unit->code, GSYM_DEBUG_ADDR, offset);
-    *address_ret = cursor_uint(&c, size);
-    return !c.failed;
-}
-
-bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
-                         uint64_t *address_ret) {
-    *address_ret = raw;
-    if (form == DW_FORM_addr) return true;
-    if (form == DW_FORM_LLVM_addrx_offset) {
-        bool is_known = dwarf_address_index(unit, raw >> 32, address_ret);
-        *address_ret += (uint32_t)raw;
-        return is_known;
-    }
-    return dwarf_is_address_form(form) && dwarf_address_index(unit, raw, address_ret);
-}
-
-bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
-                           uint64_t *offset_ret) {
-    uint64_t offset = raw, file_bit = unit->file_bit;
-    switch (form) {
-        case DW_FORM_ref1:
-        case DW_FORM_ref2:
-        case DW_FORM_ref4:
-        case DW_FORM_ref8:
-        case DW_FORM_ref_udata: offset = unit->header->offset + raw; break;
-        case DW_FORM_ref_addr: break;
-        case DW_FORM_ref_sup4:
-        case DW_FORM_ref_sup8:
-        case DW_FORM_GNU_ref_alt: file_bit = DWARF_SUPPLEMENTARY; break;
-        default: return false; /* type units name no code */
-    }
-    *offset_ret = (offset & ~DWARF_SUPPLEMENTARY) | file_bit;
     return true;
 }
 

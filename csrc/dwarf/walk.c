@@ -1,17 +1,19 @@
 /* walk.c - visit the DIEs of a unit once, and list functions and inlined calls.
  *
- * Most bytes of .debug_info describe types. Where DW_AT_sibling allows, the walk
- * skips what cannot contain code: types, enumerations and parameters of calls
- * everywhere; classes and declarations outside of functions. Inside a function it
- * also visits classes, because compilers put the code of a local class's methods
+ * Most bytes of .debug_info describe types. Where a DIE has DW_AT_sibling, the walk jumps
+ * over DIEs that cannot contain code: over array, enumeration and function types and the
+ * parameters of call sites everywhere, over classes and declarations outside of functions.
+ * In functions it visits classes, because compilers put the methods of a local class
  * there. */
-#include "dwarf/dwarf.h"
+#include "dwarf/walk.h"
+#include "dwarf/names.h"
+#include "dwarf/values.h"
 
 /* Properties of the children of a DIE. */
 typedef struct walk_level {
-    uint32_t function; /* that inlined calls belong to, or NO_INDEX */
-    uint32_t call;     /* innermost inlined call around, or NO_INDEX */
-    uint32_t scope;    /* innermost scope of names, or NO_INDEX */
+    uint32_t function; /* the function to which inlined calls belong, or NO_INDEX */
+    uint32_t call;     /* the innermost inlined call around them, or NO_INDEX */
+    uint32_t scope;    /* the innermost scope of names around them, or NO_INDEX */
     bool in_code;      /* somewhere inside a subprogram */
 } walk_level;
 
@@ -105,7 +107,7 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
 #define PIECE_SIZE (UINT64_C(1) << 31)
 
 /* Cut a range whose size needs more than 32 bits, which a record cannot store: reduce it to
- * its first piece, and add the rest as one more range. *fits_ret is false for a range that
+ * its first part, and add the rest as one more range. *fits_ret is false for a range that
  * is too large or cannot be code. */
 static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
     gsym_range rest = {range->start + PIECE_SIZE, range->end};
@@ -119,7 +121,7 @@ static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
 /* Remove ranges from `first` on that cannot contain code. False where memory ran out. */
 static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
-    uint64_t last = dwarf_last_address(w->unit);
+    uint64_t last = dwarf_max_address(w->unit);
     size_t kept = first;
     for (size_t i = first; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
@@ -152,8 +154,8 @@ LIMIT(RANGE_BYTES, 1 << 16, 1024);
 /* Limit: Range lists that a unit reads, of those of its file */
 LIMIT(STORED_RANGE_BYTES, 1 << 20, 4);
 
-/* Whether another range list may be read. Any number of DIEs may name one list, as nested
- * inlined calls do, so the sum of what is read is limited. */
+/* Whether another range list may be read. Any number of DIEs may use the same list, so the
+ * sum of the bytes that are read is limited. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     uint64_t all, own;
     if (!dwarf_has(fields, FIELD_RANGES)) return true;
@@ -221,7 +223,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node = &walk->nodes.items[walk->nodes.count++];
     node->offset = offset;
     node->origin = origin_of(w, fields);
-    /* Without an origin, the DIE itself has the name. */
+    /* A call without an origin has its name in its own DIE. */
     if (node->origin == 0) node->origin = offset | w->unit->file_bit;
     node->function = w->level.function;
     node->outer = w->level.call;
@@ -342,7 +344,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
 
 static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     walk_level level = w->level;
-    level.scope = NO_INDEX; /* what is declared here belongs to the callee */
+    level.scope = NO_INDEX; /* the scopes of the callee are around what is declared here */
     if (level.function == NO_INDEX) { /* in an abstract or dropped function */
         if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     } else {
@@ -389,8 +391,8 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     }
 }
 
-/* Empty the lists. The one of ranges gets memory, because an offset to a null pointer is
- * undefined. */
+/* Empty the lists. The list of ranges gets memory, because C leaves a null pointer plus an
+ * offset undefined. */
 static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
     walk->ranges.count = 0;
@@ -399,19 +401,20 @@ static bool clear(unit_walk *walk) {
 }
 
 /* Visit the DIEs from the cursor on; *at_ret is the offset of the DIE before which the walk
- * pauses. What was read before damage is kept, and the last children may lack their
- * terminator. */
+ * pauses. If the unit is damaged, what was read before is kept. The end of the last list of
+ * children may be missing. */
 static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
     const abbrev *abbrevs = w->unit->abbrevs->items;
     size_t known = w->unit->abbrevs->is_sequential ? w->unit->abbrevs->count : 0;
-    /* In a larger unit, a size cannot distinguish a leaf from other DIEs. */
+    /* In a unit of 4 GiB or more, UINT32_MAX as leaf_size is not larger than all sizes, and
+     * so does not tell leaves from other DIEs. */
     if (cursor_left(&c) >= UINT32_MAX) known = 0;
     while (cursor_left(&c) > 0) {
         const uint8_t *at = c.at;
         uint64_t code = cursor_uleb_1(&c);
         const abbrev *a;
         visit_result result;
-        /* Skips prevent the processor from prefetching by itself. */
+        /* Prefetch: jumps over DIEs prevent the processor from doing so by itself. */
         __builtin_prefetch(at + 512);
         __builtin_prefetch(at + 1024);
         if (GSYM_LIKELY(code - 1 < known)) {

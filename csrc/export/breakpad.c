@@ -10,7 +10,7 @@
  * each function is written only for the addresses at which a lookup answers with it.
  * Like a dump, the text is made in pieces. Names must precede the records that use
  * them, so all records are visited twice. */
-#include "base/utf8.h"
+#include "base/characters.h"
 #include "export/breakpad.h"
 
 enum {
@@ -64,15 +64,10 @@ static bool mend(uint8_t *at, const uint8_t *end) {
     return is_sound;
 }
 
-static bool is_blank(const uint8_t *at, const uint8_t *end) {
-    while (at < end && (*at == ' ' || *at == '\t')) at++;
-    return at == end;
-}
-
 /* Mend the name, which is the text from `start` on, and end the line. */
 static void end_name(gsym_breakpad_export *export, gsym_text *text, size_t start) {
     if (text->out.failed) return;
-    if (is_blank(text->out.bytes + start, text->out.bytes + text->out.size)) {
+    if (are_blank(text->out.bytes + start, text->out.size - start)) {
         text->out.size = start;
         text_put_literal(text, "<name omitted>");
         export->counts.names_changed++;

@@ -33,15 +33,6 @@ static bool has_code(const gsym_range *ranges, size_t count) {
     return false;
 }
 
-static bool do_ascend(const gsym_range *ranges, size_t count) {
-    uint64_t end = 0;
-    for (size_t i = 0; i < count; ++i) {
-        if (ranges[i].start < end || ranges[i].end < ranges[i].start) return false;
-        end = ranges[i].end;
-    }
-    return true;
-}
-
 /* Whether one of the ascending `ranges` contains all of `inner`. */
 static bool holds(const gsym_range *ranges, size_t count, gsym_range inner) {
     size_t low = 0;
@@ -75,7 +66,7 @@ static void judge(inline_verdict *verdicts, const gsym_function *function, size_
     const gsym_range *ranges = ranges_of(function, node);
     size_t count = function->nodes[node].range_count;
     inline_verdict *verdict = &verdicts[node], *parent;
-    bool is_in_order = do_ascend(ranges, count);
+    bool is_in_order = ranges_ascend(ranges, count, 0);
     *verdict = (inline_verdict){.parent = find_parent(verdicts, function, node)};
     verdict->is_kept = is_in_order && has_code(ranges, count);
     if (node == 0) return;

@@ -6,7 +6,9 @@
 #ifndef GSYM_FXT_READER_H
 #define GSYM_FXT_READER_H
 
+#include "base/buffer.h"
 #include "base/cursor.h"
+#include "base/list.h"
 #include "base/tables.h"
 
 /* The format of Fuchsia traces: records of 64-bit words, in the byte order of the machine

@@ -3,7 +3,7 @@
  * Addresses are looked up in ascending order, a function at a time, and their answers are
  * put into the original order. */
 #include "gsym/batch.h"
-#include "base/buffer.h"
+#include "base/list.h"
 #include "gsym/lookup.h"
 #include "gsym/sweep.h"
 
@@ -117,7 +117,7 @@ static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
     return GSYM_OK;
 }
 
-static bool do_ascend(const uint64_t *addresses, size_t count) {
+static bool addresses_ascend(const uint64_t *addresses, size_t count) {
     for (size_t i = 1; i < count; ++i)
         if (addresses[i] < addresses[i - 1]) return false;
     return true;
@@ -127,7 +127,7 @@ static size_t block_size(const gsym_image *image, const uint64_t *addresses,
                          size_t count) {
     size_t size = (size_t)image->header.num_addresses * BLOCK_PER_FUNCTION;
     size = size < MIN_BLOCK ? MIN_BLOCK : size > MAX_BLOCK ? MAX_BLOCK : size;
-    if (do_ascend(addresses, count)) size = ASCENDING_BLOCK;
+    if (addresses_ascend(addresses, count)) size = ASCENDING_BLOCK;
     return size < count ? size : count;
 }
 

@@ -178,20 +178,15 @@ gsym_status function_info_encode(buffer *out, unsigned strp_size,
 
 /* ---- decode ----------------------------------------------------------------- */
 
-static gsym_status missing(const cursor *c, const uint8_t *at, const char *what,
-                           gsym_error *error) {
-    return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "missing %s", what);
-}
-
 gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
                                       uint64_t *size_ret, uint64_t *name_ret,
                                       gsym_error *error) {
     const uint8_t *at = record->at;
     *size_ret = cursor_u32(record);
-    if (record->failed) return missing(record, at, "FunctionInfo Size", error);
+    if (record->failed) return cursor_missing(record, at, "FunctionInfo Size", error);
     at = record->at;
     *name_ret = cursor_uint(record, strp_size);
-    if (record->failed) return missing(record, at, "FunctionInfo Name", error);
+    if (record->failed) return cursor_missing(record, at, "FunctionInfo Name", error);
     if (*name_ret == 0)
         return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - record->start),
                          "invalid FunctionInfo Name value 0x0");
@@ -202,10 +197,12 @@ gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error
     const uint8_t *at = record->at;
     uint32_t size;
     info_ret->type = cursor_u32(record);
-    if (record->failed) return missing(record, at, "FunctionInfo InfoType value", error);
+    if (record->failed)
+        return cursor_missing(record, at, "FunctionInfo InfoType value", error);
     at = record->at;
     size = cursor_u32(record);
-    if (record->failed) return missing(record, at, "FunctionInfo InfoType length", error);
+    if (record->failed)
+        return cursor_missing(record, at, "FunctionInfo InfoType length", error);
     info_ret->offset = cursor_offset(record);
     info_ret->payload = *record;
     if (size > cursor_left(record))
@@ -238,13 +235,13 @@ bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
 static gsym_status decode_call_site(cursor *c, gsym_call_site *site, gsym_error *error) {
     const uint8_t *at = c->at;
     site->return_offset = cursor_u64(c);
-    if (c->failed) return missing(c, at, "ReturnOffset", error);
+    if (c->failed) return cursor_missing(c, at, "ReturnOffset", error);
     at = c->at;
     site->flags = cursor_u8(c);
-    if (c->failed) return missing(c, at, "Flags", error);
+    if (c->failed) return cursor_missing(c, at, "Flags", error);
     at = c->at;
     site->regex_count = cursor_u32(c);
-    if (c->failed) return missing(c, at, "MatchRegex count", error);
+    if (c->failed) return cursor_missing(c, at, "MatchRegex count", error);
     return GSYM_OK;
 }
 
@@ -252,7 +249,7 @@ static gsym_status decode_call_site_count(cursor *c, uint32_t *count_ret,
                                           gsym_error *error) {
     const uint8_t *at = c->at;
     *count_ret = cursor_u32(c);
-    if (c->failed) return missing(c, at, "CallSiteInfo count", error);
+    if (c->failed) return cursor_missing(c, at, "CallSiteInfo count", error);
     return GSYM_OK;
 }
 
@@ -260,7 +257,7 @@ static gsym_status decode_regex(cursor *c, unsigned strp_size, uint64_t *regex_r
                                 gsym_error *error) {
     const uint8_t *at = c->at;
     *regex_ret = cursor_uint(c, strp_size);
-    if (c->failed) return missing(c, at, "MatchRegex entry", error);
+    if (c->failed) return cursor_missing(c, at, "MatchRegex entry", error);
     return GSYM_OK;
 }
 

@@ -7,6 +7,7 @@
 #define GSYM_GSYM_FUNCTION_INFO_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/cursor.h"
 
 /* ---- what the index of a function is made of ----------------------------------- */
@@ -62,6 +63,8 @@ void index_source_deinit(index_source *source);
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
                               size_t count, index_source *source, gsym_error *error);
 
+/* Whether ranges begin at `first` or later, ascend and do not overlap. */
+bool ranges_ascend(const gsym_range *ranges, size_t count, uint64_t first);
 /* Encode nodes in pre-order. Each range must be within one range of the parent. */
 gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
                                const gsym_inline_node *nodes, size_t count,

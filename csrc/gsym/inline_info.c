@@ -47,8 +47,8 @@ static bool ranges_contain(const gsym_range *parent, size_t parent_count,
     return true;
 }
 
-static bool ranges_ascend(const gsym_range *ranges, size_t count, uint64_t base) {
-    uint64_t end = base;
+bool ranges_ascend(const gsym_range *ranges, size_t count, uint64_t first) {
+    uint64_t end = first;
     for (size_t i = 0; i < count; ++i) {
         if (ranges[i].start < end || ranges[i].end < ranges[i].start) return false;
         end = ranges[i].end;
@@ -176,19 +176,14 @@ gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
 
 /* ---- decode ----------------------------------------------------------------- */
 
-
-static gsym_status missing(const cursor *c, const uint8_t *at, const char *what,
-                           gsym_error *error) {
-    return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "missing %s", what);
-}
-
 static gsym_status decode_ranges(cursor *c, uint64_t base, uint64_t count,
                                  range_list *ranges, gsym_error *error) {
     for (uint64_t i = 0; i < count; ++i) {
         const uint8_t *at = c->at;
         uint64_t start = base + cursor_uleb_1(c);
         uint64_t end = start + cursor_uleb_1(c);
-        if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
+        if (c->failed)
+            return cursor_missing(c, at, "InlineInfo address ranges data", error);
         if (!LIST_ADD(*ranges, (gsym_range){start, end})) return gsym_fail_memory(error);
     }
     return GSYM_OK;
@@ -199,16 +194,16 @@ static gsym_status decode_fields(cursor *c, unsigned strp_size, gsym_inline_node
     const uint8_t *at = c->at;
     *has_children_ret = cursor_u8(c) != 0;
     if (c->failed)
-        return missing(c, at, "InlineInfo uint8_t indicating children", error);
+        return cursor_missing(c, at, "InlineInfo uint8_t indicating children", error);
     at = c->at;
     node->name = cursor_uint(c, strp_size);
-    if (c->failed) return missing(c, at, "InlineInfo name", error);
+    if (c->failed) return cursor_missing(c, at, "InlineInfo name", error);
     at = c->at;
     node->call_file = (uint32_t)cursor_uleb_1(c);
-    if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call file", error);
+    if (c->failed) return cursor_missing(c, at, "ULEB128 for InlineInfo call file", error);
     at = c->at;
     node->call_line = (uint32_t)cursor_uleb_1(c);
-    if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call line", error);
+    if (c->failed) return cursor_missing(c, at, "ULEB128 for InlineInfo call line", error);
     return GSYM_OK;
 }
 
@@ -222,7 +217,7 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
         bool has_children;
         gsym_inline_node node = {.depth = (uint32_t)parts->parents.count};
         if (payload->failed)
-            return missing(payload, at, "InlineInfo address ranges data", error);
+            return cursor_missing(payload, at, "InlineInfo address ranges data", error);
         if (range_count == 0) { /* the end of a list of children */
             if (node.depth != 0) parts->parents.count--;
             continue;

@@ -329,10 +329,10 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     int64_t min, max;
     uint64_t range;
     min = cursor_short_sleb(&c);
-    if (c.failed) return fail_at(&c, at, "missing LineTable MinDelta", error);
+    if (c.failed) return cursor_missing(&c, at, "LineTable MinDelta", error);
     at = c.at;
     max = cursor_short_sleb(&c);
-    if (c.failed) return fail_at(&c, at, "missing LineTable MaxDelta", error);
+    if (c.failed) return cursor_missing(&c, at, "LineTable MaxDelta", error);
     range = (uint64_t)max - (uint64_t)min + 1;
     if ((int64_t)range <= 0)
         return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(payload),
@@ -340,7 +340,7 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
                          max);
     at = c.at;
     program->row = (gsym_line_row){start, 1, (uint32_t)cursor_uleb_2(&c)};
-    if (c.failed) return fail_at(&c, at, "missing LineTable FirstLine", error);
+    if (c.failed) return cursor_missing(&c, at, "LineTable FirstLine", error);
     program->min_delta = (uint64_t)min;
     /* Any range past the opcodes acts like 256: the quotient is 0. */
     program->range = range < 256 ? (uint32_t)range : 256;

@@ -4,6 +4,7 @@
 #define GSYM_GSYM_SWEEP_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/sort.h"
 #include "gsym/image.h"
 

@@ -9,6 +9,7 @@
 #define GSYM_PDB_PDB_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/cursor.h"
 #include "base/tables.h"
 

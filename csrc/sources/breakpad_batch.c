@@ -38,14 +38,6 @@ static bool is_row_before(const void *left, const void *right, const void *conte
     return a->start < b->start;
 }
 
-/* Append a row, unless it repeats the previous one. Its memory is reserved. */
-static inline void put_row(row_list *rows, uint64_t address, uint32_t file, uint32_t line) {
-    gsym_line_row *next = rows->items + rows->count;
-    if (rows->count > 0 && next[-1].file == file && next[-1].line == line) return;
-    *next = (gsym_line_row){address, file, line};
-    rows->count++;
-}
-
 static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function *function,
                              gsym_error *error) {
     breakpad_row *row;
@@ -69,11 +61,14 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
         }
         file = row->file;
         if (start > covered)
-            put_row(rows, function->address + covered, i == 0 ? file : gap_file, 0);
-        put_row(rows, function->address + start, file, row->line);
+            row_list_put(rows, (gsym_line_row){function->address + covered,
+                                               i == 0 ? file : gap_file, 0});
+        row_list_put(rows,
+                     (gsym_line_row){function->address + start, file, row->line});
         covered = row->end;
     }
-    if (covered < function->size) put_row(rows, function->address + covered, file, 0);
+    if (covered < function->size)
+        row_list_put(rows, (gsym_line_row){function->address + covered, file, 0});
     return GSYM_OK;
 }
 
@@ -121,10 +116,7 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
     GSYM_TRY(make_nodes(batch, function, error));
     made.rows = batch->rows.items;
     made.row_count = batch->rows.count;
-    made.nodes = batch->inlines.nodes.items;
-    made.node_count = batch->inlines.nodes.count;
-    made.ranges = batch->inlines.ranges.items;
-    made.range_count = batch->inlines.ranges.count;
+    inline_builder_fill(&batch->inlines, &made);
     GSYM_TRY(function_info_encode(&batch->blobs, batch->strp_size, &made, NULL, error));
     size = batch->blobs.size - offset;
     if (size > UINT32_MAX)

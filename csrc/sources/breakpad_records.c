@@ -9,6 +9,7 @@
  * Addresses and sizes are hexadecimal, other numbers decimal; names run to the end of
  * the line. Fields in brackets may be missing. */
 #include "base/cursor.h"
+#include "base/characters.h"
 #include "base/digits.h"
 #include "sources/breakpad.h"
 
@@ -17,10 +18,6 @@
 /* Any number of blanks separates fields. A function returns false if the number is missing,
  * is followed by something else than a blank or does not fit its type; the position of the
  * cursor is undefined then. */
-
-static inline bool is_blank(uint8_t character) {
-    return character == ' ' || character == '\t';
-}
 
 static inline void field_skip_blanks(cursor *line) {
     while (line->at < line->end && is_blank(cursor_peek_unchecked(line, 0))) line->at++;
@@ -82,8 +79,6 @@ static inline bool field_word(cursor *line, const char *word) {
  * touches FIELD_SIZE bytes from the start of the field; the caller has checked that they
  * exist. False means another form, not an error. */
 
-#define EVERY_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
-
 enum { FIELD_DIGITS = 8, FIELD_SIZE = FIELD_DIGITS + 1 };
 
 /* Load eight bytes; the first one is the lowest. */
@@ -96,7 +91,7 @@ static inline uint64_t field_word_at(const uint8_t *at) {
 static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     uint64_t word = field_word_at(line->at);
     /* Digits have bit 4 set, letters bit 6, blanks and line ends none of them. */
-    uint64_t ends = ~(word >> 4 | word >> 6) & EVERY_BYTE(1);
+    uint64_t ends = ~(word >> 4 | word >> 6) & EACH_BYTE(1);
     unsigned bits;
     if (GSYM_UNLIKELY(ends == 0)) {
         line->at += FIELD_DIGITS;
@@ -106,7 +101,7 @@ static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     bits = (unsigned)__builtin_ctzll(ends);
     if (bits == 0) return false;
     line->at += bits / 8;
-    *digits_ret = word << (64 - bits) | EVERY_BYTE('0') >> bits;
+    *digits_ret = word << (64 - bits) | EACH_BYTE('0') >> bits;
     return true;
 }
 
@@ -115,12 +110,12 @@ static inline bool field_plain_hex_to_any(cursor *line, uint8_t *end_ret,
                                           uint64_t *value_ret) {
     uint64_t digits, letters, value;
     if (!field_digits(line, &digits)) return false;
-    letters = digits >> 6 & EVERY_BYTE(1);
+    letters = digits >> 6 & EACH_BYTE(1);
     /* Now each digit is its value. A byte that was no digit has a bit above the fourth, or
      * its value is that of the other kind of digit. */
-    value = (digits - letters * ('a' - '0' - 10)) ^ EVERY_BYTE('0');
-    if (((value & EVERY_BYTE(0xf0)) |
-         (((value + EVERY_BYTE(6)) >> 4 ^ letters) & EVERY_BYTE(1))) != 0)
+    value = (digits - letters * ('a' - '0' - 10)) ^ EACH_BYTE('0');
+    if (((value & EACH_BYTE(0xf0)) |
+         (((value + EACH_BYTE(6)) >> 4 ^ letters) & EACH_BYTE(1))) != 0)
         return false;
     value = (value << 4 | value >> 8) & UINT64_C(0x00ff00ff00ff00ff);
     value = (value << 8 | value >> 16) & UINT64_C(0x0000ffff0000ffff);
@@ -137,8 +132,8 @@ static inline bool field_plain_hex(cursor *line, uint8_t end, uint64_t *value_re
 static inline bool field_plain_decimal(cursor *line, uint8_t end, uint32_t *value_ret) {
     uint64_t digits, value;
     if (!field_digits(line, &digits) || cursor_u8_unchecked(line) != end) return false;
-    value = digits ^ EVERY_BYTE('0');
-    if (((value | (value + EVERY_BYTE(6))) & EVERY_BYTE(0xf0)) != 0) return false;
+    value = digits ^ EACH_BYTE('0');
+    if (((value | (value + EACH_BYTE(6))) & EACH_BYTE(0xf0)) != 0) return false;
     value = (value * 10 + (value >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     value = (value * 100 + (value >> 16)) & UINT64_C(0x0000ffff0000ffff);
     *value_ret = (uint32_t)((value * 10000 + (value >> 32)) & UINT32_MAX);

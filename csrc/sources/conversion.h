@@ -4,7 +4,7 @@
 #define GSYM_SOURCES_CONVERSION_H
 
 #include "create/creator.h"
-#include "dwarf/dwarf.h"
+#include "dwarf/input.h"
 #include "pdb/pdb.h"
 
 gsym_creator *conversion_creator(gsym_conversion *conversion);

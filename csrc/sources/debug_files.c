@@ -2,6 +2,7 @@
  * release their pages. */
 #include "base/sort.h"
 #include "base/system.h"
+#include "dwarf/package.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 

@@ -2,7 +2,8 @@
 #ifndef GSYM_SOURCES_DEBUG_FILES_H
 #define GSYM_SOURCES_DEBUG_FILES_H
 
-#include "dwarf/dwarf.h"
+#include "base/tables.h"
+#include "dwarf/unit.h"
 
 #define SCAN_TABLES 8 /* abbreviation tables kept while root DIEs are read */
 

@@ -24,14 +24,6 @@ static uint64_t end_of(const row_source *source) {
     return source->is_open ? source->values.end : UINT64_MAX;
 }
 
-static gsym_status put_row(go_reader *reader, gsym_line_row row, gsym_error *error) {
-    row_list *rows = &reader->rows;
-    if (rows->count > 0 && rows->items[rows->count - 1].file == row.file &&
-        rows->items[rows->count - 1].line == row.line)
-        return GSYM_OK;
-    return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
-}
-
 /* Make the rows. *size_ret is the size of the code without the padding before the next
  * function; if it is not known, the distance to the next function. */
 static gsym_status make_rows(go_reader *reader, const go_function *function,
@@ -51,13 +43,12 @@ static gsym_status make_rows(go_reader *reader, const go_function *function,
             GSYM_TRY(go_file_number(reader, function, files.values.value, &file, error));
         file_value = files.is_open ? files.values.value : -1;
         if (!files.is_open) file = 0;
-        GSYM_TRY(put_row(
-            reader,
-            (gsym_line_row){function->address + at, file,
-                            lines.is_open && lines.values.value > 0
-                                ? (uint32_t)lines.values.value
-                                : 0},
-            error));
+        if (!ARRAY_RESERVE(reader->rows, 1)) return gsym_fail_memory(error);
+        row_list_put(&reader->rows,
+                     (gsym_line_row){function->address + at, file,
+                                     lines.is_open && lines.values.value > 0
+                                         ? (uint32_t)lines.values.value
+                                         : 0});
         at = end_of(&lines) < end_of(&files) ? end_of(&lines) : end_of(&files);
     }
     is_damaged = lines.values.c.failed || files.values.c.failed;
@@ -90,10 +81,7 @@ static gsym_status add_function(go_reader *reader, const go_function *function,
     made.size = size;
     made.rows = reader->rows.items;
     made.row_count = reader->rows.count;
-    made.nodes = reader->builder.nodes.items;
-    made.node_count = reader->builder.nodes.count;
-    made.ranges = reader->builder.ranges.items;
-    made.range_count = reader->builder.ranges.count;
+    inline_builder_fill(&reader->builder, &made);
     ++*count_ret;
     return gsym_creator_add_function(reader->creator, &made, GSYM_ORIGIN_DEBUG_INFO, error);
 }

@@ -1,4 +1,5 @@
 /* split_units.c - link skeleton units to the split units that have their DIEs. */
+#include "dwarf/package.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 

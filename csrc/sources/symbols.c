@@ -10,15 +10,11 @@ gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error) {
     conversion_files(conversion)->common.isa_bit = object_isa_bit(&object->header);
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
-        gsym_object_section section = {0};
-        gsym_error ignored;
-        uint64_t end;
-        /* Errors are ignored: only the addresses matter here, not the bytes. */
-        (void)object->format->section_at(object, i, &section, &ignored);
-        if (!section.holds_code ||
-            __builtin_add_overflow(section.address, section.memory_size, &end))
-            continue;
-        GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address, end, error));
+        gsym_object_section section;
+        if (object_code_section(object, i, &section))
+            GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address,
+                                                    section.address + section.memory_size,
+                                                    error));
     }
     return GSYM_OK;
 }
@@ -28,10 +24,8 @@ gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32
                                              gsym_error *error) {
     uint64_t bias = object->header.bias;
     for (uint32_t i = 0; bias != 0 && i < object->header.section_count; ++i) {
-        gsym_object_section section = {0};
-        gsym_error ignored;
-        (void)object->format->section_at(object, i, &section, &ignored);
-        if (section.holds_code && section.address <= UINT64_MAX - section.memory_size)
+        gsym_object_section section;
+        if (object_code_section(object, i, &section))
             GSYM_TRY(gsym_conversion_add_address_span(conversion, file,
                                                       section.address - bias,
                                                       section.memory_size, section.address,

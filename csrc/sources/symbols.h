@@ -2,7 +2,7 @@
 #ifndef GSYM_SOURCES_SYMBOLS_H
 #define GSYM_SOURCES_SYMBOLS_H
 
-#include "base/buffer.h"
+#include "base/list.h"
 #include "containers/elf.h"
 #include "containers/macho.h"
 #include "containers/pe.h"

@@ -5,6 +5,8 @@
 #ifndef GSYM_SOURCES_UNIT_FUNCTIONS_H
 #define GSYM_SOURCES_UNIT_FUNCTIONS_H
 
+#include "dwarf/line.h"
+#include "dwarf/names.h"
 #include "sources/debug_files.h"
 
 typedef struct unit_name {

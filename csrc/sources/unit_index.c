@@ -3,6 +3,8 @@
  * The root DIE of a unit has its address ranges. If it has none, the functions and rows of
  * the unit are read: most such units have only types and data, which takes little time. */
 #include "base/system.h"
+#include "dwarf/line.h"
+#include "dwarf/walk.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 

@@ -44,10 +44,9 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     if (!functions->has_row) return GSYM_OK;
     functions->has_row = false;
     GSYM_TRY(symbfile_texts_file(&functions->texts, functions->row.file, &row.file, error));
-    if (rows->count != 0 && rows->items[rows->count - 1].file == row.file &&
-        rows->items[rows->count - 1].line == row.line)
-        return GSYM_OK;
-    return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
+    if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
+    row_list_put(rows, row);
+    return GSYM_OK;
 }
 
 /* Put a row; of several rows for one address, the last is used. */

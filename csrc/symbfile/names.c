@@ -1,6 +1,6 @@
 /* names.c - give names and paths of a GSYM file their strings in a symbfile. */
 #include "base/limit.h"
-#include "base/utf8.h"
+#include "base/characters.h"
 #include "symbfile/extraction.h"
 
 /* Names may overlap and paths share a folder, so that a small file could expand to any

@@ -1,7 +1,7 @@
 /* protobuf.c - read keys and values of messages, and skip unknown fields. */
 #include "symbfile/protobuf.h"
 
-#include "base/utf8.h"
+#include "base/characters.h"
 
 enum {
     MAX_VARINT_SIZE = 10,

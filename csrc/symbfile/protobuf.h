@@ -4,7 +4,7 @@
 #ifndef GSYM_SYMBFILE_PROTOBUF_H
 #define GSYM_SYMBFILE_PROTOBUF_H
 
-#include "base/buffer.h"
+#include "base/list.h"
 #include "base/cursor.h"
 
 typedef enum protobuf_wire_type {

@@ -2,6 +2,7 @@
 #ifndef GSYM_SYMBFILE_READER_H
 #define GSYM_SYMBFILE_READER_H
 
+#include "base/buffer.h"
 #include "symbfile/symbfile.h"
 
 /* ---- read_strings.c ----------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* strings.c - choose and order the strings of a table. */
 #include "symbfile/strings.h"
-#include "base/utf8.h"
+#include "base/characters.h"
 #include "create/creator.h"
 
 void written_strings_deinit(written_strings *strings) {

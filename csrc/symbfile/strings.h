@@ -6,6 +6,8 @@
 #ifndef GSYM_SYMBFILE_STRINGS_H
 #define GSYM_SYMBFILE_STRINGS_H
 
+#include "base/buffer.h"
+#include "base/list.h"
 #include "base/tables.h"
 
 typedef struct written_string {

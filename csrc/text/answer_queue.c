@@ -2,7 +2,7 @@
  * the lines in their own order. */
 #include "text/answer_queue.h"
 
-#include "base/buffer.h"
+#include "base/list.h"
 
 enum {
     /* Lines that are looked up together should stay in the caches, but each function

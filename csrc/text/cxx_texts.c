@@ -4,6 +4,7 @@
  * call for each from Python would take longer than making its text. Other names are left to
  * the caller. */
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/error.h"
 
 struct gsym_cxx_texts {

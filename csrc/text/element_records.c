@@ -6,7 +6,7 @@
  *      "file": "/d/a.c", "line": 3}]}
  */
 #include "text/markup.h"
-#include "base/utf8.h"
+#include "base/characters.h"
 
 /* ---- text of the log as HTML --------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 /* format_code_element.c - format one element with a code address. */
+#include "base/characters.h"
 #include "text/markup.h"
+
 enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
 
 static bool wants(const markup_work *work, uint32_t flags) {
@@ -187,12 +189,6 @@ static void put_frames(const markup_work *work, const code_answer *answer,
     }
 }
 
-static bool is_blank(const char *bytes, size_t size) {
-    for (size_t at = 0; at < size; ++at)
-        if (bytes[at] != ' ' && bytes[at] != '\t') return false;
-    return true;
-}
-
 static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
                         size_t end, size_t size) {
     frame_gap gap = {.after = line + end,
@@ -200,7 +196,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
                      .has_return = size > 1 && line[size - 2] == '\r'};
     gap.before_size = work->job->prefix_size < begin ? work->job->prefix_size : begin;
     if (wants(work, GSYM_MARKUP_INDENTS) &&
-        is_blank(line + gap.before_size, begin - gap.before_size))
+        are_blank((const uint8_t *)line + gap.before_size, begin - gap.before_size))
         gap.before_size = begin;
     if (!wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
     while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;

@@ -557,7 +557,7 @@ static bool parse_plain(const char *at, const char *end, uint64_t *value_ret) {
     return parse_number(at, (size_t)(end - at), value_ret);
 }
 
-static bool is_blank(const char *at, const char *end) {
+static bool is_space_only(const char *at, const char *end) {
     while (at < end && is_space(*at)) ++at;
     return at == end;
 }
@@ -589,7 +589,7 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
         const char *stop = next == NULL ? NULL : next[-1] == '\n' ? next - 1 : next;
         uint64_t address;
         if (next == NULL) break;
-        if (job->numbers == GSYM_NUMBERS_PLAIN && is_blank(line, stop)) {
+        if (job->numbers == GSYM_NUMBERS_PLAIN && is_space_only(line, stop)) {
             line = next;
             continue;
         }
@@ -633,7 +633,7 @@ size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t
         uint64_t address;
         size_t stored = count < capacity ? count : capacity;
         if (next == NULL) break;
-        if (job->numbers != GSYM_NUMBERS_PLAIN || !is_blank(line, stop)) {
+        if (job->numbers != GSYM_NUMBERS_PLAIN || !is_space_only(line, stop)) {
             if (!parse_line(job, line, stop, &address)) break;
             count += list_sought(job, address & job->address_mask, addresses + stored,
                                  capacity - stored);

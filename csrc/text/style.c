@@ -45,7 +45,7 @@
  * strings are escaped. */
 #include "text/style.h"
 
-#include "base/buffer.h"
+#include "base/list.h"
 
 /* The loops in which a tag is required or forbidden. */
 typedef enum style_scope {

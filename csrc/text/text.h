@@ -3,14 +3,13 @@
 #define GSYM_TEXT_TEXT_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "text/answer_queue.h"
 #include "gsym/image.h"
 
 /* Whether bytes can be printed as they are. */
-
-#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Return a mask of the highest bit of the first zero byte of `word`, and possibly of bytes
  * after it; 0 if no byte is zero. */

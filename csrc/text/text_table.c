@@ -2,7 +2,7 @@
  * is there already. */
 #include "text/text_table.h"
 #include "base/hash.h"
-#include "base/utf8.h"
+#include "base/characters.h"
 
 bool text_table_begin(text_table *table) {
     return buffer_reserve(&table->bytes, 1) && LIST_ADD(table->offsets, 0);

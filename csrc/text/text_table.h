@@ -3,6 +3,7 @@
 #define GSYM_TEXT_TEXT_TABLE_H
 
 #include "base/buffer.h"
+#include "base/list.h"
 #include "base/tables.h"
 
 /* Empty when zeroed. */

@@ -1,8 +1,14 @@
-/* utf8.c - recognize well-formed sequences of UTF-8, by table 3-7 of the Unicode
- * Standard. */
-#include "base/utf8.h"
+/* characters.c - recognize blanks, and well-formed sequences of UTF-8 by table 3-7 of the
+ * Unicode Standard. */
+#include "base/characters.h"
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
+
+bool are_blank(const uint8_t *bytes, size_t size) {
+    size_t at = 0;
+    while (at < size && is_blank(bytes[at])) ++at;
+    return at == size;
+}
 
 size_t utf8_size(const uint8_t *at, size_t left) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,0 +1,76 @@
+/* line.h - read line tables of DWARF. */
+#ifndef GSYM_DWARF_LINE_H
+#define GSYM_DWARF_LINE_H
+
+#include "base/buffer.h"
+#include "dwarf/unit.h"
+
+/* A string of a line table. It is read only when it is needed, because few strings are. */
+typedef struct line_string {
+    const char *bytes; /* NULL: `raw` and `form` say where it is */
+    uint64_t raw;      /* the value of the form, or the size of `bytes` */
+    uint16_t form;
+} line_string;
+
+typedef struct line_file {
+    line_string name;
+    uint64_t directory;
+} line_file;
+
+typedef struct line_sequence {
+    uint64_t low;  /* address of the first row */
+    uint64_t high; /* first address after the sequence */
+    uint32_t row_first;
+    uint32_t row_count;
+    uint64_t program_offset; /* in .debug_line, where its opcodes start */
+    bool is_dropped; /* the linker dropped a function in it; set by unit_is_dropped() */
+} line_sequence;
+
+/* An entry for a sequence in a list that is sorted by first address. */
+typedef struct sequence_span {
+    uint64_t low;
+    uint64_t reach; /* the greatest `high` of it and of those before */
+    uint32_t sequence;
+} sequence_span;
+
+/* The advance of a special opcode. */
+typedef struct special_step {
+    uint32_t line; /* modulo 2^32 */
+    uint8_t operations;
+} special_step;
+
+/* The advances of all special opcodes, which three numbers of a header decide. */
+typedef struct special_steps {
+    uint8_t opcode_base;
+    uint8_t line_range;
+    int8_t line_base;
+    special_step steps[256];
+} special_steps;
+
+typedef struct dwarf_line_table {
+    uint16_t version; /* 0: the unit has none */
+    uint64_t end;     /* its end in .debug_line */
+    LIST(line_file) files;
+    LIST(line_string) directories;
+    LIST(line_sequence) sequences; /* in program order */
+    LIST(sequence_span) by_low; /* sorted by `low`, then in program order; sequences may
+                                   overlap */
+    special_steps special; /* those of the program that was run last */
+} dwarf_line_table;
+
+void dwarf_line_table_deinit(dwarf_line_table *table);
+/* Run the unit's line program. A row that repeats file and line of the row before is left
+ * out, unless rows of the table must be sorted. False where memory ran out or the budget is
+ * spent; damage is a warning. */
+bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
+                            dwarf_budget *budget, warning_list *warnings);
+/* Return the file at a DWARF file index, or NULL. *is_none is set for index 0 before
+ * version 5, which means no file. */
+const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,
+                                       bool *is_none);
+/* Append the path of a file: comp_dir of the unit, directory, name. If one of these is
+ * absolute, those before it are left out. */
+void dwarf_line_table_path(const dwarf_line_table *table, const line_file *file,
+                           const dwarf_unit *unit, buffer *out);
+
+#endif

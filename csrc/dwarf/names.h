@@ -1,0 +1,72 @@
+/* names.h - resolve names of functions and inlined calls. */
+#ifndef GSYM_DWARF_NAMES_H
+#define GSYM_DWARF_NAMES_H
+
+#include "base/buffer.h"
+#include "base/tables.h"
+#include "dwarf/walk.h"
+
+/* Limit: `abstract_origin` and `specification` from DIE to DIE */
+#define DWARF_MAX_REFERENCE_CHAIN 64
+
+typedef LIST(walk_scope) scope_list;
+
+/* A linkage name that has its number in the output already. Units share most of their
+ * names, and finding a name by its offset is faster than reading its bytes again. */
+typedef struct known_name {
+    uint64_t key; /* dwarf_key of its offset in .debug_str */
+    uint64_t strp;
+    uint64_t hash;
+    size_t size;
+} known_name;
+
+#define KNOWN_NAMES (1u << 15) /* slots of the table of known names, in which a newer
+                                  name replaces an older one */
+
+static inline size_t known_name_slot(uint64_t key) {
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
+}
+
+/* The state of finding names for one unit; other units are opened for references to
+ * them. */
+typedef struct name_resolver {
+    const dwarf_unit *unit;
+    const unit_walk *walk;
+    warning_list *warnings;
+    abbrev_cache foreign_abbrevs;
+    dwarf_unit foreign; /* the unit that was opened last for such a reference */
+    LIST(scope_list) scanned; /* lists of scopes that the walk did not visit */
+    number_map scanned_from;  /* dwarf_key of the first DIE of a list -> its index */
+    const known_name *known;
+    buffer *arena; /* for names that are concatenated */
+    dwarf_budget *budget;
+} name_resolver;
+
+void name_resolver_deinit(name_resolver *resolver);
+
+/* A name in the input or, with `bytes` NULL, at `arena_offset`. */
+typedef struct resolved_name {
+    const char *bytes;
+    size_t size; /* 0: no name */
+    size_t arena_offset;
+    uint64_t key;  /* as in known_name; 0: the name is not in .debug_str */
+    uint64_t strp; /* 0: not known yet */
+    uint64_t hash; /* set if strp is known */
+} resolved_name;
+
+/* Find the linkage name of the function at `offset`, or else compose its name with those
+ * of the scopes around it. False where memory ran out or the budget is spent. */
+bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
+/* Find the name of a function of the walk, whose own DIE has been read. */
+bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
+                         resolved_name *ret);
+/* Find file and line of the declaration of the function or call at `offset`, in its own DIE
+ * or in those to which it refers. An unknown file is UINT32_MAX, an unknown line 0. *cost
+ * grows by the number of attributes that are read. */
+void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
+                       uint64_t *line_ret, uint64_t *cost);
+/* Whether a function of this language that has no linkage name gets the names of the scopes
+ * around it in front of its own name. */
+bool dwarf_language_has_scopes(uint64_t language);
+
+#endif
