@@ -274,8 +274,8 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
                      sizeof *state->sequence, is_row_before, NULL))
         return false;
     low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
-    /* In an object file, only a part of a sequence may be in the program; keep the sequence
-     * if any span of the program starts in it. */
+    /* With spans, each sequence is kept: its start may be outside of the program, but
+     * functions after it inside. */
     is_kept = low < state->address &&
               (input->span_count != 0 || dwarf_in_text(input, low));
     if (state->is_descending && is_kept)

@@ -21,8 +21,7 @@ typedef struct die_chain {
     dwarf_string name;
     uint64_t key;            /* known_name.key of the name */
     const known_name *known; /* the name, if it is known; then its bytes are not read */
-    bool is_call; /* the first DIE is that of a function or call whose own name is used:
-                     no scope is searched */
+    bool is_call; /* the last DIE is an inlined call, so it is not declared in a scope */
 } die_chain;
 
 bool dwarf_language_has_scopes(uint64_t language) {
@@ -420,7 +419,8 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
 
 void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
                        uint64_t *line_ret, uint64_t *cost) {
-    bool has_file = resolver->unit->code != resolver->unit->input; /* of another table */
+    /* The file numbers of a split unit are those of another line table. */
+    bool has_file = resolver->unit->code != resolver->unit->input;
     *file_ret = UINT32_MAX;
     *line_ret = 0;
     for (unsigned i = 0; offset != 0 && i < DWARF_MAX_REFERENCE_CHAIN; ++i) {
