@@ -36,7 +36,8 @@ bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t en
     return at < asked->count && asked->items[at] < end;
 }
 
-/* Whether pruning keeps a record with the start of this one, whatever symbols come. */
+/* Whether it is certain that pruning keeps a record with this start, whatever symbols are
+ * added. */
 static bool is_certain(const creator_record *record) {
     return creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO &&
            (record->flags & RECORD_NAMELESS) == 0;

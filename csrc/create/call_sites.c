@@ -10,7 +10,7 @@
 
 /* ---- taking in --------------------------------------------------------------- */
 
-/* A name that is looked for, and the first function that has it. */
+/* A name of a function that has call sites, and the first function with this name. */
 typedef struct wanted_name {
     uint64_t name;
     uint64_t address;
@@ -49,8 +49,8 @@ static void note_wanted_name(const wanted_names *names, uint64_t name,
     *wanted = (wanted_name){name, record->address, record->size, index, true};
 }
 
-/* Return the name of a record; 0 for a pending name that is not interned, which cannot be
- * one of those looked for. */
+/* Return the name of a record. A pending name that is not in the string table is 0: it
+ * cannot be that of given call sites, which is in the table. */
 static uint64_t name_of(const gsym_creator *creator, const creator_record *record) {
     const char *pending = record->pending_name;
     if (!(record->flags & RECORD_NAME_PENDING)) return record->name;
@@ -62,7 +62,7 @@ static bool may_have_children(const creator_record *record) {
     return record->blob != NULL && !(record->flags & RECORD_NAME_PENDING);
 }
 
-/* Read the next of the records merged into one, as a record of its own. */
+/* Make *child_ret the record of the next function of those merged into a record. */
 static bool next_child(const gsym_creator *creator, cursor *children,
                        creator_record *child_ret) {
     gsym_error ignored;
@@ -276,7 +276,8 @@ static gsym_status insert_sites(gsym_creator *creator, creator_record *record,
     return status;
 }
 
-/* Find the record of this range, or else the one that answers for its start. */
+/* Return the index of the record with this range or, without one, of the record that
+ * answers for its start. */
 static size_t find_record(const record_list *records, uint64_t address, uint64_t size) {
     const creator_record *items = records->items;
     size_t low = 0;

@@ -69,7 +69,7 @@ static bool visit_start(search *s, size_t from, size_t end) {
     if (!ARRAY_RESERVE(s->open, end - from)) return false;
     for (size_t i = end; i-- > from;) {
         if (records[i].size == 0) {
-            is_endless = true; /* it answers up to the next entry */
+            is_endless = true; /* without a size, it answers up to the next entry */
             continue;
         }
         if (!(records[i].flags & RECORD_NOT_ASKED)) s->open.items[s->open.count++] = i;
@@ -96,9 +96,9 @@ typedef struct part_maker {
     gsym_creator *creator;
     gsym_record *record; /* the outer function, decoded */
     function_set set;    /* a part of the outer function and of those merged into it */
-    uint64_t visits;     /* of nodes, call sites and merged functions */
+    uint64_t visits;     /* steps over nodes, call sites and merged functions */
     uint64_t most_visits;
-    uint64_t bytes_left; /* of the records that may be made */
+    uint64_t bytes_left; /* bytes of records that may still be made */
 } part_maker;
 
 /* Return the number of rows below `address`. */
@@ -260,7 +260,7 @@ static gsym_status make_parts(part_maker *maker, continuation *parts, size_t cou
                                      creator_big_endian(maker->creator)),
                            strp_size, outer->address, &decoded, error));
     named = *decoded;
-    named.name = outer->name; /* may differ from the encoded one */
+    named.name = outer->name; /* which may differ from the name in the blob */
     for (size_t i = 0; i < count; ++i)
         GSYM_TRY(make_part(maker, outer, &named, &parts[i], error));
     return GSYM_OK;
@@ -302,7 +302,8 @@ static gsym_status make_records(gsym_creator *creator, continuation_list *list,
     return status;
 }
 
-/* Both lists ascend; no part starts where a record does. */
+/* Merge the parts into the records. Both lists ascend, and no part has the start of a
+ * record. */
 static gsym_status insert(gsym_creator *creator, const continuation_list *list,
                           gsym_error *error) {
     record_list *records = &creator->records;

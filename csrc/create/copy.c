@@ -90,7 +90,8 @@ static gsym_status copy_tables(entry_copy *copy, gsym_error *error) {
     ((count) < (array).capacity ||                                                       \
      array_reserve(&(array).items, &(array).capacity, (count), sizeof *(array).items))
 
-/* Reserve for all functions at once: no array may move while a function points into it. */
+/* Reserve memory for all functions of an entry at once, because no array may move while a
+ * function points into it. */
 static bool reserve_all(entry_copy *copy, const gsym_function *functions, size_t count) {
     size_t rows = 0, nodes = 0, regexes = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -155,8 +156,9 @@ static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
     return low < selection->name_count && selection->names[low] == name;
 }
 
-/* Return the last address for which entry `index` may answer. The start of the next entry
- * is kept for other entries of the same start. */
+/* Return the last address for which entry `index` may answer. Without a size, this depends
+ * on the next entry with another start; it is kept in the state for other entries of the
+ * same start. */
 static uint64_t entry_last_address(entry_copy *copy, uint32_t index, uint64_t size) {
     const gsym_image *image = copy->image;
     uint64_t base = image->header.base_address, start = copy->last_offset;
@@ -233,7 +235,7 @@ static gsym_status check_order(entry_copy *copy, uint32_t index, gsym_error *err
     return GSYM_OK;
 }
 
-/* Report arguments that do not fit together as damage of the file that they come from. */
+/* Report a function that the creator refuses as damage of the file that it comes from. */
 static gsym_status blame_entry(const gsym_image *image, uint32_t index,
                                gsym_status status, gsym_error *error) {
     char reason[GSYM_ERROR_TEXT_SIZE];

@@ -6,21 +6,21 @@
 #include "create/state.h"
 #include "gsym/image.h"
 
-/* The state of copying from one image. It lives for one call of the API: afterwards,
- * another image may be opened at the same address. */
+/* The state of copying from one image. It is kept only for one call of the API, because
+ * later another image may be at the same address. */
 typedef struct entry_copy {
     gsym_creator *creator;
     const gsym_image *image;
     const gsym_selection *selection; /* NULL: all functions */
     gsym_record *record;
-    number_map strings; /* strp there -> strp here */
-    uint32_t *files;    /* number there -> number here, 0: not yet known */
+    number_map strings; /* string offset in the image -> string offset in the creator */
+    uint32_t *files;    /* number in the image -> number in the creator, 0: not yet known */
     struct { gsym_line_row *items; size_t capacity; } rows;
     struct { gsym_inline_node *items; size_t capacity; } nodes;
     struct { uint64_t *items; size_t capacity; } regexes;
     struct { gsym_function *items; size_t capacity; } functions;
     size_t row_count, node_count, regex_count; /* in use for the present entry */
-    uint64_t last_offset;  /* of the entry before, from base_address */
+    uint64_t last_offset;  /* start of the entry before, minus base_address */
     uint64_t next_offset;  /* start of the next entry; valid if greater than last_offset */
     bool is_bounded;       /* false: functions copied last may need a size; see
                               bound_sizeless() */

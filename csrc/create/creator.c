@@ -1,7 +1,7 @@
 /* creator.c - take in functions, strings and files for a GSYM file.
  *
- * Functions are kept as encoded records that are never copied again until the
- * file is read out; their strings and files are interned when they come. */
+ * Strings and files of a function get their numbers when it comes. The function is kept as
+ * an encoded record, which is not copied before the file is read out. */
 #include <inttypes.h>
 
 #include "create/state.h"

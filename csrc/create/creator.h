@@ -7,29 +7,32 @@
 
 /* Bits of creator_record.flags. */
 enum {
-    RECORD_SYMBOL = GSYM_ORIGIN_SYMBOL_TABLE, /* else it is of the debug information */
-    /* No address in it was asked for: it has no name and only shows that a function is
-     * there. */
+    RECORD_SYMBOL = GSYM_ORIGIN_SYMBOL_TABLE, /* not set: a function of the debug
+                                                 information */
+    /* No address in it was asked for. Such a record has no name; it only says that a
+     * function is there. */
     RECORD_NOT_ASKED = 2,
     /* `pending_name` is its name, which is not interned yet. */
     RECORD_NAME_PENDING = 4,
-    /* It gets the name of a symbol of its range; without one it is omitted. */
+    /* It has no name and gets that of a symbol of its range; without such a symbol it is
+     * omitted. */
     RECORD_NAMELESS = 8,
     /* A symbol of its range has a better name, unless its own is a linkage name. */
     RECORD_NAMED_BY_SYMBOL = 16,
     /* It is not a function: its lines are for symbols at its addresses. */
     RECORD_LINES = 32,
-    /* Several units describe the function, of which the linker kept the first copy. */
+    /* Several units may describe the function, of which the linker kept the first copy. */
     RECORD_COPY = 64,
     RECORD_BINDING_SHIFT = 8 /* the symbol_binding is in the highest bits */
 };
 
-/* A function that is encoded already.
+/* A function of the file.
  *
- * The encoders of units and of Breakpad batches fill a record: with `blob_offset` until
- * their memory no longer moves, then with `blob`. A symbol comes with `pending_name`;
- * creator_prune interns the names of those that stay and sets `blob` to NULL: such a record
- * is size and name alone. finish.c lists the steps that replace a blob by a longer one. */
+ * Members of the union: the encoders of units and of Breakpad batches set `blob_offset`,
+ * and replace it by `blob` when their memory no longer moves. A symbol comes with
+ * `pending_name`; creator_prune() gives the names of symbols that stay their numbers and
+ * sets `blob` to NULL, which means size and name alone. finish.c lists the steps that
+ * replace a blob by a longer one. */
 typedef struct creator_record {
     uint64_t address;
     uint64_t size;
@@ -62,11 +65,12 @@ unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
 bool creator_has_index(const gsym_creator *creator);
 
-/* Does what gsym_creator_add_string does; `hash` is string_hash() of the bytes, which the
- * caller can compute outside an ordered step. */
+/* Add a string as gsym_creator_add_string() does. `hash` is string_hash() of the bytes, so
+ * that it can be computed before the ordered step. */
 gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
                            uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Does what gsym_creator_add_path does; `hash` is string_hash() of the complete path. */
+/* Add a path as gsym_creator_add_path() does; `hash` is string_hash() of the complete
+ * path. */
 gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
                                 uint64_t hash, uint32_t *file_ret, gsym_error *error);
 
@@ -75,7 +79,7 @@ gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error)
 /* Copy bytes to memory that lives as long as the creator. */
 gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
                           const uint8_t **stored_ret, gsym_error *error);
-/* Encode a function into a buffer of the creator, and set the counts of its record. */
+/* Encode a function into creator->encoded, and set the counts of its record. */
 gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
                            creator_record *record, gsym_error *error);
 /* Store bytes as the blob of a record, which has no index. */
@@ -102,11 +106,12 @@ bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t 
 /* Raise the limit on bytes of strings for an input of `size` bytes: see
  * string_table_supply(). */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
-/* Set the limit to that of another creator, which has the same input. */
+/* Set the limit on bytes of strings to that of another creator, which has the same
+ * input. */
 void creator_share_supply(gsym_creator *creator, const gsym_creator *from);
 /* Return the limit on bytes of strings. */
 uint64_t creator_string_supply(const gsym_creator *creator);
-/* Fail because this limit is exceeded. */
+/* Fail because the limit on bytes of strings is exceeded. */
 gsym_status creator_fail_supply(gsym_error *error);
 /* Add functions to the report that were not kept because they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
@@ -120,8 +125,8 @@ typedef enum symbol_binding {
     SYMBOL_GLOBAL,
     SYMBOL_WEAK,
     SYMBOL_LOCAL,
-    /* Bits in addition to one of these. A label has no type or size of its own, so that it
-     * is dropped for any function that covers its address. */
+    /* Bits that are added to one of these numbers. A label has no type or size of its own;
+     * it is dropped if any function covers its address. */
     SYMBOL_LABEL = 4,
     SYMBOL_UNTYPED = 8 /* it has no type, in a table where most functions have one */
 } symbol_binding;

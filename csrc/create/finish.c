@@ -12,7 +12,8 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(check_filled(creator, error));
     GSYM_TRY(creator_prune(creator, error));
-    GSYM_TRY(check_filled(creator, error)); /* pruning omits functions without names */
+    GSYM_TRY(check_filled(creator, error)); /* again, because pruning omits functions
+                                               without names */
     GSYM_TRY(creator_assign_lines(creator, error));
     GSYM_TRY(creator_place_call_sites(creator, error));
     GSYM_TRY(creator_continue(creator, error));

@@ -1,11 +1,12 @@
 /* inline_builder.c - make a tree of inlined calls that come with their level and ranges.
  *
- * Here a record is an inlined call of the input, and a piece is one of its ranges. A record
- * does not name its caller, which follows from the ranges. Levels are done from the
- * outermost one. Of pieces that overlap, the one that starts first keeps all of its bytes.
- * A piece is cut where pieces of the level above begin and end, and each part belongs to
- * the node that covers it there. So at any address the chain of calls has one record of
- * each level, up to the first level that has none. */
+ * Here a record is an inlined call as the input describes it, and a piece is one of its
+ * ranges. A record does not name its caller, which follows from the ranges: the caller is
+ * on the level above, at the same addresses. Levels are placed from the outermost one on.
+ * Of pieces of one level that overlap, the one that starts first keeps all of its bytes. A
+ * piece is cut where pieces of the level above begin and end, and each part belongs to the
+ * node that covers it there. So at any address the chain of calls has one record of each
+ * level, up to the first level that has none. */
 #include "create/inline_builder.h"
 
 #include "base/limit.h"
@@ -15,10 +16,10 @@
 enum {
     /* Limit: Nested `INLINE` records, and inlined calls of a Go function */
     MAX_LEVELS = 4096,
-    RUN = 4 /* pieces that are sorted by insertion */
+    RUN = 4 /* number of pieces that are sorted by insertion */
 };
 
-/* Only a record that spans many calls of the level above is cut into more than one piece.
+/* Only a record that spans several calls of the level above is cut into more than one part.
  * Limit: Parts of `INLINE` records, and of calls of Go, that span several calls */
 LIMIT(PIECES, 256, 4);
 
@@ -59,7 +60,8 @@ static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare)
             if (pieces[middle - 1].key <= pieces[middle].key) continue;
             memcpy(spare, pieces + first, width * sizeof *pieces);
             while (left < width && right < end) {
-                /* The order is computed without a branch, which could not be predicted. */
+                /* The comparison is used as a number and not in a branch, which could not
+                 * be predicted. */
                 size_t is_right = pieces[right].key < spare[left].key;
                 const inline_piece *next[2] = {spare + left, pieces + right};
                 pieces[at++] = *next[is_right];
@@ -96,8 +98,8 @@ static bool add_span(inline_builder *builder, size_t level_first, uint32_t start
     return LIST_ADD(builder->spans, (inline_span){start, end, node});
 }
 
-/* Cut start .. end at the spans of the level above, from `*above` on, and add a span for
- * each part. */
+/* Cut the addresses from start to end at the spans of the level above, of which `*above` is
+ * the first that may overlap them, and add a span for each part. */
 static bool place_piece(inline_builder *builder, uint32_t record, uint32_t start,
                         uint32_t end, size_t *above, size_t level_first) {
     bool is_covered = true;
@@ -163,7 +165,7 @@ static bool place_pieces(inline_builder *builder, const inline_piece *pieces,
 
 /* ---- the result ------------------------------------------------------------------ */
 
-/* Give each node its spans as ranges, which ascend because spans do within a level. */
+/* Make the spans of each node its ranges. They ascend because the spans of a level do. */
 static bool gather_ranges(inline_builder *builder, uint64_t address) {
     inline_draft *drafts = builder->drafts.items;
     uint32_t sum = 0;

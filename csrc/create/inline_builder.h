@@ -6,7 +6,7 @@
 
 /* One range of a record, which is an inlined call as the input describes it. */
 typedef struct inline_piece {
-    uint64_t key; /* level << 32 | start: the order in which pieces become spans */
+    uint64_t key; /* level << 32 | start; pieces become spans in this order */
     uint32_t end;
     uint32_t record; /* its number in the function */
 } inline_piece;
@@ -27,14 +27,16 @@ typedef struct inline_span {
     uint32_t node;
 } inline_span;
 
-/* Scratch, and the result: nodes in pre-order. */
+/* Memory for making a tree, and the result in `nodes` and `ranges`; nodes are in
+ * pre-order. */
 typedef struct inline_builder {
     LIST(inline_draft) drafts;
     LIST(inline_span) spans;
     LIST(uint32_t) newest; /* the draft made last for each record */
     inline_piece_list spare;
     node_list nodes;
-    LIST(uint32_t) node_records; /* the record of each node; none of the root */
+    LIST(uint32_t) node_records; /* the record of each node; that of the root means
+                                    nothing */
     range_list ranges;
     /* pieces that were cut or dropped: because they overlap on one level, because no call
      * of the level above covers them, or because a limit was reached */

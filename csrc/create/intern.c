@@ -1,8 +1,8 @@
 /* intern.c - give strings and files numbers, equal ones for equal content.
  *
  * A conversion looks up ten times as many strings as it keeps, so finding a string must be
- * fast: it takes one slot and one comparison with the string. Numbers follow the order of
- * first use, not the hash. */
+ * fast: usually it reads one slot and compares one string. Numbers are in the order of
+ * first use, which does not depend on hashes. */
 #include "create/intern.h"
 
 #include "base/limit.h"
@@ -168,9 +168,9 @@ typedef struct path_parts {
     size_t basename_start;
 } path_parts;
 
-/* Split a path at the last slash, if readers that join the parts get the same path. Readers
- * join with a backslash if the directory has one and no slash; they omit an empty
- * directory, and print no entry whose base name is empty. */
+/* Split a path at the last slash, but only if readers that join the parts get the same
+ * path. Readers join with a backslash if the directory contains one and no slash; they omit
+ * an empty directory; and they print nothing if the base name is empty. */
 static path_parts split_path(const char *path, size_t size) {
     path_parts whole = {0, 0};
     size_t slash = size;

@@ -12,11 +12,12 @@ typedef struct string_table {
     uint8_t *bytes;
     size_t size;
     size_t capacity;
-    uint64_t size_limit; /* what the file's string offsets can address */
-    uint64_t supply;     /* limit by the size of the input; UINT64_MAX: it is not known */
+    uint64_t size_limit; /* greatest size that the string offsets of the file can address */
+    uint64_t supply;     /* limit on `size` that follows from the size of the input;
+                            UINT64_MAX: there is none */
     slot_table slots;
-    /* A table of the binary that will hold the file: its first byte has the number
-     * shared_strp, and no string can be added any more. NULL: none. */
+    /* The string table of the binary that will hold the file, or NULL. Its first byte has
+     * the number shared_strp. With it, no string can be added any more. */
     const uint8_t *shared;
     size_t shared_size;
     uint64_t shared_strp;
@@ -38,8 +39,9 @@ typedef struct file_table {
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
                               gsym_error *error);
 void string_table_deinit(string_table *table);
-/* Raise the limit on the size of the table for `size` more bytes of input. Names of a
- * hostile input can share their ends, and so be any number of times as long as it. */
+/* Raise the limit on the size of the table for `size` more bytes of input. The limit is
+ * there because names of a hostile input can share their ends, and so take many times the
+ * size of the input. */
 void string_table_supply(string_table *table, uint64_t size);
 /* Give a string its number; `hash` is string_hash() of the bytes, which must not contain a
  * NUL. */

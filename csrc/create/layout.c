@@ -5,8 +5,8 @@
  *     version 2: header, directory of sections, UUID, address offsets, info
  *                offsets, file table, string table, records, foreign sections, index
  *
- * A string table that continues in the binary around the file comes last instead, after a
- * record that says what is shared.
+ * If the string table continues in that of the binary around the file, it comes last
+ * instead, after a record that says what is shared.
  *
  * Records are in the order of the address table, each at a multiple of 4.
  * Foreign sections have a type that has no meaning here and are copied from another file.
@@ -69,7 +69,7 @@ static uint64_t function_info_size(const gsym_creator *creator) {
 }
 
 static uint64_t directory_size(const gsym_creator *creator) {
-    uint64_t always = 6; /* five tables and EndOfList */
+    uint64_t always = 6; /* five sections and EndOfList */
     uint64_t entries = always + (creator->uuid_size == 0 ? 0 : 1) + creator->sections.count;
     return entries * GSYM_V2_SECTION_ENTRY_SIZE;
 }
@@ -172,7 +172,8 @@ static void put_v2_header(const gsym_creator *creator, const file_layout *l, buf
 static void put_tables(const gsym_creator *creator, const file_layout *l, buffer *out) {
     const record_list *records = &creator->records;
     const file_table *files = &creator->files;
-    /* Version 1 counts from the start of the file, version 2 from the section. */
+    /* Info offsets of version 1 count from the start of the file, those of version 2 from
+     * the start of the section. */
     uint64_t offset =
         creator->options.version == GSYM_VERSION_1 ? l->function_info.offset : 0;
     buffer_align(out, l->addr_off_size);
@@ -281,8 +282,8 @@ static void start_padded(creator_output *output, unsigned alignment) {
         buffer_put_u8(&output->small, 0);
 }
 
-/* Hand out padding, size and name of a record. Name and size may have changed since the
- * blob was encoded, so they are taken from the record. */
+/* Hand out the start of a record: padding, size and name. Name and size may have changed
+ * since the blob was encoded, so they are those of the creator_record. */
 static void begin_record(gsym_creator *creator, const creator_record *record) {
     buffer *small = &creator->output.small;
     start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);

@@ -1,7 +1,7 @@
 /* merged_functions.c - fold functions of one range into one record (InfoType 3).
  *
- * So identical functions that the linker put at one address keep all their names:
- * the first in LLVM's order becomes the parent, the others its children. */
+ * Identical functions that the linker put at one address keep all their names in this way:
+ * the first in the order of LLVM becomes the parent, the others its children. */
 #include <inttypes.h>
 
 #include "base/sort.h"
@@ -14,7 +14,7 @@ static bool is_poorer(const void *left, const void *right, const void *context) 
                                   &creator->records.items[b->index]);
 }
 
-/* Append the children that a record has already; returns how many. */
+/* Append the children that a record has already, and return their number. */
 static uint32_t put_own_children(buffer *out, const record_parts *parts) {
     cursor c = parts->payload;
     uint32_t count;
@@ -69,7 +69,7 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
     return creator_store_blob(creator, out, parent_ret, error);
 }
 
-/* Encode those records of a run that are size and name alone. */
+/* Encode those records of a run that have no blob, because they are size and name alone. */
 static gsym_status encode_all(gsym_creator *creator, const record_key *run, size_t count,
                               gsym_error *error) {
     for (size_t i = 0; i < count; ++i) {
@@ -88,7 +88,8 @@ static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t coun
         if (!sort_stable(keys + from, end - from, sizeof *keys, is_poorer, creator))
             return gsym_fail_memory(error);
         *parent = creator->records.items[keys[from].index];
-        /* Functions that are not asked for have no names. */
+        /* Records of functions that were not asked for have no names and stay as they
+         * are. */
         if (end - from == 1 || (parent->flags & RECORD_NOT_ASKED) != 0) continue;
         GSYM_TRY(encode_all(creator, keys + from, end - from, error));
         GSYM_TRY(fold(creator, keys + from, end - from, parent, error));

@@ -23,13 +23,14 @@ typedef struct pruning {
     gsym_creator *creator;
     const creator_record *records;
     record_list kept;
-    /* Highest address of the functions that start below the present start. */
+    /* Highest addresses of the functions that start below the present start: of those of
+     * the debug information, and of any. */
     uint64_t debug_info_last;
     uint64_t any_last;
-    uint64_t name_steps; /* left to look at symbols for names of functions */
+    uint64_t name_steps; /* steps left for the search of symbols that name functions */
 } pruning;
 
-/* Return the symbol of one range that names it. */
+/* Return the better one of two symbols of one range to name it. */
 static const creator_record *better_symbol(const creator_record *symbol,
                                            const creator_record *later) {
     return symbol == NULL || creator_record_binding(later) <= creator_record_binding(symbol)
@@ -58,7 +59,7 @@ static bool is_nameless(const creator_record *record) {
     return (record->flags & RECORD_NAMELESS) != 0;
 }
 
-/* Keep `nameless` under the name of another record of its range. */
+/* Make *winner_ret the function `nameless` with the name of another record of its range. */
 static gsym_status name_nameless(const pruning *p, const creator_record *nameless,
                                  const creator_record *other, creator_record *winner_ret,
                                  gsym_error *error) {
@@ -67,7 +68,8 @@ static gsym_status name_nameless(const pruning *p, const creator_record *nameles
     return creator_intern_name(p->creator, other, &winner_ret->name, error);
 }
 
-/* Choose the record to keep of equal ranges; none if all are labels or nameless. */
+/* Choose the record to keep of those of one range. *is_found_ret is false if all are labels
+ * or nameless. */
 static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                           creator_record *winner_ret, bool *is_found_ret,
                           gsym_error *error) {
@@ -100,7 +102,8 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
     }
     if (rich == NULL) rich = plain;
     *is_found_ret = rich != NULL && !record_is_label(rich);
-    if (!*is_found_ret) { /* its lines may be given to symbols of other ranges */
+    if (!*is_found_ret) { /* the lines of a nameless function may be given to symbols of
+                             other ranges */
         bool has_lines = nameless != NULL && nameless->size > 0;
         return !has_lines || LIST_ADD(p->creator->lines, *nameless)
                    ? GSYM_OK
@@ -131,8 +134,8 @@ static void extend_cover(pruning *p, size_t first) {
     }
 }
 
-/* Drop symbols that start where a longer DWARF function starts; lookups would return them
- * for its first bytes. Of the kept records, those before `first` stay. */
+/* Drop the kept symbols from index `first` on: a longer function of the debug information
+ * starts there, too, and lookups would return a symbol for its first bytes. */
 static void drop_symbols_from(pruning *p, size_t first) {
     size_t count = first;
     for (size_t i = first; i < p->kept.count; ++i)
@@ -142,7 +145,7 @@ static void drop_symbols_from(pruning *p, size_t first) {
     p->kept.count = count;
 }
 
-/* Keep the best of the longest labels of one start. */
+/* Keep the best one of the longest labels of one start. */
 static void keep_label(pruning *p, const record_key *keys, size_t count) {
     const creator_record *label = NULL;
     uint32_t size = 0;
@@ -160,7 +163,7 @@ static void keep_label(pruning *p, const record_key *keys, size_t count) {
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
     size_t first = p->kept.count;
-    size_t settled = first; /* no symbol before it is to be dropped */
+    size_t settled = first; /* index of the first kept record that may still be dropped */
     bool has_function = false;
     for (size_t from = 0, end; from < count; from = end) {
         creator_record winner;
@@ -259,7 +262,7 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Check the order of functions that are not sorted because all of them are kept. */
+/* Check that functions ascend, which are not sorted because all of them are kept. */
 static gsym_status check_order(const record_list *records, gsym_error *error) {
     for (size_t i = 1; i < records->count; ++i)
         if (records->items[i].address < records->items[i - 1].address)

@@ -13,7 +13,8 @@ enum {
     DIGITS = SIZE_DIGITS + 8
 };
 
-/* Digits count from the least significant: those of the size, then the address. */
+/* Return a digit of a key for the radix sort. Digit 0 is the least significant one: first
+ * come those of the size, then those of the address. */
 static inline unsigned key_digit(const record_key *key, unsigned digit) {
     uint64_t value = digit < SIZE_DIGITS ? key->size : key->address;
     unsigned place = digit < SIZE_DIGITS ? digit : digit - SIZE_DIGITS;
@@ -35,7 +36,7 @@ static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error) {
     size_t count = records->count;
-    record_key differing = {0}; /* bits in which a key differs from the first one */
+    record_key differing = {0}; /* the bits in which any key differs from the first one */
     record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
     if (keys == NULL || spare == NULL) {
         free(keys);

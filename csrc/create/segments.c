@@ -7,7 +7,7 @@
 
 #include "create/copy.h"
 
-/* Return the greatest address offset so far. */
+/* Return the greatest address offset of the entries that were copied. */
 static uint64_t greatest_offset(const gsym_creator *creator) {
     const record_list *records = &creator->records;
     uint64_t base;
@@ -17,7 +17,7 @@ static uint64_t greatest_offset(const gsym_creator *creator) {
     return records->items[records->count - 1].address - base;
 }
 
-/* Estimated size of all that comes before the records. */
+/* Return the estimated size of all that comes before the records. */
 static uint64_t tables_size(const gsym_creator *creator) {
     uint64_t count = creator->records.count, offset_size = creator->strp_size;
     uint64_t tables =

@@ -1,12 +1,14 @@
 /* shared_strings.c - omit strings that the binary around the file has in its own string
  * table.
  *
- * A tail of a string there is enough, as `main` is a tail of `_main`. So the binary's
- * table is read once, backwards, with a hash that grows from the end of a string to
- * its front: each tail costs one step and one search among the wanted strings. */
+ * A string need only be the tail of a string there, as `main` is a tail of `_main`. The
+ * binary's table is read once, backwards, and the hash of a string is computed from its end
+ * to its start: so each longer tail costs one step of the hash and one search among the
+ * wanted strings. */
 #include "create/state.h"
 
-enum { OWN_STRINGS_ALIGNMENT = 8 }; /* of their end, which is the end of the file */
+enum { OWN_STRINGS_ALIGNMENT = 8 }; /* alignment of the end of the own strings, where the
+                                       file ends */
 
 #define NOT_FOUND SIZE_MAX
 

@@ -25,18 +25,19 @@ typedef struct foreign_section {
     uint32_t type;
     const uint8_t *data;
     size_t size;
-    uint64_t offset; /* in the file, known to the layout */
+    uint64_t offset; /* in the file; set when the file is laid out */
 } foreign_section;
 
 typedef LIST(foreign_section) foreign_section_list;
 typedef LIST(void *) owned_list;
 
-/* Call sites that were given with the name of their function. All members but is_placed are
- * set when they come; creator_place_call_sites() then sets `record`, unless all functions
- * are kept, and makes return offsets relative to it. */
+/* Call sites that were given with the name of their function. gsym_creator_add_call_sites()
+ * sets all members but is_placed. creator_place_call_sites() sets `record` again, unless
+ * all functions are kept, makes return offsets relative to that record, and sets
+ * is_placed. */
 typedef struct named_call_sites {
     uint64_t name;
-    uint64_t address; /* of the function that was found, which may be pruned later */
+    uint64_t address; /* range of the function that was found, which may be pruned later */
     uint64_t size;
     size_t record; /* index in creator->records */
     gsym_call_site *sites;
@@ -62,10 +63,11 @@ typedef struct creator_output {
     buffer small; /* padding, the start of a record, the record of shared strings */
     output_part part;
     size_t index;         /* record or section that comes next */
-    bool is_inside;       /* the small piece of `index` is out, its body is not */
+    bool is_inside;       /* the start of record or section `index` was handed out, its
+                             body was not */
     const uint8_t *piece; /* bytes that come next */
     size_t piece_left;
-    uint64_t offset; /* in the file, of the end of the piece */
+    uint64_t offset; /* offset in the file of the end of the piece */
 } creator_output;
 
 struct gsym_creator {
@@ -84,7 +86,8 @@ struct gsym_creator {
     range_list around;  /* the nearest function starts on both sides of asked[i] */
     range_list text_ranges;
     bool bounds_symbols;
-    address_list symbol_ends; /* no function without a size extends over them */
+    address_list symbol_ends; /* functions without a size end at the first of these at
+                                 the latest */
     foreign_section_list sections;
     named_call_sites_list call_sites;
     owned_list owned;
@@ -161,9 +164,10 @@ static inline size_t record_order_run_end(const record_key *keys, size_t count,
     return end;
 }
 
-/* The bytes of a record, cut at the information of one type. */
+/* A record, divided into the bytes before the information of one type, this information,
+ * and the bytes after it. */
 typedef struct record_parts {
-    bool is_found; /* false: before == after, where the information would be */
+    bool is_found; /* if false, `before` and `after` are where the information would be */
     cursor payload;
     size_t before; /* size of the bytes before it */
     size_t after;  /* offset of the bytes after it */
@@ -213,7 +217,7 @@ static inline uint64_t align_up(uint64_t offset, uint64_t alignment) {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/* Return the bytes of an address offset in a table whose last one is `greatest`. */
+/* Return the size of an address offset in a table whose greatest one is `greatest`. */
 static inline unsigned addr_off_size(uint64_t greatest) {
     if (greatest <= UINT8_MAX) return 1;
     if (greatest <= UINT16_MAX) return 2;

@@ -1,8 +1,9 @@
 /* symbol_lines.c - give lines to symbols that no DIE describes.
  *
- * Line tables also cover code without a DIE: of assemblers, of -gline-tables-only, thunks,
- * folded functions. Each symbol without lines gets the rows of its addresses. If several
- * tables have an address, the one that starts first is used. */
+ * Line tables also cover code without a DIE: assembly, units compiled with
+ * -gline-tables-only, thunks, folded functions. Each symbol without lines gets the rows of
+ * its addresses. If several line tables have an address, the one that starts first is
+ * used. */
 #include "create/state.h"
 
 /* Limit: Rows of symbols that share them: bytes of the records */
@@ -12,9 +13,10 @@ LIMIT(LINE_STEPS, 1 << 28, 256);
 
 typedef struct line_assigner {
     gsym_creator *creator;
-    const record_key *keys; /* of the lines */
-    size_t first;           /* key of the first lines that may cover a later symbol */
-    gsym_record *record;    /* the lines decoded last */
+    const record_key *keys; /* sorted keys of creator->lines */
+    size_t first;           /* index of the first key whose lines may cover a later
+                               symbol */
+    gsym_record *record;    /* memory for the lines that were decoded last */
     const gsym_function *decoded;
     uint32_t decoded_index;
     row_list rows; /* of the symbol */
@@ -66,7 +68,7 @@ static gsym_status gather(line_assigner *assigner, uint64_t start, uint64_t last
         if (to < from) continue;
         GSYM_TRY(decode(assigner, index, error));
         if (!add_rows(assigner, next, from, to)) return gsym_fail_memory(error);
-        lines->row_count = 0; /* now these lines are used */
+        lines->row_count = 0; /* the rows of used lines are not reported as left over */
         if (to == last) return GSYM_OK;
         next = to + 1;
     }

@@ -8,11 +8,12 @@
 #include "create/state.h"
 
 enum {
-    /* Longer names are not compared: a hostile file can have many that differ only in their
-     * last bytes. Long names are mostly those of templates, which match no mangled name. */
+    /* Longer names are not compared with symbols: a hostile file can have many that differ
+     * only in their last bytes. Long names are mostly those of templates, which are not
+     * spelled out in mangled names. */
     SPELLED_SIZE_LIMIT = 256,
     MANGLED_SIZE_LIMIT = 8192,
-    UNSPELLED = 16, /* ranks, greater than any binding */
+    UNSPELLED = 16, /* the first of the ranks that are greater than any binding */
     NO_RANK = 32
 };
 
@@ -107,7 +108,8 @@ static bool may_name(const gsym_creator *creator, const record_key *key,
 static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
     bool is_spelled = spells(symbol_name, name);
     if (!is_spelled && !is_spelled_out(name)) {
-        /* Another encoding of the name, such as Dart's, says less than the name. */
+        /* A symbol that encodes the name in another way, as those of Dart do, is no better
+         * than the name. */
         if (!is_mangled(symbol_name)) return NO_RANK;
         is_spelled = true;
     }

@@ -8,8 +8,9 @@
 #include "gsym/sweep.h"
 
 enum {
-    /* Addresses that are sorted together: the working set should fit the caches, but each
-     * function should have several addresses. ASCENDING_BLOCK is for sorted input. */
+    /* Addresses are sorted in blocks of such sizes: small enough that the working set fits
+     * the caches, large enough that each function has several addresses. Input that is
+     * sorted already has blocks of ASCENDING_BLOCK. */
     ASCENDING_BLOCK = 1 << 13,
     MIN_BLOCK = 1 << 17,
     MAX_BLOCK = 1 << 20,
@@ -21,7 +22,8 @@ static bool reserve_column(void *column, size_t capacity, size_t count, size_t i
     return array_reserve(column, &capacity, count, item_size);
 }
 
-/* Reserve space for `more` frames; a batch that has some grows by half at least. */
+/* Reserve space for `more` frames. A batch that has frames already grows at least by
+ * half. */
 static bool reserve(gsym_batch *batch, size_t more) {
     size_t capacity = batch->count + more, grown = batch->capacity / 2 * 3;
     if (GSYM_LIKELY(capacity <= batch->capacity)) return true;

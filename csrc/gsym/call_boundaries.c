@@ -4,7 +4,8 @@
 #include "gsym/function_info.h"
 #include "gsym/index.h"
 
-/* List the offsets of all edges once, as boundaries, and the boundary of each edge. */
+/* List the offsets of all starts and ends of ranges, each once, as boundaries; and for each
+ * start or end the index of its boundary. */
 static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     size_t count = 2 * tree->ranges.count;
     const numbered_address *sorted;
@@ -30,9 +31,9 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     return true;
 }
 
-/* Find the innermost call from each boundary on. In the order of the tree, a call takes the
- * boundaries in its ranges that still belong to its caller: a lookup uses the first call of
- * a list that covers its address. */
+/* Find the innermost call from each boundary on. Calls are visited in the order of the
+ * tree; each takes those boundaries in its ranges that still belong to its caller, because
+ * a lookup uses the first call of a list that covers the address. */
 static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
                          call_boundary *boundaries) {
     uint64_t steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;

@@ -7,7 +7,7 @@ static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_
     return *in_table_ret && (directory != 0 || basename != 0);
 }
 
-/* Whether a call is a frame; by LLVM's rules only if its file is known. */
+/* Whether a call gives a frame; by LLVM's rules, only if its file is known. */
 static bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
                         bool *in_table_ret) {
     *in_table_ret = true;
@@ -64,8 +64,8 @@ static inline_walk begin_walk(const frame_list *list, const function_calls *call
     return walk;
 }
 
-/* Put the calls of a walk, outermost first, without the first `skip`. Each has the file and
- * the line where it is called. Returns how many there are. */
+/* Put the calls of a walk, outermost first, without the first `skip`; each has the file and
+ * the line of its call. Return the number of all calls. */
 static size_t put_walk(frame_list *list, inline_walk *walk, size_t skip) {
     size_t count = 0;
     inline_match match;
@@ -116,7 +116,7 @@ gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *ca
         walk = begin_walk(list, calls);
         count = put_walk(list, &walk, skip);
         if (GSYM_LIKELY(count - skip <= list->capacity)) break;
-        skip = count - list->capacity; /* again without the outermost ones */
+        skip = count - list->capacity; /* walk again, without the outermost frames */
     }
     /* LLVM keeps the frames found so far if the tree ends early. */
     if (walk.payload.failed && !list->llvm)

@@ -27,14 +27,15 @@ static uint32_t location_of(const index_encoder *encoder, uint32_t node) {
     return encoder->source.tree.locations.items[node - 1];
 }
 
-/* Let the walk begin one call further out. */
+/* Let the walk of a group begin one call further out. */
 static void move_outwards(const index_encoder *encoder, call_group *group) {
     group->at = location_of(encoder, group->node);
     if (group->at > group->last) group->last = group->at;
     group->node = parent_of(encoder, group->node);
 }
 
-/* Add addresses with innermost call `node` to a group. False: too much work. */
+/* Extend a group by a boundary whose innermost call is `node`. False if this takes too much
+ * work. */
 static bool join(index_encoder *encoder, call_group *group, uint32_t node) {
     uint32_t below = 0, innermost = node;
     while (group->node != node) {
@@ -58,8 +59,8 @@ static bool is_short(const call_group *group) {
     return group->last - group->at < INDEX_CALLS_SPACING;
 }
 
-/* Append a group, whose walk begins as far out as it stays short: then fewer nodes have to
- * be stored. */
+/* Append a group. Its walk is moved outwards as long as it stays short, so that fewer nodes
+ * have to be stored. */
 static bool put_group(index_encoder *encoder, call_group group) {
     size_t count = encoder->groups.count;
     const call_group *last = count == 0 ? NULL : &encoder->groups.items[count - 1];
@@ -277,7 +278,7 @@ bool function_index_open(const cursor *at, function_index *index_ret) {
     return true;
 }
 
-/* The widths of nearly all indexes, for which the compiler makes code of its own. */
+/* The widths of nearly all indexes. Code for these is compiled with constant widths. */
 enum { COMMON_WIDTHS = 1 | 1 << WIDTH_BITS | 0 << 2 * WIDTH_BITS | 1 << 3 * WIDTH_BITS };
 
 #define AS_CONSTANTS(function, index, ...)                       \
@@ -294,8 +295,8 @@ load(const uint8_t *at, unsigned width, bool swap) {
     }
 }
 
-/* Return the number of rows that begin with a number not above `offset`; they ascend. Like
- * the search of the address table, it has no branch on the numbers. */
+/* Return the number of rows whose first number is at most `offset`; these numbers ascend.
+ * Like the search of the address table, this has no branch on the numbers. */
 static inline __attribute__((always_inline)) uint32_t
 count_up_to(const uint8_t *rows, size_t left, size_t row_size, uint64_t offset,
             unsigned width, bool swap) {

@@ -63,7 +63,7 @@ static int compare_extras(const void *left, const void *right) {
     const gsym_extra *a = *(const gsym_extra *const *)left;
     const gsym_extra *b = *(const gsym_extra *const *)right;
     if (a->type != b->type) return a->type < b->type ? -1 : 1;
-    return a < b ? -1 : a > b; /* one array: equal types keep their order */
+    return a < b ? -1 : a > b; /* both are in one array: equal types keep their order */
 }
 
 static gsym_status encode_extras(buffer *out, const gsym_function *function,
@@ -91,8 +91,8 @@ static gsym_status encode_extras(buffer *out, const gsym_function *function,
     return GSYM_OK;
 }
 
-/* Check that the last row is inside of the function, and so all are: line_table_encode()
- * checks that rows ascend. */
+/* Check that the last row is inside of the function. Then all rows are, because
+ * line_table_encode() checks that they ascend. */
 static gsym_status check_last_row(const gsym_function *function, gsym_error *error) {
     uint64_t last = function->rows[function->row_count - 1].address;
     if (function->size == 0 || last - function->address < function->size) return GSYM_OK;

@@ -14,18 +14,18 @@
 
 /* The state of a line program after one of its rows. */
 typedef struct line_checkpoint {
-    uint32_t offset; /* of the row, from the start of the function */
-    uint32_t at;     /* of the next opcode, from the start of the payload */
+    uint32_t offset; /* address of the row minus the start of the function */
+    uint32_t at;     /* offset of the next opcode in the payload */
     uint32_t file;
     uint32_t line;
 } line_checkpoint;
 
 typedef LIST(line_checkpoint) checkpoint_list;
 
-/* A node of an index. Nodes are numbered from 1, the root. */
+/* A node of the tree of calls. Nodes are numbered in pre-order from 1, the root. */
 typedef struct call_node {
     uint32_t parent; /* 0: the root */
-    uint32_t start;  /* of its first range, from the start of the function */
+    uint32_t start;  /* start of its first range minus the start of the function */
     uint32_t fields; /* offset of its name in the payload */
 } call_node;
 
@@ -37,7 +37,7 @@ typedef struct call_range {
 
 typedef struct call_tree {
     LIST(call_node) nodes;
-    LIST(uint32_t) locations; /* of nodes in the payload */
+    LIST(uint32_t) locations; /* offset of each node in the payload */
     LIST(call_range) ranges;  /* in the order of the nodes that they belong to */
     bool failed;              /* memory ran out */
 } call_tree;
@@ -46,7 +46,7 @@ enum { INDEX_LINE_SPACING = 64 }; /* bytes of opcodes between two checkpoints */
 
 /* Empty when zeroed; its memory is kept from one function to the next. */
 typedef struct index_source {
-    uint64_t lines_size; /* of the payloads */
+    uint64_t lines_size; /* bytes of the line table, and of the tree of calls below */
     uint64_t calls_size;
     checkpoint_list checkpoints;
     call_tree tree;
@@ -57,7 +57,8 @@ void index_source_clear(index_source *source);
 void index_source_deinit(index_source *source);
 
 /* ---- encode ------------------------------------------------------------------- *
- * `source`, empty or NULL, is filled with what decoding the record would find. */
+ * `source` is NULL or, empty before the call, gets checkpoints and tree of calls, as
+ * decoding the record would find them. */
 
 /* Encode rows, which must ascend from `start` on. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
@@ -117,19 +118,19 @@ void function_set_link(function_set *set);
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table, after the first row
- * whose opcodes end there or later; the caller has reserved memory for them. False if the
+/* Append a checkpoint for each multiple of INDEX_LINE_SPACING bytes of the table: at the
+ * first row whose opcodes end there or later. The caller has reserved memory. False if the
  * table is damaged or not as encoders write it, or if an offset needs more than 32 bits. */
 bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
 /* Find the last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* Find the row as line_table_find() does, beginning at a checkpoint. A damaged table gives
- * any row. */
+/* Find the row as line_table_find() does, beginning at a checkpoint. In a damaged table the
+ * row may be any. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
-/* The state of a line program. */
+/* The state of a line table that is run as a program of opcodes. */
 typedef struct line_program {
     cursor c;
     const uint8_t *op; /* the opcode being run */
@@ -139,13 +140,14 @@ typedef struct line_program {
     gsym_line_row row;
 } line_program;
 
-/* The rows of a valid table for ascending addresses. */
+/* The state of finding the rows of ascending addresses in a valid table. */
 typedef struct line_sweep {
     cursor payload;
     uint64_t start;
     line_program program; /* at the row after `row` */
     bool has_next;
-    gsym_line_row row; /* the last at or below the address; file 0 before all */
+    gsym_line_row row; /* the last row at or below the address; file 0 if the address is
+                          before all rows */
 } line_sweep;
 
 bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start);
@@ -161,7 +163,7 @@ int line_table_compare_addresses(const cursor *left, const cursor *right);
 gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
                                function_parts *parts, gsym_error *error);
 
-/* The nodes that cover one address, from the root inwards. */
+/* The state of a walk over the nodes that cover one address, from the root inwards. */
 typedef struct inline_walk {
     cursor payload; /* failed: the bytes ended early */
     size_t least_left; /* the walk stops before a node with fewer bytes left */
@@ -183,11 +185,11 @@ typedef struct inline_match {
 
 bool inline_walk_next(inline_walk *walk, inline_match *match_ret);
 
-/* All nodes in pre-order, without their ranges. */
+/* The state of a walk over all nodes in pre-order, without their ranges. */
 typedef struct inline_nodes {
     cursor payload; /* failed: the bytes ended early */
     unsigned strp_size;
-    uint64_t depth; /* lists that have not ended */
+    uint64_t depth; /* number of lists of siblings that have not ended */
     bool is_done;
 } inline_nodes;
 
@@ -198,7 +200,8 @@ bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
  * memory ran out, which sets tree->failed. */
 bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
 void call_tree_deinit(call_tree *tree);
-/* Return a node as inline_walk_next() finds it; `start` is that of the function. */
+/* Read the fields of a node as inline_walk_next() does; `start` is the start of the
+ * function. */
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
                               const call_node *node);
 
@@ -209,7 +212,7 @@ typedef struct record_info {
     uint64_t offset; /* of the payload, from the start of the file */
 } record_info;
 
-/* Decode size and name, with which a record begins; leaves `record` after them. */
+/* Decode the size and the name at the start of a record, and move `record` after them. */
 gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
                                       uint64_t *size_ret, uint64_t *name_ret,
                                       gsym_error *error);
@@ -235,16 +238,18 @@ gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t st
 /* Read the number of records that a MergedFunctionsInfo declares. */
 gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
                                    gsym_error *error);
-/* Read the next of these records; errors name its number `index`. */
+/* Read the next record of a MergedFunctionsInfo; errors name its number `index`. */
 gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
                                   gsym_error *error);
 
-/* Append all call sites; their regex_first counts from the current end of `regexes`. */
+/* Append all call sites and their patterns; regex_first of a call site counts from the end
+ * that `regexes` had before. */
 gsym_status call_sites_decode(cursor *payload, unsigned strp_size,
                               call_site_list *call_sites, regex_list *regexes,
                               gsym_error *error);
-/* Find the first call site that returns to function start + return_offset. *count_ret is
- * the number of its patterns, 0 without such a call site; those that fit are written. */
+/* Find the first call site whose return address is the start of the function plus
+ * `return_offset`. *count_ret is the number of its patterns, 0 without such a call site; as
+ * many of them as fit are written to `regexes`. */
 gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);

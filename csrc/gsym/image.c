@@ -4,8 +4,9 @@
  * time. Version 2 lists its tables in a directory; in version 1 their offsets follow
  * from the header.
  *
- * The string table of a file inside a binary may end in that of the binary, after
- * the section. Other tools may change that table, so its checksum is compared. */
+ * The string table of a file inside a binary may continue in the string table of the
+ * binary, after the section. Other tools may change that table, so its checksum is
+ * compared. */
 #include "gsym/image.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@ enum {
     MIN_INDEX_LIMIT = 1 << 20,
     MAX_INDEX_LIMIT = 256 << 20,
     KNOWN_SECTIONS = GSYM_SECTION_UUID + 1,
-    INDEX_SECTION = KNOWN_SECTIONS, /* its place in the array of extents */
+    INDEX_SECTION = KNOWN_SECTIONS, /* its index in the array of extents */
     KEPT_SECTIONS
 };
 
@@ -110,7 +111,7 @@ static gsym_status read_v1(gsym_image *image, cursor *c, extent *sections,
     return GSYM_OK;
 }
 
-/* Whether a part may end after the file, in the binary that contains it. */
+/* Whether a section of this type may end after the file, in the binary that contains it. */
 static bool may_be_shared(const gsym_image *image, uint32_t type) {
     return type == GSYM_SECTION_STRING_TABLE && image->header.file_offset != 0;
 }
@@ -136,7 +137,8 @@ static gsym_status read_directory(gsym_image *image, cursor *c, extent *sections
                              " extends beyond buffer (offset=%" PRIu64 ", size=%" PRIu64
                              ", bufsize=%zu)",
                              type, section.offset, section.size, image->size);
-        if (type < KNOWN_SECTIONS) sections[type] = section; /* the last one is used */
+        if (type < KNOWN_SECTIONS) sections[type] = section; /* of several, the last one
+                                                                is used */
         if (type == GSYM_SECTION_INDEX) sections[INDEX_SECTION] = section;
         image->header.section_count++;
     }
@@ -276,8 +278,8 @@ static uint64_t end_before_module(const gsym_image *image) {
     return size <= end - image->header.function_info_offset ? end - size : image->size;
 }
 
-/* An index that does not match the file is ignored. In version 1 it ends the file, or
- * precedes the part that names the module. */
+/* Open the part with indexes; if it does not match the file, it is ignored. In version 1 it
+ * is at the end of the file or before the part that names the module. */
 static void open_index(gsym_image *image, const extent *section) {
     gsym_header *header = &image->header;
     bool is_v1 = header->version == GSYM_VERSION_1;
@@ -328,8 +330,8 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Return the limit of the indexes in memory. All indexes of a C++ file take about an eighth
- * of it. */
+/* Return the limit on bytes of indexes in memory. The indexes of all functions of a C++
+ * file take about an eighth of this limit. */
 static uint64_t index_limit(uint64_t file_size) {
     uint64_t limit = file_size / 2;
     return limit < MIN_INDEX_LIMIT   ? MIN_INDEX_LIMIT
@@ -493,8 +495,8 @@ gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
 
 /* ---- search ----------------------------------------------------------------------- */
 
-/* Load an entry of a table. Callers pass constants as width and byte order, where speed
- * matters. */
+/* Load an entry of a table. Where speed matters, callers pass constants as width and byte
+ * order. */
 static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned width,
                                   bool swap) {
     const uint8_t *at = table + index * width;
@@ -506,8 +508,8 @@ static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned w
     }
 }
 
-/* Binary search without a branch on the value: with random addresses every second one would
- * be mispredicted. */
+/* Search a table for the greatest entry that is at most `offset`. The binary search has no
+ * branch on the values, of which the processor would mispredict every second one. */
 static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t offset,
                                 unsigned width, bool swap, uint32_t *index_ret) {
     const uint8_t *at = table;
@@ -528,9 +530,9 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
     return true;
 }
 
-/* Find the last entry that starts at or below `offset` from base_address; of several with
- * the same start, the first. False if there is none. An unsorted table gives any entry that
- * starts at or below, or none. */
+/* Find the entry with the greatest start that is at most base_address + `offset`; of
+ * several with this start, the first. False if there is none. In an unsorted table this is
+ * any entry that starts at or below the offset, or none. */
 static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;

@@ -5,15 +5,15 @@
 #include "gsym/index.h"
 
 struct gsym_image {
-    const uint8_t *data; /* of the GSYM file, which may be a part of a binary */
+    const uint8_t *data; /* start of the GSYM file, which may be a part of a binary */
     size_t size;
     size_t available; /* bytes from `data` to the end of the binary */
     gsym_header header;
     const uint8_t *addr_offsets;
     const uint8_t *addr_info_offsets;
-    const uint8_t *files; /* first entry, after the count */
+    const uint8_t *files; /* the first entry of the file table, which follows the count */
     const char *strings;
-    uint64_t record_base; /* origin of the info offsets */
+    uint64_t record_base; /* info offsets count from here */
     uint64_t record_end;  /* end of the bytes that may contain records */
     unsigned strp_size; /* bytes of a string offset, and of a record offset */
     bool swap;
@@ -40,8 +40,8 @@ gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record
 gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
                        cursor *record_ret, bool *found_ret, gsym_error *error);
 
-/* Find the index of entry `entry`, whose record is at the cursor: in the file or, if that
- * has no index of any entry, in memory. False if the entry has none. */
+/* Find the index of the function of entry `entry`, whose record is at the cursor: in the
+ * file or, if the file has no indexes at all, in memory. False if the function has none. */
 static inline bool image_index(const gsym_image *image, uint32_t entry,
                                const cursor *record, function_index *index_ret) {
     if (image->index.size != 0) return index_section_find(&image->index, entry, index_ret);

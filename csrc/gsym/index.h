@@ -28,9 +28,10 @@ bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 
 enum {
-    INDEX_MIN_PAYLOAD = 128,  /* bytes of lines or of calls that make a function large */
-    INDEX_CALLS_SPACING = 72,   /* a walk with an index reads calls that begin in so many
-                                   bytes */
+    INDEX_MIN_PAYLOAD = 128,  /* a function is large if its line table or its tree of
+                                 calls has so many bytes */
+    INDEX_CALLS_SPACING = 72,   /* a walk that begins at a checkpoint reads calls that
+                                   begin within so many bytes */
     INDEX_STEPS_PER_RANGE = 256 /* limit of work for a tree of calls */
 };
 
@@ -38,25 +39,27 @@ enum {
  * start of the payload. With an index a lookup finds what it would find without one.
  *
  * A checkpoint of the line table is the state of the line program after a row. A checkpoint
- * of the calls is for the addresses from one offset to the next: it names a call that
- * contains all of them, and the first call below that one which may contain some.
+ * of the calls is for the addresses from its offset to that of the next checkpoint: it
+ * names a call that contains all of them, and the first call inside of that which may
+ * contain some of them.
  *
  * An index may come from a file. Its numbers are checked as those of a record are, and an
  * index that does not fit the record is ignored. */
 
-/* What a number of an index counts; the numbers of a kind have one width. */
+/* The kinds of numbers in an index. All numbers of one kind have the same width. */
 typedef enum index_number {
-    INDEX_OFFSET,   /* from the start of the function */
+    INDEX_OFFSET,   /* an offset from the start of the function */
     INDEX_LINE,     /* a file or a line */
     INDEX_NODE,     /* a call of the index, from 1 on */
-    INDEX_LOCATION, /* from the start of the tree of calls */
+    INDEX_LOCATION, /* an offset in the tree of calls */
     INDEX_NUMBERS
 } index_number;
 
 typedef struct function_index {
-    uint64_t line_table_size; /* of the payloads that it was made for */
+    uint64_t line_table_size; /* sizes of the payloads that the index was made for */
     uint64_t inline_info_size;
-    const uint8_t *checkpoints; /* rows of numbers, one table after another */
+    const uint8_t *checkpoints; /* the tables of the index, each of which has rows of
+                                   numbers */
     const uint8_t *boundaries;
     const uint8_t *nodes;
     uint32_t checkpoint_count, boundary_count, node_count;
@@ -82,19 +85,21 @@ typedef struct index_encoder {
     index_source source;
     call_boundaries boundaries;
     LIST(call_group) groups;
-    LIST(uint32_t) numbers; /* number in the index of each node; 0: it is not stored */
+    LIST(uint32_t) numbers; /* for each node of the tree its number in the index; 0 if it
+                               is not stored */
     uint32_t node_count;
     uint64_t steps; /* remaining */
     bool failed;    /* memory ran out; stays set */
 } index_encoder;
 
 void index_encoder_deinit(index_encoder *encoder);
-/* Append the index of the function that encoder->source describes. False, and nothing is
- * appended, if the function is not large or has too many calls, or if memory ran out, which
- * sets out->failed. */
+/* Append the index of the function that encoder->source describes. False if nothing is
+ * appended: the function is not large, it has too many calls, or memory ran out, which sets
+ * out->failed. */
 bool function_index_put(index_encoder *encoder, buffer *out);
-/* Do the same for the record at the cursor; bytes may follow the record, and its name may
- * be 0. Also false if the record is damaged. */
+/* Append the index of the function whose record is at the cursor, as function_index_put()
+ * does. Bytes may follow the record, and its name may be 0. Also false if the record is
+ * damaged. */
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
                            unsigned strp_size);
 /* Open the index at the cursor; false if it is damaged. */
@@ -114,7 +119,7 @@ typedef struct calls_checkpoint {
 } calls_checkpoint;
 
 typedef struct function_calls {
-    cursor payload;              /* all zero: there are none */
+    cursor payload;              /* the tree of calls; all zero: the function has none */
     const function_index *index; /* NULL: walk from the root */
     calls_checkpoint from;
 } function_calls;
@@ -133,7 +138,7 @@ typedef struct index_section {
     const uint8_t *bytes;
     size_t size;
     uint32_t num_addresses; /* entries of its table, one for each of the address table */
-    uint32_t function_count; /* that have an index */
+    uint32_t function_count; /* number of functions that have an index */
     bool swap;
 } index_section;
 
@@ -141,9 +146,9 @@ typedef struct index_section {
  * for most files the size alone shows that there is none. */
 enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
 
-/* Find the part that ends at `end` of the file; the header (in version 2 with the
- * directory) takes the first `head_size` bytes. False if there is none, or if it has
- * another version or was made for another header. */
+/* Open the part of a file that ends at offset `end`. The header, in version 2 with the
+ * directory, takes the first `head_size` bytes. False if no such part is there, if it has
+ * another version, or if it was made for another header. */
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
                         bool big_endian, index_section *section_ret);
 /* Find the index of entry `entry`; false if it has none. */
@@ -155,7 +160,7 @@ bool index_section_find(const index_section *section, uint32_t entry,
  * index_section_fill_up() in version 1, index_section_end() and index_section_identify().
  * Equal records give equal bytes, so that two parts can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
-/* Make what was appended from `offset` on the index of an entry. */
+/* Let the bytes from `offset` on, which were appended, be the index of an entry. */
 void index_section_add(buffer *out, uint32_t entry, size_t offset);
 /* Whether any function has an index. */
 bool index_section_is_worth(const buffer *out, uint32_t num_addresses);
@@ -173,7 +178,7 @@ typedef struct index_cache {
      * the image is closed. */
     _Atomic(uintptr_t) *slots;
     size_t count;
-    _Atomic size_t made; /* slots that hold an index */
+    _Atomic size_t made; /* number of slots that hold an index */
     _Atomic uint64_t used; /* bytes of all indexes */
     _Atomic uint64_t limit; /* no index is made once they take this many bytes */
 } index_cache;

@@ -13,7 +13,7 @@ typedef struct made_index {
 } made_index;
 
 bool index_cache_init(index_cache *cache, size_t count, uint64_t limit) {
-    /* Zero pages, which take memory only when used. */
+    /* Zeroed pages from calloc() take memory only when they are written. */
     cache->slots = calloc(count == 0 ? 1 : count, sizeof *cache->slots);
     cache->count = count;
     atomic_init(&cache->made, 0);
@@ -48,8 +48,8 @@ static made_index *make(const cursor *record, unsigned strp_size) {
     return made;
 }
 
-/* Store an index in its slot and return what the slot holds: another thread may have been
- * faster. */
+/* Store an index in its slot. Return the content of the slot, which is the index of another
+ * thread if that was faster. */
 static uintptr_t publish(index_cache *cache, size_t entry, made_index *made) {
     uintptr_t found = SLOT_NEW, slot = made == NULL ? SLOT_WITHOUT : (uintptr_t)made;
     if (!atomic_compare_exchange_strong_explicit(&cache->slots[entry], &found, slot,

@@ -5,8 +5,9 @@
  *           u8 has_children, strp name, uleb call_file, uleb call_line
  *           children and a 0, where has_children is set
  *
- * The base is the function's start for the root, and the start of the parent's first range
- * for all others. The input chooses the depth of a tree, so nothing here recurses. */
+ * The base of the root is the start of the function; the base of any other node is the
+ * start of the first range of its parent. A hostile input can nest nodes to any depth, so
+ * no function here calls itself. */
 #include "base/sort.h"
 #include "gsym/function_info.h"
 #include "gsym/index.h"
@@ -36,7 +37,8 @@ static bool node_path_set(node_path *path, size_t depth, const gsym_inline_node 
     return true;
 }
 
-/* Both lists ascend, so one pass over the parent's ranges is enough. */
+/* Whether each range of the child is within a range of the parent. Both lists ascend, so
+ * one pass over the ranges of the parent is enough. */
 static bool ranges_contain(const gsym_range *parent, size_t parent_count,
                            const gsym_range *child, size_t child_count) {
     size_t at = 0;
@@ -67,8 +69,8 @@ typedef struct tree_encoder {
     node_path path;
 } tree_encoder;
 
-/* Add to the source of the index a node that begins at `at` of the output; its name is
- * written next. */
+/* Add a node to the tree from which the index is made. The node begins at offset `at` of
+ * the output; its name is what is written next. */
 static bool note_node(tree_encoder *encoder, size_t at, const gsym_inline_node *node) {
     index_source *source = encoder->source;
     call_tree *tree = &source->tree;
@@ -314,8 +316,8 @@ static inline __attribute__((always_inline)) void skip_ranges(cursor *c, uint64_
     }
 }
 
-/* Whether one of the ranges covers the address. Lowers `until` to the next edge of a
- * range. */
+/* Whether one of the next `count` ranges covers the address; they are read. walk->until is
+ * lowered to the next start or end of a range after the address. */
 static inline __attribute__((always_inline)) bool
 ranges_cover(cursor *c, inline_walk *walk, uint64_t count, uint64_t *start_ret) {
     uint64_t address = walk->address;
@@ -346,7 +348,7 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
     while (!walk->is_done && !covered && cursor_left(&c) >= walk->least_left) {
         uint64_t start = 0, range_count = cursor_uleb_2(&c);
         bool has_children;
-        if (range_count == 0) { /* also if the bytes end early */
+        if (range_count == 0) { /* the end of a list; a failed read gives 0, too */
             if (depth == 0 || c.failed) walk->is_done = true;
             else depth--;
             continue;

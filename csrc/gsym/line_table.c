@@ -24,7 +24,7 @@ enum {
     OP_FIRST_SPECIAL = 4,
     OP_LAST_SPECIAL = 255,
 
-    WINDOW = 14, /* greatest useful max_delta - min_delta */
+    WINDOW = 14, /* greatest max_delta - min_delta that the encoder chooses */
 
     NEAR = 128, /* deltas -NEAR .. NEAR - 1 are counted one by one */
     BUCKETS = 512,
@@ -58,7 +58,8 @@ static inline int64_t row_delta(const gsym_line_row *row) {
 }
 
 static inline uint32_t bucket_of(int64_t delta) {
-    /* Biased so that the quotient of every possible delta rounds down. */
+    /* A multiple of the divisor is added, so that the quotient of every possible delta is
+     * rounded down. */
     uint64_t biased = (uint64_t)(delta + (INT64_C(15) << 32));
     return (uint32_t)(biased / (WINDOW + 1)) & (BUCKETS - 1);
 }
@@ -95,7 +96,7 @@ static unsigned list_near(const delta_counts *counts, uint8_t list[2 * NEAR]) {
     return count;
 }
 
-/* Best window that starts at a near delta and ends at one. */
+/* Return the best window that starts and ends at near deltas. */
 static delta_window best_near_window(const delta_counts *counts) {
     delta_window best = {0, 0, 0};
     uint8_t list[2 * NEAR];
@@ -144,7 +145,7 @@ static void sort_deltas(int64_t *deltas, size_t count) {
     }
 }
 
-/* Best window among sorted deltas; of equal ones the lowest. */
+/* Return the best window of sorted deltas; of several equally good ones, the lowest. */
 static delta_window best_sorted_window(const int64_t *deltas, size_t count) {
     delta_window best = {0, 0, 0};
     size_t end = 0;
@@ -209,7 +210,7 @@ static gsym_status choose_deltas(const gsym_line_row *rows, size_t count,
 
 /* ---- encode ----------------------------------------------------------------- */
 
-/* Line differences wrap as 32-bit numbers when a line decreases. */
+/* Return the difference of two lines, as a signed number of 32 bits. */
 static inline int64_t line_step(uint32_t from, uint32_t to) {
     return to >= from ? (int64_t)(to - from) : (int64_t)(int32_t)(to - from);
 }
@@ -242,8 +243,8 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     return put_uleb_unchecked(at, address);
 }
 
-/* Decides which rows get a checkpoint. A row takes fewer bytes than the spacing of
- * checkpoints, so it has one at most. */
+/* Where checkpoints are collected, and which row gets the next one. A row takes fewer bytes
+ * than the spacing of checkpoints, so no row gets two. */
 typedef struct checkpoint_sink {
     index_source *source; /* collects the checkpoints; NULL: none are wanted */
     size_t payload; /* offset of the table in the output */
@@ -342,7 +343,8 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     program->row = (gsym_line_row){start, 1, (uint32_t)cursor_uleb_2(&c)};
     if (c.failed) return cursor_missing(&c, at, "LineTable FirstLine", error);
     program->min_delta = (uint64_t)min;
-    /* Any range past the opcodes acts like 256: the quotient is 0. */
+    /* Every range greater than the number of special opcodes acts like 256: the quotient is
+     * 0. */
     program->range = range < 256 ? (uint32_t)range : 256;
     program->reciprocal = (65536 + program->range - 1) / program->range;
     program->c = c;
@@ -361,7 +363,8 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
     for (;;) {
         uint32_t op;
         if (GSYM_UNLIKELY(p->c.at == p->c.end)) {
-            if (!p->c.failed) p->op = p->c.end; /* else `op` is the truncated opcode */
+            if (!p->c.failed) p->op = p->c.end; /* otherwise p->op stays at the opcode
+                                                   whose operand is cut off */
             p->c.failed = true;
             return false;
         }

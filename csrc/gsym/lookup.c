@@ -1,8 +1,9 @@
 /* lookup.c - find the function, source line and inlined calls of an address.
  *
- * One pass over the bytes of one record, with state only on the stack. The index of a large
- * record lets the pass begin near the answer. With missing data, LLVM's rules
- * (GSYM_LOOKUP_LLVM) give no answer, ours an answer without file and line. */
+ * A lookup reads the bytes of one record once, with all state on the stack. The index of a
+ * large function lets it begin near the answer. If data is missing, LLVM's rules
+ * (GSYM_LOOKUP_LLVM) give no answer, and the usual rules an answer without file and
+ * line. */
 #include <inttypes.h>
 
 #include "gsym/lookup.h"
@@ -28,7 +29,7 @@ typedef struct lookup_query {
     const gsym_lookup_room *room;
 } lookup_query;
 
-/* By LLVM's rules, begin the text of an error with the offset in the decoded data. */
+/* Fail; by LLVM's rules, the text of the error begins with the offset in the record. */
 static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
                                 uint64_t base, gsym_error *error) {
     char what[GSYM_ERROR_TEXT_SIZE];
@@ -94,8 +95,8 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
     }
 }
 
-/* Enter the InfoType at the cursor, which must be `type` with `size` bytes, followed by
- * another one. With a size of 0 nothing is entered. False if something else is there. */
+/* Read the InfoType at the cursor, which must be `type` with `size` bytes, into *info_ret.
+ * With a size of 0, the record has no such InfoType. False if something else is there. */
 static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
                               record_info *info_ret) {
     info_ret->type = GSYM_INFO_END_OF_LIST;
@@ -111,8 +112,8 @@ static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
     return true;
 }
 
-/* Enter lines and calls at once if the record has what its index was made for, and nothing
- * else, as nearly all have. */
+/* Find line table and calls directly, if the record has exactly the InfoTypes and sizes
+ * that its index was made for, as nearly all have. */
 static bool enter_indexed(const lookup_query *query, cursor c, found_function *function,
                           record_info *lines_ret, record_info *calls_ret) {
     const function_index *index = function->index;
@@ -180,7 +181,7 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
     return GSYM_OK;
 }
 
-/* Reduce offsets to 32 bits, which LLVM's have. */
+/* Reduce offsets to 32 bits, as LLVM does. */
 static void cut_offsets(const gsym_lookup_room *room, size_t count) {
     for (size_t i = 0; i < count && i < room->frame_capacity; ++i)
         room->frames[i].offset = (uint32_t)room->frames[i].offset;

@@ -18,12 +18,13 @@ typedef struct frame_list {
     bool llvm;
     gsym_frame *frames;
     size_t capacity;
-    uint32_t count; /* of all frames; may exceed `capacity` */
-    uint32_t file; /* of the frame that comes next */
+    uint32_t count; /* number of all frames, which may exceed `capacity` */
+    uint32_t file; /* source position of the next frame */
     uint32_t line;
     uint64_t until; /* the calls are the same for all addresses from `address` to it */
-    bool has_unknown_file; /* by LLVM's rules: a call names one outside the table */
-    uint32_t unknown_file; /* of the outermost such call, as LLVM reports it */
+    bool has_unknown_file; /* only by LLVM's rules: the file of a call is not in the file
+                              table */
+    uint32_t unknown_file; /* the file of the outermost such call, which LLVM reports */
 } frame_list;
 
 /* Put the frames of the function `name`. */

@@ -6,8 +6,8 @@
 
 /* ---- one function ------------------------------------------------------------------- */
 
-/* A sweep keeps its state between addresses: the line program goes on from the last row,
- * and frames stay the same up to the next edge of a call. */
+/* A sweep keeps its state from one address to the next: the line program continues from the
+ * last row, and the frames stay the same up to the next start or end of a call. */
 
 /* Find the index of a large function, or make one for this sweep. */
 static bool find_index(function_sweep *sweep, const cursor *record) {
@@ -70,8 +70,8 @@ static void find_row(function_sweep *sweep, uint64_t address) {
     line_sweep_advance(lines, address);
 }
 
-/* Whether the address has an answer: none after damage and, by LLVM's rules, none without a
- * line. */
+/* Whether the address has an answer. It has none if the line table is damaged or, by LLVM's
+ * rules, if it has no line for the address. */
 static bool has_row(const function_sweep *sweep) {
     uint32_t file = sweep->lines.row.file;
     if (!sweep->has_lines) return true;
@@ -193,7 +193,8 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
     for (uint32_t next = entry + 1; next < image->header.num_addresses; ++next) {
         uint64_t next_start = image_addr_offset(image, next);
         if (next_start == start) continue;
-        /* With unsorted tables, look up each address. */
+        /* The address table is not sorted: no address after these is known to have the same
+         * entry. */
         if (next_start < start) return 0;
         end = next_start < end ? next_start : end;
         break;
@@ -201,9 +202,9 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
     return end > UINT64_MAX - base ? UINT64_MAX : base + end;
 }
 
-/* Enter the function at the first of `count` ascending addresses, if enough of them are in
- * it. *end_ret is the first address after it. If the function cannot be swept, single_below
- * saves its other addresses the attempt. */
+/* Begin the sweep of the function at the first of `count` ascending addresses, if enough of
+ * them are in it. *end_ret is the first address after the function. If it cannot be swept,
+ * single_below is set to that, so that this is not tried again for its other addresses. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
                            const numbered_address *addresses, size_t count,
                            uint64_t *end_ret) {

@@ -23,8 +23,8 @@ typedef struct function_sweep {
     bool has_lines;
     line_sweep lines;
     cursor calls;        /* the payload; all zero: there is none */
-    uint64_t address;    /* that the frames are of */
-    uint64_t until;      /* up to which they stay the same, except for the row */
+    uint64_t address;    /* to which the frames belong */
+    uint64_t until;      /* the frames, except for the row, are the same up to here */
     gsym_frame *frames;  /* innermost first; kept from function to function */
     size_t frame_count, frame_capacity;
 } function_sweep;
@@ -45,9 +45,9 @@ typedef struct address_sweep {
     /* Skip functions with call sites; frames cannot represent them. */
     bool frames_only;
     size_t frame_limit; /* the sweep stops when it has so many frames; 0: it does not */
-    size_t capacity;    /* addresses that there is room for */
+    size_t capacity;    /* number of addresses for which there is room */
     numbered_address *order; /* 2 * capacity items, as address_order() needs */
-    found_frames *found;   /* by number of the address */
+    found_frames *found;   /* results, by the number of the address */
     LIST(gsym_frame) frames;
     function_sweep function;
     uint64_t single_below; /* addresses below it are looked up one by one */
@@ -59,8 +59,8 @@ typedef struct address_sweep {
 
 /* Make room for `count` addresses. */
 bool address_sweep_reserve(address_sweep *sweep, size_t count);
-/* Forget all frames, set the results [0, count) to FRAMES_UNKNOWN, and return the first
- * `sought` items of `order` in ascending order. */
+/* Forget all frames, set the first `count` results to FRAMES_UNKNOWN, and return the first
+ * `sought` items of `order`, sorted by address. */
 numbered_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
                                       uint32_t sought);
 /* Find the frames at ascending addresses of one image. */

@@ -1,8 +1,8 @@
 /* modules.c - read code symbols of modules, and ids of other modules.
  *
  * If a program is optimized as a whole, the linker generates the code of its modules. A
- * module may then refer to an id of another one, by the name of that module and its local
- * id; that module exports the id of the IPI stream for the local id. */
+ * module may then refer to an id of another module: by the name of that module and a local
+ * id. The other module exports pairs of local ids and ids of the IPI stream. */
 #include "pdb/pdb.h"
 
 #include "base/hash.h"
@@ -77,7 +77,7 @@ bool pdb_read_code(const pdb_symbol *symbol, pdb_code *ret) {
         case S_LPROC32_DPC: case S_LPROC32_DPC_ID: case S_GPROC32_ST: case S_LPROC32_ST:
             cursor_skip(&c, 12); /* parent, end, next */
             ret->size = cursor_u32(&c);
-            cursor_skip(&c, 8); /* where debugging starts and ends */
+            cursor_skip(&c, 8); /* offsets between which a debugger may stop */
             ret->type = cursor_u32(&c);
             ret->offset = cursor_u32(&c);
             ret->segment = cursor_u16(&c);

@@ -10,14 +10,15 @@
 
 enum {
     MAGIC_SIZE = 32,
-    PAGES_AT = 52, /* in the superblock: the pages that list those of the directory */
+    PAGES_AT = 52, /* offset in the superblock of the numbers of the pages that list the
+                      pages of the directory */
     MIN_PAGE_SIZE = 512,
     MAX_PAGE_SIZE = 1 << 16,
     /* The stream of the old directory; other streams may use its pages again. */
     OLD_DIRECTORY = 0
 };
 
-#define NIL_SIZE UINT32_MAX /* of a stream that was deleted */
+#define NIL_SIZE UINT32_MAX /* size of a stream that was deleted */
 
 static uint32_t pages_of(const msf_file *file, uint64_t size) {
     return (uint32_t)((size + file->page_size - 1) / file->page_size);
@@ -28,7 +29,7 @@ static gsym_status fail_directory(gsym_error *error, uint64_t offset) {
                      "the directory of its streams is cut off");
 }
 
-/* Append page numbers, and check that the pages are in the file. */
+/* Append `count` page numbers from the cursor, and check that the pages are in the file. */
 static gsym_status put_pages(msf_file *file, cursor *c, uint32_t count, gsym_error *error) {
     if (!cursor_need(c, (uint64_t)count * 4))
         return fail_directory(error, cursor_offset(c));
@@ -57,7 +58,7 @@ static gsym_status copy_pages(msf_file *file, size_t first, uint64_t size, buffe
     return copy->failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
-/* Read the directory; `c` is in the superblock after the page size. */
+/* Read the directory; `c` is at the field of the superblock that follows the page size. */
 static gsym_status read_directory(msf_file *file, cursor c, buffer *directory,
                                   gsym_error *error) {
     buffer list = {0};

@@ -9,11 +9,11 @@ enum {
     STREAM_DBI = 3,
     STREAM_IPI = 4,
     DBI_HEADER_SIZE = 64,
-    DBI_VERSION_V60 = 19970606, /* the first one with modules of this size */
-    MODULE_SIZE = 64, /* up to its two names */
+    DBI_VERSION_V60 = 19970606, /* the first version whose modules have MODULE_SIZE */
+    MODULE_SIZE = 64, /* bytes of an entry for a module, up to its two names */
     SECTION_SIZE = 40,
     OMAP_SIZE = 8,
-    STRIPPED = 2, /* of the flags in DBI */
+    STRIPPED = 2, /* bit of the flags in DBI */
     HOLDS_CODE = 0x20000020 /* IMAGE_SCN_CNT_CODE, IMAGE_SCN_MEM_EXECUTE */
 };
 
@@ -21,15 +21,15 @@ enum {
 enum { DEBUG_OMAP_TO_SRC = 3, DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5,
        DEBUG_ORIGINAL_SECTIONS = 10, DEBUG_COUNT = 11 };
 
-/* Features in the PDB stream. Stream 4 has ids if VC110 or VC140 is there; before Visual
- * Studio 2012 it may be any other stream. */
+/* Features that the PDB stream lists. Stream 4 is the IPI stream only if one of these is
+ * listed; before Visual Studio 2012 it may be any stream. */
 enum { FEATURE_VC110 = 20091201, FEATURE_VC140 = 20140508 };
 #define FEATURE_FASTLINK 0x494e494d /* MinimalDebugInfo */
 
 #define ADDRESS_END 0x80000000u /* no image is larger */
 
 #define NAMES_MAGIC 0xeffeeffe
-#define LTCG "* CIL *" /* module of a link that generates code */
+#define LTCG "* CIL *" /* name of the module with code that the linker generated */
 #define LINKER "* Linker *"
 
 static gsym_status fail_at(const gsym_pdb *pdb, uint32_t stream, const char *what,
@@ -40,7 +40,8 @@ static gsym_status fail_at(const gsym_pdb *pdb, uint32_t stream, const char *wha
 
 /* ---- the PDB stream ------------------------------------------------------------------ */
 
-/* Skip a set of bits, a count of words and the words; *bits_ret are at the words. */
+/* Move past a set of bits, stored as a count of words and the words. *bits_ret is a cursor
+ * at the words. */
 static void read_bits(cursor *c, cursor *bits_ret, uint32_t *count_ret) {
     *count_ret = cursor_u32(c);
     *bits_ret = *c;
@@ -143,7 +144,7 @@ static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *err
 /* ---- omap ---------------------------------------------------------------------------- */
 
 typedef struct omap_entry {
-    uint32_t at; /* ascends; an entry ends where the next one begins */
+    uint32_t at; /* ascends from entry to entry; an entry ends where the next one begins */
     uint32_t to;
 } omap_entry;
 
@@ -158,8 +159,9 @@ static int compare_by_source(const void *left, const void *right) {
     return compare_by_image(left, right);
 }
 
-/* Add the move of an entry. Code that was removed, or that is not from the source, has 0 or
- * a mark such as 0x80000000 or 0xffffffff instead of an address. */
+/* Add the move that an entry describes. For code that was removed, or that the source does
+ * not have, an entry has 0 or a mark such as 0x80000000 or 0xffffffff in place of an
+ * address; it is no move. */
 static void add_moved(gsym_pdb *pdb, const omap_entry *entry, uint32_t end,
                       bool is_to_source) {
     uint32_t size = end - entry->at;
@@ -170,8 +172,8 @@ static void add_moved(gsym_pdb *pdb, const omap_entry *entry, uint32_t end,
         .start = start, .end = start + size, .to = is_to_source ? entry->at : entry->to};
 }
 
-/* Cut moves that overlap in the image, where each address has one source: a move ends where
- * the next one starts. */
+/* Cut moves that overlap in the image, where each address has one source: a move then ends
+ * where the next one starts. */
 static void clip_moved(gsym_pdb *pdb) {
     pdb_moved *items = pdb->moved.items;
     size_t count = pdb->moved.count;
@@ -196,8 +198,9 @@ static void sort_moved(gsym_pdb *pdb) {
     }
 }
 
-/* Read a table that translates addresses of the image (is_to_source), which debuggers use,
- * or else one that translates those of the source. */
+/* Read one of the two tables of moved code: with is_to_source, the one that translates
+ * addresses of the image, which debuggers use; else the one that translates addresses of
+ * the source. */
 static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
                              gsym_error *error) {
     uint32_t size = msf_stream_size(&pdb->file, stream);
@@ -310,7 +313,8 @@ static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error
     return GSYM_OK;
 }
 
-/* Check that a stream belongs to one module: a hostile file could give all modules one. */
+/* Note that a stream belongs to a module, and fail if another module has it: a hostile file
+ * could give one stream to all modules. */
 static gsym_status take_stream(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
     uint64_t ignored;
     if (number_map_find(&pdb->taken, stream, &ignored))

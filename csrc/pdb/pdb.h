@@ -54,7 +54,7 @@ void msf_release(const msf_file *file, uint32_t stream);
 typedef struct pdb_types {
     uint32_t stream;
     uint32_t first, end;        /* TypeIndexBegin, TypeIndexEnd */
-    LIST(uint32_t) offsets;     /* in the stream, of every fourth record */
+    LIST(uint32_t) offsets;     /* offset in the stream of every fourth record */
 } pdb_types;
 
 struct gsym_pdb;
@@ -63,13 +63,13 @@ gsym_status pdb_types_open(pdb_types *types, const msf_file *file, uint32_t stre
                            gsym_error *error);
 static inline void pdb_types_close(pdb_types *types) { free(types->offsets.items); }
 
-/* Makes names; one for each thread. */
+/* The state of making names, of which each thread has its own. */
 typedef struct pdb_namer {
     const struct gsym_pdb *pdb;
     buffer *out;
     size_t start;       /* of the present name in `out` */
     unsigned work_left; /* records that may still be read for this name */
-    buffer copy;        /* the last record that was not in adjacent pages */
+    buffer copy;        /* bytes of the last record whose pages were not adjacent */
 } pdb_namer;
 
 void pdb_namer_deinit(pdb_namer *namer);
@@ -77,7 +77,8 @@ void pdb_namer_deinit(pdb_namer *namer);
  * parameters of its type, such as `(int, char const *)`. An empty name appends nothing.
  * False where memory ran out. */
 bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type, bool has_parameters);
-/* Append the name of a function id in the same way, with its scope in front. */
+/* Append the name of a function id as pdb_put_procedure() does, with the scope of the
+ * function in front. */
 bool pdb_put_function_id(pdb_namer *namer, uint32_t id, bool has_parameters);
 
 /* ---- the streams that describe others (pdb.c) ---------------------------------------- */
@@ -109,7 +110,7 @@ typedef LIST(pdb_moved) pdb_moved_list;
 struct gsym_pdb {
     msf_file file;
     gsym_pdb_header header;
-    uint32_t symbol_stream; /* of public and global symbols */
+    uint32_t symbol_stream; /* the stream of public and global symbols */
     LIST(pdb_module) modules;
     LIST(pdb_section) sections; /* of the source */
     bool has_omap;              /* false: code has the same addresses in source and image */
@@ -169,7 +170,7 @@ uint64_t pdb_module_name_hash(const char *name, size_t size);
 /* Read which ids modules export, if the program was optimized as a whole. */
 gsym_status pdb_exports_read(gsym_pdb *pdb, gsym_error *error);
 /* Find the id to which a reference to another module leads; `imports` is the subsection
- * with such references. False if it is unknown. */
+ * with these references. False if the id is unknown. */
 bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_t *id_ret);
 static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
 
@@ -254,7 +255,7 @@ typedef struct pdb_code {
     uint32_t segment, offset, size;
     uint32_t type;
     uint32_t parent_segment, parent_offset; /* of S_SEPCODE */
-    cursor name; /* has failed if the symbol is cut off */
+    cursor name; /* a failed cursor if the symbol is cut off */
 } pdb_code;
 
 /* Read a symbol for code; false for a symbol of another kind. */

@@ -7,12 +7,12 @@
 
 enum {
     HEADER_SIZE = 56,
-    STEP = 4, /* records from one known offset to the next */
+    STEP = 4, /* the offset of every STEP-th record is kept */
     WINDOW_SIZE = 1 << 16,
-    FIRST_RECORD = 0x1000, /* lower indexes are simple types */
+    FIRST_RECORD = 0x1000, /* lower indexes stand for simple types */
     /* Limit: Types read for one name of a PDB: records */
     WORK_PER_NAME = 1024,
-    BYTES_PER_RECORD = 64, /* that are copied at the cost of reading a record */
+    BYTES_PER_RECORD = 64, /* copying this many bytes counts as reading one record */
     /* Limit: Types read for one name of a PDB: types in a type */
     MAX_NESTED = 32,
     MAX_NAME = NAME_SIZE
@@ -206,7 +206,8 @@ static void put_simple(pdb_namer *namer, uint32_t type) {
 
 /* ---- types --------------------------------------------------------------------------- */
 
-/* Append what C++ writes of a type before a declared name, and after it. */
+/* Append the part of a type that C++ writes before a declared name, or the part after
+ * it. */
 static void put_before(pdb_namer *namer, uint32_t type, unsigned depth);
 static void put_after(pdb_namer *namer, uint32_t type, unsigned depth);
 
@@ -217,7 +218,8 @@ static uint32_t kind_of(pdb_namer *namer, uint32_t type) {
     return cursor_u16(&c);
 }
 
-/* Whether a pointer to the type needs parentheses. */
+/* Whether a pointer to a type of this kind needs parentheses, as to a function or an
+ * array. */
 static bool is_spread(uint32_t kind) {
     return kind == LF_PROCEDURE || kind == LF_MFUNCTION || kind == LF_ARRAY;
 }
@@ -304,7 +306,7 @@ static void put_before(pdb_namer *namer, uint32_t type, unsigned depth) {
 static bool read_function(cursor *c, uint32_t kind, uint32_t *list_ret,
                           uint32_t *this_ret) {
     *this_ret = 0;
-    cursor_skip(c, 4); /* of what is returned */
+    cursor_skip(c, 4); /* type of the result */
     if (kind == LF_MFUNCTION) {
         cursor_skip(c, 4); /* class */
         *this_ret = cursor_u32(c);
@@ -349,7 +351,8 @@ static void put_arguments(pdb_namer *namer, uint32_t list, unsigned depth) {
     put(namer, "(");
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t type;
-        /* Read the list again: the record of a type may have replaced its copy. */
+        /* Read the list again: a record that was read for the last parameter may have
+         * replaced its bytes in the namer's copy. */
         cursor again = record_at(namer, &namer->pdb->types, list);
         cursor_skip(&again, 6 + 4 * (uint64_t)i);
         type = cursor_u32(&again);
