@@ -63,7 +63,7 @@ static gsym_status end_carried_line(gsym_breakpad *breakpad, gsym_error *error) 
     return GSYM_OK;
 }
 
-/* Append bytes of a line whose end has not come to `carry`. */
+/* Append to `carry` the bytes of a line whose end has not come yet. */
 static gsym_status carry(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
                          gsym_error *error) {
     if (breakpad->is_skipping) return GSYM_OK;

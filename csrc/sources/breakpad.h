@@ -18,13 +18,14 @@
 #define NUMBER_UNDEFINED UINT64_MAX
 
 typedef struct numbered {
-    uint64_t value; /* NUMBER_UNDEFINED: used, but not given yet */
+    uint64_t value; /* NUMBER_UNDEFINED: a record has used the number, but none has
+                       defined it */
     uint32_t number;
 } numbered;
 
-/* Entries for the numbers of FILE or INLINE_ORIGIN records, in the order in which a number
- * is first given or used. Most files count up, so that a number gives the index of its
- * entry. */
+/* Entries for the numbers of FILE or INLINE_ORIGIN records, in the order in which numbers
+ * are first defined or used. Most files count up, so that a number minus the first one is
+ * the index of its entry. */
 typedef struct numbering {
     LIST(numbered) entries;
     number_map others; /* numbers that do not follow the first one -> entries */
@@ -60,13 +61,15 @@ typedef struct breakpad_position {
 typedef struct breakpad_row {
     uint32_t start, end;
     uint32_t line;
-    uint32_t file; /* entry in `files`; a file of the output when the function is closed */
+    uint32_t file; /* index of an entry in `files`; replaced by a file of the output when
+                      the function is closed */
 } breakpad_row;
 
 typedef struct breakpad_inline {
-    uint64_t origin;    /* entry in `origins`; a strp when the function is closed */
+    uint64_t origin;    /* index of an entry in `origins`; replaced by a strp when the
+                           function is closed */
     uint32_t call_line;
-    uint32_t call_file; /* as the file of a row; when it is closed, 0 means none */
+    uint32_t call_file; /* as the file of a row; 0 means none when the function is closed */
     bool has_call_file;
 } breakpad_inline;
 
@@ -82,7 +85,7 @@ typedef struct breakpad_function {
     uint64_t name; /* strp */
     uint32_t size;
     bool is_ordered; /* rows ascend */
-    bool is_early;   /* it used a number before a record gave it */
+    bool is_early;   /* it used a number that no record had defined yet */
     breakpad_position position;
     size_t row_first, row_count;
     size_t inline_first, inline_count;
@@ -128,10 +131,11 @@ void breakpad_parts_deinit(breakpad_parts *parts);
 
 typedef struct breakpad_public {
     uint64_t address;
-    uint64_t next; /* lowest start of a function between it and the next PUBLIC */
+    uint64_t next; /* lowest start of a function that is between it and the next PUBLIC */
     const char *name;
     uint32_t name_size;
-    int64_t covers; /* functions that cover it, minus those that cover the one before */
+    int64_t covers; /* number of functions that cover it, minus that of the PUBLIC before
+                       it */
 } breakpad_public;
 
 struct gsym_breakpad {
@@ -140,13 +144,13 @@ struct gsym_breakpad {
     /* the text */
     breakpad_position position; /* of the line being read */
     uint64_t offset;      /* of the next byte to come */
-    buffer carry;         /* start of a line whose end has not come yet */
+    buffer carry;         /* the start of a line whose end has not come yet */
     bool is_carrying;
-    bool is_skipping;     /* that line is too long already */
+    bool is_skipping;     /* the line in `carry` is too long, so it is skipped */
     bool is_finished;
     /* what records have said so far */
     bool has_module;
-    uint64_t isa_bit; /* of addresses, see object_isa_bit(); the module may have none */
+    uint64_t isa_bit; /* see object_isa_bit(); 0 for most modules */
     buffer head;
     LIST(size_t) head_ends;
     numbering files;   /* the values are files of the output */
@@ -158,14 +162,16 @@ struct gsym_breakpad {
     breakpad_parts parts;          /* of the functions in `closed`, then of `function` */
     breakpad_function_list closed; /* to be encoded */
     breakpad_parts waiting_parts;
-    breakpad_function_list waiting; /* for numbers that no record has given yet */
+    breakpad_function_list waiting; /* closed, but with numbers that no record has
+                                       defined yet */
     LIST(gsym_breakpad_batch *) batches; /* all that were made */
     gsym_breakpad_batch *spare; /* first in the list of batches to use again */
     LIST(breakpad_public) publics;
     /* what was wrong in the text */
     gsym_breakpad_counts counts;
-    breakpad_findings findings;         /* of this thread, in the order of the text */
-    breakpad_findings encoder_findings; /* in the order of the functions */
+    breakpad_findings findings;         /* those of this thread, in the order of the text */
+    breakpad_findings encoder_findings; /* those of encoded batches, in the order of the
+                                           functions */
 };
 
 /* Read the lines of a cursor whose last byte is the end of a line. */
@@ -178,7 +184,8 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
                                    uint64_t size, uint64_t name, gsym_error *error);
 /* Close the function being read: it has all its records. */
 gsym_status breakpad_close_function(gsym_breakpad *breakpad, gsym_error *error);
-/* Close the functions that waited for numbers to be given, as the text has ended. */
+/* Close the functions that waited for the definition of numbers, now that the text has
+ * ended. */
 gsym_status breakpad_close_waiting(gsym_breakpad *breakpad, gsym_error *error);
 
 gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,

@@ -1,11 +1,11 @@
 /* breakpad_batch.c - encode a batch of functions as records.
  *
- * Other threads do this while the reader goes on: each name and file has its number in the
- * output already.
+ * Other threads encode while the reader continues. They need neither the reader nor the
+ * creator, because each name and file has its number in the output already.
  *
- * A line record has a range of bytes, a row of a line table only a start. So bytes without
- * a line record get a row with line 0. Of line records that overlap, the one that starts
- * first keeps all of its bytes. */
+ * A line record has a range of addresses, a row of a line table only a start. So addresses
+ * without a line record get a row with line 0. Of line records that overlap, the one that
+ * starts first keeps all of its bytes. */
 #include "base/sort.h"
 #include "sources/breakpad.h"
 
@@ -49,7 +49,8 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
     if (!function->is_ordered &&
         !sort_stable(row, function->row_count, sizeof *row, is_row_before, NULL))
         return gsym_fail_memory(error);
-    /* A line record gives one row, and one for a gap before it; the last gap gives one. */
+    /* Each line record gives at most two rows: its own, and one for a gap before it. One
+     * more is for a gap after the last record. */
     if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
     for (size_t i = 0; i < function->row_count; ++i, ++row) {
         uint32_t start = row->start, gap_file = file;
@@ -89,7 +90,8 @@ static gsym_status make_nodes(gsym_breakpad_batch *batch, const breakpad_functio
                   builder->uncovered);
     breakpad_find(findings, GSYM_BREAKPAD_LIMIT, function->position, function->address,
                   builder->beyond_limit);
-    if (builder->nodes.count == 1) builder->nodes.count = 0; /* there is only the root */
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* a tree that is only the
+                                                                root is omitted */
     nodes = builder->nodes.items;
     for (size_t i = 0; i < builder->nodes.count; ++i) {
         const breakpad_inline *call;

@@ -7,7 +7,7 @@ void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
     findings->counts[fault] += times;
     if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
         !ARRAY_RESERVE(findings->kept, 1))
-        return; /* a finding that cannot be kept is counted */
+        return; /* a finding for which there is no memory is only counted */
     findings->kept.items[findings->kept.count++] =
         (gsym_breakpad_finding){(uint32_t)fault, 0, position.line, position.offset, value};
 }
@@ -43,7 +43,7 @@ uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
     return breakpad->findings.counts[fault] + breakpad->encoder_findings.counts[fault];
 }
 
-/* Order of lines; findings of one line in the order of gsym_breakpad_fault. */
+/* Compare findings by line; those of one line by gsym_breakpad_fault. */
 static int compare_findings(const void *left, const void *right) {
     const gsym_breakpad_finding *a = left, *b = right;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
@@ -54,7 +54,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret) {
     gsym_breakpad_finding *items;
     size_t first = breakpad->findings.kept.count, count;
-    /* Join both lists, each of which has at most as many findings as are returned. */
+    /* Join both lists. Each has at most as many findings as are returned. */
     if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
         breakpad->encoder_findings.kept.count != 0)
         memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,

@@ -1,9 +1,10 @@
 /* breakpad_function.c - gather the line and INLINE records of a FUNC.
  *
- * A function is closed when the next one comes: numbers of files and origins are replaced
- * by those of the output, as records up to that line define them. A function that uses a
- * number which no FILE or INLINE_ORIGIN has given yet waits until the text ends. Closed
- * functions are handed out in batches, which are encoded without reader and creator. */
+ * A function is closed when the next one comes: the numbers of files and origins are
+ * replaced by those of the output, as the records up to that line define them. A function
+ * with a number that no FILE or INLINE_ORIGIN has defined yet waits until the text ends.
+ * Closed functions are handed out in batches, which are encoded without reader and
+ * creator. */
 #include "sources/breakpad.h"
 
 void numbering_deinit(numbering *numbers) {
@@ -89,7 +90,7 @@ static gsym_status name_of_origin(gsym_breakpad *breakpad,
                                    sizeof NAME_OMITTED - 1, name_ret, error);
 }
 
-/* Replace entries by files and strps of the output. */
+/* Replace the indexes of entries by files and strps of the output. */
 static gsym_status resolve_numbers(gsym_breakpad *breakpad,
                                    const breakpad_function *function,
                                    breakpad_parts *parts, gsym_error *error) {
@@ -197,7 +198,8 @@ static gsym_breakpad_batch *spare_batch(gsym_breakpad *breakpad) {
     return batch;
 }
 
-/* Give the lists to a batch and take its empty lists instead. */
+/* Move the functions and their contents into a batch; the reader gets the empty lists of
+ * the batch in exchange. */
 static gsym_status hand_out(gsym_breakpad *breakpad, breakpad_function_list *functions,
                             breakpad_parts *parts, gsym_breakpad_batch **batch_ret,
                             gsym_error *error) {

@@ -1,9 +1,9 @@
 /* breakpad_publics.c - make functions of PUBLIC records, which have no size.
  *
  * A PUBLIC inside of a function is dropped, as the FUNC has more information. Any other
- * ends where the next FUNC or PUBLIC starts, which is known at the end of the text. The
- * functions are searched among the sorted PUBLIC records, not the other way round: so
- * functions need not be sorted, and no memory is needed for each of them. */
+ * PUBLIC ends where the next FUNC or PUBLIC starts, which is known at the end of the text.
+ * PUBLIC records are sorted, and each function is searched among them: so the functions
+ * need not be sorted, and no memory is needed for them. */
 #include "base/sort.h"
 #include "create/state.h"
 #include "sources/breakpad.h"
@@ -30,7 +30,8 @@ static bool is_public_before(const void *left, const void *right, const void *co
     return a->address < b->address;
 }
 
-/* Sort by address; of several at one address, keep the first of the file. */
+/* Sort the PUBLIC records by address; of several at one address, keep the first one of the
+ * text. */
 static gsym_status sort_publics(gsym_breakpad *breakpad, gsym_error *error) {
     breakpad_public *items = breakpad->publics.items;
     size_t count = breakpad->publics.count, kept = 0;

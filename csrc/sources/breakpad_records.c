@@ -23,7 +23,7 @@ static inline void field_skip_blanks(cursor *line) {
     while (line->at < line->end && is_blank(cursor_peek_unchecked(line, 0))) line->at++;
 }
 
-/* Whether a field ends here; the blanks after it are skipped. */
+/* Whether the field ends at the cursor; if so, skip the blanks after it. */
 static inline bool field_end(cursor *line) {
     if (line->at < line->end && !is_blank(cursor_peek_unchecked(line, 0))) return false;
     field_skip_blanks(line);
@@ -81,13 +81,13 @@ static inline bool field_word(cursor *line, const char *word) {
 
 enum { FIELD_DIGITS = 8, FIELD_SIZE = FIELD_DIGITS + 1 };
 
-/* Load eight bytes; the first one is the lowest. */
+/* Load eight bytes as a number; the first byte is the lowest one. */
 static inline uint64_t field_word_at(const uint8_t *at) {
     return cursor_load64(at, CURSOR_HOST_BIG_ENDIAN);
 }
 
-/* Return the digits of a field as eight bytes, with '0' in front. False if there are none;
- * the byte after them is not checked. */
+/* Read the digits of a field, at most eight, as eight bytes with '0' in front. False if
+ * there are none; the byte after them is not checked. */
 static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     uint64_t word = field_word_at(line->at);
     /* Digits have bit 4 set, letters bit 6, blanks and line ends none of them. */
@@ -105,7 +105,7 @@ static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     return true;
 }
 
-/* Read a hexadecimal number with lower-case letters, and the byte that ends it. */
+/* Read a hexadecimal number with lower-case letters, and the byte after it. */
 static inline bool field_plain_hex_to_any(cursor *line, uint8_t *end_ret,
                                           uint64_t *value_ret) {
     uint64_t digits, letters, value;
@@ -164,7 +164,7 @@ typedef struct text {
     size_t size;
 } text;
 
-/* Return the rest of the line as a name; `instead` if it is empty. */
+/* Return the rest of the line as a name; if it is empty, return `instead`. */
 static text read_name(gsym_breakpad *breakpad, const cursor *line, const char *instead) {
     text name = {(const char *)line->at, cursor_left(line)};
     const char *nul = name.size == 0 ? NULL : memchr(name.bytes, 0, name.size);
@@ -221,8 +221,8 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
 
 /* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
 
-/* Give a number its value. A later definition replaces an earlier one, for functions that
- * end after it. */
+/* Define the value of a number. A later definition replaces an earlier one for the
+ * functions that are closed after it. */
 static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                           uint64_t value, gsym_error *error) {
     uint32_t entry;
@@ -314,7 +314,8 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
 
 /* ---- what belongs to a FUNC ------------------------------------------------------ */
 
-/* Cut a range that leaves the function; returns false, for clip(). */
+/* Cut a range that is partly or completely outside of the function; return false, as clip()
+ * does then. */
 static bool clip_outside(const breakpad_function *function, uint64_t address,
                          uint64_t size, uint32_t *start_ret, uint32_t *end_ret) {
     uint64_t start = 0, end = function->size;
@@ -386,7 +387,7 @@ static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *er
     return add_row(breakpad, address, size, number, file, error);
 }
 
-/* An INLINE record that is not checked completely yet. */
+/* An INLINE record that is being read, and may still turn out to be damaged. */
 typedef struct inline_draft_record {
     uint32_t level, call_line, call_file, origin;
     bool has_call_file;
@@ -413,7 +414,7 @@ static inline bool add_piece(gsym_breakpad *breakpad, inline_draft_record *recor
     return true;
 }
 
-/* Add a record whose ranges have been added. */
+/* Add an INLINE record whose ranges have been added. */
 static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record *record,
                               gsym_error *error) {
     breakpad_inline call = {.call_line = record->call_line,
@@ -518,8 +519,8 @@ enum {
     PLAIN_INLINE_SIZE = sizeof INLINE_WORD - 1 + 4 * FIELD_SIZE
 };
 
-/* Read adjacent line records in the usual form that lie in the function. Nine of ten lines
- * are such records. */
+/* Read line records as long as they have the usual form and lie in the function. Nine of
+ * ten lines of a file are such records. */
 static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
                                    gsym_error *error) {
     const uint64_t start = breakpad->function.address, size = breakpad->function.size;

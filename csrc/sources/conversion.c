@@ -41,7 +41,7 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
-    /* If it is not NULL, its modules are the units, instead of units of DWARF. */
+    /* NULL, or the PDB whose modules are the units of the conversion. */
     const gsym_pdb *pdb;
     uint64_t pdb_base;
     shared_lines *lines;
@@ -55,7 +55,7 @@ struct gsym_conversion {
     size_t result_count;
     atomic_uint_fast64_t done;
     atomic_bool is_cancelled;
-    /* guarded by the gate */
+    /* the members from here on are guarded by the gate */
     sync_gate gate;
     uint32_t next_worker;
     size_t next_unit; /* the next one to be read */
@@ -64,9 +64,10 @@ struct gsym_conversion {
     bool is_stopped;
     unit_functions **idle;
     size_t idle_count;
-    unit_functions **parked; /* by unit index modulo result_count */
+    unit_functions **parked; /* index: number of the unit modulo result_count */
     /* used in the ordered step only */
-    number_map fingerprints; /* of the functions so far: their addresses */
+    number_map fingerprints; /* fingerprint of a function of an earlier unit -> its
+                                address */
     uint64_t repeated;
 };
 
@@ -79,7 +80,7 @@ static size_t unit_count(const gsym_conversion *conversion) {
                                    : conversion->files.units.count;
 }
 
-/* Return the size of a unit, for progress. */
+/* Return the size of a unit, by which progress is measured. */
 static uint64_t unit_size(const gsym_conversion *conversion, size_t index) {
     unit_source source;
     if (conversion->pdb != NULL) return pdb_module_size(conversion->pdb, index);
@@ -241,9 +242,9 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
 
 /* ---- working ------------------------------------------------------------------------- */
 
-/* Drop functions that repeat one of an earlier unit: fingerprint and address are the same.
- * Functions of different addresses are never confused, even if their fingerprints are
- * equal. */
+/* Drop functions that repeat a function of an earlier unit, which has the same fingerprint
+ * and address. Functions with different addresses are all kept, even if their fingerprints
+ * are equal. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
     uint32_t kept = 0;
@@ -308,7 +309,7 @@ static void stop(gsym_conversion *conversion) {
     sync_announce(&conversion->gate);
 }
 
-/* Keep the strps of names for the next units that this worker reads. */
+/* Keep the strps of the names of a unit for the units that this worker reads later. */
 static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
     for (size_t i = 0; i < unit->names.count; ++i) {
         const unit_name *name = &unit->names.items[i];
@@ -336,8 +337,8 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     return status;
 }
 
-/* Intern and encode parked units as long as the next one in order is there. Called with the
- * gate held, which is open meanwhile for other workers. */
+/* Do the ordered step for parked units, and encode them, as long as the next unit in order
+ * is parked. Called with the gate held; it is released during the work. */
 static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
                               gsym_error *error) {
     while (!conversion->is_interning && !conversion->is_stopped) {
@@ -416,7 +417,8 @@ static gsym_status check_cancelled(const gsym_conversion *conversion, gsym_error
     return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
 }
 
-/* Intern and encode a part of a unit, and read the next one; called with the gate held. */
+/* Do the ordered step for a part of a unit, encode it and read the next part; called with
+ * the gate held. */
 static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
                              unit_functions *unit, gsym_error *error) {
     unit_source source = unit_at(conversion, unit->unit_index);

@@ -1,5 +1,5 @@
-/* conversion.h - declare the parts of a conversion that other sources (symbol tables, Go,
- * PDB) and the index of units use. */
+/* conversion.h - declare what symbol tables, Go, PDB and the index of units use of a
+ * conversion. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
 
@@ -12,7 +12,7 @@ gsym_creator *conversion_creator(gsym_conversion *conversion);
 const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);
 warning_list *conversion_warnings(gsym_conversion *conversion);
-/* Set the limits for all units together, once all files are known. */
+/* Set the limits for all units together; all files must be known. */
 void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget);
 /* Fail because a unit could not be read: say which limit is exceeded, or that memory ran
  * out. */

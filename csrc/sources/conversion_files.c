@@ -37,7 +37,8 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
     if ((uint64_t)size >> DWARF_OFFSET_BITS != 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
-    /* Indexes are for split units only; a main file may contain these, too. */
+    /* The indexes of a package are for split units; a main file that contains a package has
+     * these sections, too. */
     if (found->role != GSYM_DWARF_SPLIT &&
         (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
         return GSYM_OK;

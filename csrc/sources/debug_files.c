@@ -6,7 +6,7 @@
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 
-/* Give the pages of all sections back. */
+/* Release the pages of all sections. */
 void debug_file_drop(const debug_file *file) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
         const dwarf_bytes *section = &file->input.sections[i];
@@ -102,8 +102,8 @@ void debug_files_take_live(debug_files *files) {
     }
 }
 
-/* Let the spans of a file replace the text ranges. Such a file is not linked, so address 0
- * is not a sign of dropped code. */
+/* If a file has spans, use these as its text ranges. Such a file is not linked, so address
+ * 0 does not mean dropped code. */
 static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     if (file->spans.count == 0) return GSYM_OK;
     if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
@@ -160,8 +160,8 @@ gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error
     return list_abbrev_keys(file, error);
 }
 
-/* Count a unit of a line table. Partial units, which dwz makes of parts of several units,
- * do not count: they name the line table of one of these. */
+/* Count a unit that uses its line table. Partial units do not count: dwz makes them of DIEs
+ * that several units share, and gives them the line table of one of these. */
 static bool add_line_table(debug_files *files, const dwarf_unit *unit) {
     uint64_t key, count;
     if (unit->tag == DW_TAG_partial_unit || !dwarf_lines_key(unit, &key)) return true;
@@ -169,7 +169,7 @@ static bool add_line_table(debug_files *files, const dwarf_unit *unit) {
     return number_map_set(&files->line_tables, key, count + 1);
 }
 
-/* Add the unit if it is a skeleton with code; that of a Clang module has none. */
+/* Add the unit if it is a skeleton with code; the skeleton of a Clang module has none. */
 static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
     bool may_be = unit->header->version >= 5
                       ? unit->header->type == DW_UT_skeleton
@@ -199,7 +199,8 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
             dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);
-        /* The system maps many more pages than that of the root DIE. */
+        /* Release the pages that were passed: the system maps many more than that of each
+         * root DIE. */
         if (header->end - released >= PAGES_DROP_SIZE) {
             debug_file_drop(file);
             released = header->end;
@@ -279,7 +280,8 @@ unit_source debug_files_unit(const debug_files *files, size_t index) {
     return source;
 }
 
-/* Share what a scan found in the files, but not how far they have been read. */
+/* Copy the files of another conversion with what its scan found, but not how far they have
+ * been read. */
 static gsym_status share_files(debug_files *files, const debug_files *scanned,
                                gsym_error *error) {
     for (uint32_t i = 0; i < scanned->files.count; ++i) {
@@ -335,7 +337,7 @@ uint64_t debug_files_size(const debug_files *files) {
 
 /* ---- giving pages back -------------------------------------------------------------- */
 
-/* Return the pages of a section that were read since the last ones were released, up to
+/* Return the pages of a section from those that were released last up to the offset
  * `done`. */
 static page_span take_done_pages(debug_file *file, gsym_debug_section which,
                                  uint64_t done) {
@@ -352,8 +354,8 @@ static page_span take_done_pages(debug_file *file, gsym_debug_section which,
     return span;
 }
 
-/* Take the pages of a split unit, and those of its file when all units of it are read. The
- * order of units in a package differs from that of the skeletons. */
+/* Take the pages of a split unit; and those of its file when all of its units are read,
+ * because units in a package are not in the order of the skeletons. */
 static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
                              done_pages *pages) {
     debug_file *file = debug_file_of(files, skeleton->split_input);
@@ -370,7 +372,8 @@ done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
                                  uint64_t reached) {
     debug_file *file = debug_file_of(files, unit->input);
     done_pages pages = {0};
-    if (unit->skeleton != NULL) return pages; /* the DIEs are in another file */
+    if (unit->skeleton != NULL) return pages; /* the file of the skeleton is still
+                                                 needed; its DIEs are in another file */
     pages.spans[GSYM_DEBUG_INFO] = take_done_pages(file, GSYM_DEBUG_INFO, reached);
     return pages;
 }

@@ -7,7 +7,8 @@
 
 #define SCAN_TABLES 8 /* abbreviation tables kept while root DIEs are read */
 
-/* Offsets in a section up to which all units have been read, and pages were released. */
+/* Two offsets in a section: up to `done`, all units have been read; up to `dropped`, pages
+ * were released. */
 typedef struct drop_mark {
     uint64_t dropped;
     uint64_t done;
@@ -20,13 +21,13 @@ typedef struct debug_file {
     unit_list units, type_units;
     offset_list abbrev_keys;
     LIST(address_span) spans;
-    range_list span_ranges; /* what the spans cover */
+    range_list span_ranges; /* the ranges that the spans cover */
     drop_mark marks[GSYM_DEBUG_SECTION_COUNT];
     size_t units_left; /* units with DIEs in this file that are still to be read */
-    uint64_t linked_size; /* of its split units that were linked to a skeleton */
+    uint64_t linked_size; /* bytes of its split units that were linked to a skeleton */
 } debug_file;
 
-/* A unit of a main file, by its number in there. */
+/* A unit of a main file: the file, and the number of the unit in that file. */
 typedef struct unit_place {
     uint32_t file;
     uint32_t number;
@@ -45,7 +46,8 @@ typedef struct debug_files {
     LIST(skeleton_unit) skeletons; /* sorted by unit */
     skeleton_unit **by_dwo_id;
     number_map line_tables; /* dwarf_key -> number of units that name it */
-    const struct debug_files *scanned; /* if not NULL, these units are a selection of it */
+    const struct debug_files *scanned; /* NULL, or the files that were scanned, of which
+                                          these units are a selection */
 } debug_files;
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error);
@@ -59,13 +61,16 @@ gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *
                             gsym_error *error);
 /* Find all units of a file. */
 gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
-/* Set the list of addresses with code in the main files, which has been added to `live`. */
+/* Sort files->live, to which addresses with code were added, and let the main files use
+ * it. */
 void debug_files_take_live(debug_files *files);
-/* Find all units of the main files, which of them are skeletons, and their line tables. */
+/* List all units of the main files, those of them that are skeletons, and the number of
+ * units of each line table. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
 
-/* Select units, whose numbers ascend, of scanned files; these must exist as long. */
+/* Use the files of `scanned`, but only the units with the given numbers, which ascend.
+ * `scanned` must outlive `files`. */
 gsym_status debug_files_share(debug_files *files, const debug_files *scanned,
                               const uint32_t *units, size_t count, gsym_error *error);
 
@@ -74,13 +79,13 @@ static inline debug_file *debug_file_of(const debug_files *files,
     return files->files.items[input->number];
 }
 
-/* Whether several units name a line table, by its dwarf_key; also those not selected. */
+/* Whether several units, selected or not, use the line table with this dwarf_key. */
 bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
-/* Return how many bytes the DIEs of a unit and of its split unit have. */
+/* Return the bytes of the DIEs of a unit and of its split unit. */
 uint64_t unit_source_size(const unit_source *unit);
-/* Return how many bytes the DIEs of all units to be read have. */
+/* Return the bytes of the DIEs of all units to be read. */
 uint64_t debug_files_size(const debug_files *files);
 
 typedef struct page_span {
@@ -91,12 +96,12 @@ typedef struct page_span {
 /* Pages that no worker will read any more. */
 typedef struct done_pages {
     page_span spans[GSYM_DEBUG_SECTION_COUNT], split_info;
-    debug_file *main, *split; /* files that are completely finished, or NULL */
+    debug_file *main, *split; /* files of which all units have been read, or NULL */
 } done_pages;
 
-/* List the pages that are not needed after a unit, if all units before it are read, too;
- * called by one thread at a time. `lines_end` and `lists_end` are the ends of the unit's
- * parts of .debug_line and .debug_rnglists. */
+/* List the pages that are not needed any more when a unit and all units before it have been
+ * read; called by one thread at a time. `lines_end` and `lists_end` are the ends of the
+ * unit's parts of .debug_line and .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end);
 /* List the pages of the DIEs of a unit before the offset `reached`. */

@@ -19,7 +19,7 @@ static gsym_status add_unwind_starts(gsym_conversion *conversion, const elf_obje
     if (version != 1 || (frame & 0x07) != PE_UDATA4 ||
         count != PE_UDATA4 || table != PE_SDATA4_DATAREL)
         return GSYM_OK;
-    cursor_skip(&c, 8); /* where .eh_frame is, and the count */
+    cursor_skip(&c, 8); /* address of .eh_frame, and the number of entries */
     while (cursor_left(&c) >= 8) {
         int32_t distance = (int32_t)cursor_u32_unchecked(&c);
         uint64_t start = section->address + (uint64_t)(int64_t)distance;

@@ -8,14 +8,15 @@
 
 enum { LONGEST_STUB = 64 };
 
-/* A slot; the number is that of the symbol in the relocation. */
+/* A slot: its address, and the number of the symbol of its relocation. */
 typedef numbered_address got_slot;
 
 typedef struct stub_reader {
     const elf_object *elf;
     const struct stub_code *code;
     bool has_base; /* `base` is known */
-    uint64_t base; /* to which position-independent code adds the offset of a slot */
+    uint64_t base; /* address to which position-independent code adds the offset of a
+                      slot */
     LIST(got_slot) slots;
     cursor symbols;
     cursor names;
@@ -33,8 +34,8 @@ static bool skip_bytes(cursor *c, const char *bytes, size_t size) {
     return true;
 }
 
-/* Each function below reads the stub at the cursor, whose code is at `address`, and returns
- * the address of its slot; false for other code. */
+/* Each function below reads the stub at the cursor, which is loaded at `address`, and finds
+ * the address of its slot. False if other code is there. */
 
 static bool x86_slot(const stub_reader *reader, cursor *c, uint64_t address,
                      uint64_t *slot_ret) {
@@ -153,7 +154,7 @@ static bool ppc64_prepares(uint32_t code) {
            (base == 2 || base == 11) && (target == 2 || target == 11);
 }
 
-/* Whether the rest of a stub, which has loaded r12, jumps to it. */
+/* Whether the rest of a stub that has loaded r12 jumps to the address in r12. */
 static bool ppc64_jumps(cursor *c) {
     bool is_set = false;
     for (unsigned i = 0; i < 8; ++i) {
@@ -205,7 +206,7 @@ static bool ppc64_slot(const stub_reader *reader, cursor *c, uint64_t address,
     return is_known && ppc_is(code, PPC_LD, 12, base) && (code & 3) == 0 && ppc64_jumps(c);
 }
 
-/* Where stubs are. */
+/* Where a section may have stubs. */
 typedef enum stub_location {
     IN_SECTIONS, /* in sections of their own, one after another */
     IN_CODE /* among functions */
@@ -252,7 +253,8 @@ static bool add_slots(stub_reader *reader, const elf_section *relocations) {
         uint64_t info = elf_read_word(&entry, elf);
         slot.number = (uint32_t)(info >> (is_64 ? 32 : 8));
         c.at += size;
-        /* Between functions, other code may jump through a variable with a relocation. */
+        /* Other code among functions may also jump through a variable that has a
+         * relocation. */
         if (slot.number == 0 ||
             (reader->code->location == IN_CODE && (info & 0xff) != PPC_JMP_SLOT))
             continue;
@@ -272,7 +274,7 @@ static bool sort_slots(stub_reader *reader) {
     return true;
 }
 
-/* List the slots that relocations by the dynamic symbols fill. */
+/* List the slots that the loader fills by relocations with dynamic symbols. */
 static gsym_status find_slots(stub_reader *reader, gsym_error *error) {
     const elf_object *elf = reader->elf;
     uint32_t count = elf->object.header.section_count;
@@ -301,11 +303,13 @@ static bool find_section(const elf_object *elf, const char *name, elf_section *r
     return false;
 }
 
-#define DT_PPC_GOT 0x70000000   /* what r30 has, in code for a small table */
-#define DT_PPC64_GLINK 0x70000000 /* 32 bytes before the stubs of lazy binding */
+#define DT_PPC_GOT 0x70000000   /* content of r30 in code for a small table */
+#define DT_PPC64_GLINK 0x70000000 /* the stubs of lazy binding are 32 bytes after this
+                                     address */
 
 enum { GLINK_BIAS = 32 };
-#define TOC_BIAS 0x8000 /* r2 of 64-bit PowerPC: so far into the table of contents */
+#define TOC_BIAS 0x8000 /* 64-bit PowerPC: offset of the address in r2 from the start of
+                           the table of contents */
 
 static void find_base(stub_reader *reader) {
     const elf_object *elf = reader->elf;
@@ -315,12 +319,12 @@ static void find_base(stub_reader *reader) {
             reader->has_base = find_section(elf, ".got.plt", &section);
             reader->base = section.address;
             return;
-        case EM_PPC64: /* a larger table has several bases */
+        case EM_PPC64: /* a large table has several bases, of which this is one */
             reader->has_base = find_section(elf, ".got", &section) &&
                                section.size <= 2 * TOC_BIAS;
             reader->base = section.address + TOC_BIAS;
             return;
-        case EM_PPC: /* objects with parts of .got2 have bases of their own */
+        case EM_PPC: /* objects with a part of .got2 use another base */
             reader->has_base = (!find_section(elf, ".got2", &section) ||
                                 section.size == 0) &&
                                elf_dynamic_value(elf, DT_PPC_GOT, &reader->base);
@@ -380,7 +384,8 @@ static gsym_status add_section(stub_reader *reader, const elf_section *section,
         from.at += at;
         if (!code->slot(reader, &from, address, &slot) || from.failed) continue;
         found = slot_at(reader, slot);
-        /* The rest of a stub after its first instruction may look like a stub, too. */
+        /* A stub without its first instruction may look like a stub, too; it is not
+         * counted. */
         if (found == NULL || found == before) continue;
         if (!is_own) {
             uint64_t length = (uint64_t)(from.at - c.at) - at;
@@ -420,8 +425,9 @@ static gsym_status add_loaded_stubs(stub_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Add the stubs to which slots of 64-bit PowerPC point before they are bound. Each is a
- * branch; in ELFv1, one or two instructions before it load the number of the slot. */
+/* Add the stubs of 64-bit PowerPC to which slots point before the loader has bound them. A
+ * stub is a branch; in ELFv1, one or two instructions before it load the number of the
+ * slot. */
 static gsym_status add_lazy_stubs(stub_reader *reader, gsym_error *error) {
     const got_slot *slots = reader->slots.items;
     uint64_t address;

@@ -17,9 +17,9 @@ typedef struct elf_symbol {
     uint32_t name;
     uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
-    bool is_label; /* without a type */
-    bool is_described; /* it had the address of a function descriptor */
-    bool is_lost;      /* its address is unknown: the file lacks the descriptor */
+    bool is_label; /* the symbol has no type */
+    bool is_described; /* the symbol had the address of a function descriptor */
+    bool is_lost;      /* its address is unknown, because the file lacks the descriptor */
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
     uint64_t size;
@@ -31,7 +31,7 @@ typedef struct function_descriptors {
     uint32_t section; /* .opd; 0: none, or the file has no section headers */
     uint64_t address;
     cursor bytes;       /* empty if there are none */
-    uint8_t *relocated; /* these bytes, of a relocatable file */
+    uint8_t *relocated; /* owns these bytes in the case of a relocatable file; else NULL */
 } function_descriptors;
 
 typedef struct symbol_table {
@@ -43,8 +43,9 @@ typedef struct symbol_table {
     bool is_64;
 } symbol_table;
 
-/* Find the loaded segment with the dynamic section: descriptors are in it, since the loader
- * relocates them, too. False without one, and for other versions of the ABI. */
+/* Find the loaded segment with the dynamic section. Descriptors are in it, because the
+ * loader relocates them, too. False if there is no such segment or if the ABI has no
+ * descriptors. */
 static bool find_segment_of_descriptors(const elf_object *elf, elf_section *ret) {
     uint32_t abi = elf->flags & EF_PPC64_ABI, index = 0;
     uint64_t at, size;
@@ -65,7 +66,7 @@ static gsym_status relocate_descriptors(const elf_object *elf,
                                         function_descriptors *descriptors,
                                         gsym_error *error) {
     size_t size = cursor_left(&descriptors->bytes);
-    gsym_unapplied ignored = {0}; /* of the table of contents */
+    gsym_unapplied ignored = {0}; /* relocations of words that are not code addresses */
     if (size == 0) return GSYM_OK;
     descriptors->relocated = malloc(size);
     if (descriptors->relocated == NULL) return gsym_fail_memory(error);
@@ -208,8 +209,8 @@ static size_t unversioned_size(const char *name, size_t size) {
     return at == 0 ? size : at;
 }
 
-/* Set the address of a symbol that has that of a descriptor to its code. False if the file
- * does not have the descriptor. */
+/* If a symbol has the address of a descriptor, replace it by the address of the code. False
+ * if the file does not have the descriptor. */
 static bool follow_descriptor(const elf_object *elf,
                               const function_descriptors *descriptors,
                               elf_symbol *symbol) {
@@ -263,7 +264,8 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     const char *name;
     size_t size;
     if (symbol->is_lost) {
-        if (elf->placements == NULL) /* a relocatable file may have lost its relocations */
+        if (elf->placements == NULL) /* in a relocatable file, the address of a function
+                                        without relocations may be unknown */
             dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                        0);
         return GSYM_OK;

@@ -14,10 +14,10 @@
 /* Size of the magic number and the next fields: two zeros, quantum, size of pointers. */
 #define GO_MAGIC_SIZE 8
 
-/* The first Go of each layout. */
+/* The layouts of a pclntab, each named for the first version of Go that has it. */
 typedef enum go_layout {
     GO_LAYOUT_1_16, /* addresses are absolute */
-    GO_LAYOUT_1_18, /* they count from the start of the code */
+    GO_LAYOUT_1_18, /* addresses count from the start of the code */
     GO_LAYOUT_1_20  /* functions and inlined calls contain their start lines */
 } go_layout;
 
@@ -31,11 +31,11 @@ typedef struct go_pclntab {
     unsigned pointer_size;
     uint32_t function_count;
     uint64_t names_address; /* the module data has it, too */
-    uint64_t text;  /* added to the addresses of functions; GO_LAYOUT_1_16: 0 */
-    uint64_t trees; /* added to the addresses of inlined calls; 0: not known */
+    uint64_t text;  /* is added to the addresses of functions; 0 in GO_LAYOUT_1_16 */
+    uint64_t trees; /* is added to the addresses of lists of inlined calls; 0: not known */
     uint64_t work_left; /* words that may still be read to find text, trees and sections */
     gsym_object_section tree_section; /* the section with the last inlined calls */
-    /* Each from its start to the end of the pclntab. */
+    /* The parts of the pclntab, each from its start to the end of the pclntab. */
     cursor names;
     cursor units; /* the offset of the path, for each file of each unit */
     cursor paths;
@@ -47,7 +47,7 @@ typedef struct go_pclntab {
  * tables, 0: it has none. */
 typedef struct go_function {
     uint64_t address;
-    uint64_t size;   /* up to where the next one starts */
+    uint64_t size;   /* bytes up to the start of the next function */
     uint64_t offset; /* of its record in the file */
     uint64_t tree;   /* address of its inlined calls; 0: none, or not known */
     uint32_t name;   /* offset of its name */
@@ -55,11 +55,12 @@ typedef struct go_function {
     uint32_t files;
     uint32_t lines;
     uint32_t calls;
-    bool is_gap; /* it stands for the space between two sections: no function */
+    bool is_gap; /* it is no function, but stands for the space between two sections */
 } go_function;
 
-/* Subtract words from the work that is left, which is limited by the size of the file:
- * sections may overlap, and the same bytes may be searched for several things. */
+/* Subtract `words` from the work that is left; false if less is left. The work is limited
+ * by the size of the file, because sections may overlap and some bytes are searched several
+ * times. */
 static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
     bool is_enough = words <= table->work_left;
     table->work_left = is_enough ? table->work_left - words : 0;
@@ -89,7 +90,7 @@ const char *go_pclntab_path(const go_pclntab *table, uint32_t offset, size_t *si
 /* Return the bytes from an address to the end of its section. The cursor has failed if
  * there is no such section or if the work of such searches is spent. */
 cursor go_bytes_at(go_pclntab *table, uint64_t address);
-/* Find section `index`, if the file has its data and it is not code. */
+/* Find section `index`; false if the file lacks its data or if it is code. */
 bool go_holds_data(const gsym_object *object, uint32_t index,
                    gsym_object_section *section_ret);
 static inline cursor go_section_bytes(const gsym_object *object,
@@ -120,8 +121,8 @@ static inline go_values go_values_at(const go_pclntab *table, uint32_t offset) {
     return values;
 }
 
-/* Go on to the next value. False at the end of the table; if that is cut off, the cursor
- * has failed. */
+/* Move to the next value. False at the end of the table; if the table is cut off, the
+ * cursor has failed. */
 static inline bool go_values_next(go_values *values) {
     uint32_t difference, count;
     if (cursor_left(&values->c) == 0) return false;
@@ -149,7 +150,7 @@ gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
 
 /* ---- go_reader.c -------------------------------------------------------------------- */
 
-/* An inlined call; a function numbers its own from 0. */
+/* An inlined call. The calls of a function are numbered from 0. */
 typedef struct go_call {
     uint32_t name;   /* offset of its name */
     uint32_t parent; /* the call it was inlined into; GO_NO_CALL: the function itself */
@@ -173,7 +174,8 @@ typedef struct go_reader {
     gsym_creator *creator;
     number_map files; /* offset of a path -> file of the output */
     number_map names; /* offset of a name -> its strp plus 1, or 0 if it has none */
-    uint64_t work_left; /* values and calls that may still be read: tables may be shared */
+    uint64_t work_left; /* values and calls that may still be read; limited because
+                           functions may share tables */
     bool is_cut;        /* the work was not enough for the current function */
     /* scratch for one function */
     buffer path;
@@ -181,7 +183,7 @@ typedef struct go_reader {
     LIST(go_call) calls;
     LIST(go_call_span) spans;
     inline_piece_list pieces;
-    inline_builder builder; /* has the nodes; none: there is no inlined call */
+    inline_builder builder; /* has the nodes; there are none without inlined calls */
 } go_reader;
 
 void go_reader_deinit(go_reader *reader);
@@ -189,8 +191,8 @@ void go_reader_warn(go_reader *reader, gsym_warning_category category,
                     const go_function *function);
 /* Subtract `count` from the remaining work; if there is less, the function is cut. */
 bool go_reader_spend(go_reader *reader, uint64_t count);
-/* Find the strp of a name, each of which is interned once: any number of functions may
- * share a long name. */
+/* Find the strp of the name at `place`. Each name is read only once, because any number of
+ * functions may share a long one. */
 gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
                            uint64_t *name_ret, gsym_error *error);
 /* Find the file of the output for file `number` of the function's unit; 0: unknown. */

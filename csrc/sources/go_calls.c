@@ -12,7 +12,7 @@ enum {
 
 /* ---- the bytes of each call -------------------------------------------------------- */
 
-/* List the spans; *count_ret is the number of calls that they name. */
+/* List the spans. *count_ret is the greatest number of a call in them, plus 1. */
 static gsym_status read_spans(go_reader *reader, const go_function *function,
                               uint32_t size, uint32_t *count_ret, gsym_error *error) {
     go_values values = go_values_at(&reader->table, function->calls);
@@ -57,7 +57,7 @@ static gsym_status read_call(go_reader *reader, const go_function *function, cur
                              go_call *call, gsym_error *error) {
     if (reader->table.layout == GO_LAYOUT_1_20) {
         uint32_t caller;
-        cursor_skip(c, 4); /* which kind of function it is */
+        cursor_skip(c, 4); /* kind of the function */
         call->name = cursor_u32(c);
         caller = cursor_u32(c);
         cursor_skip(c, 4); /* line of its start */
@@ -78,7 +78,7 @@ static gsym_status read_call(go_reader *reader, const go_function *function, cur
     return GSYM_OK;
 }
 
-/* Read the first `count` calls. *is_sound_ret is false if they cannot be of this
+/* Read the first `count` calls. *is_sound_ret is false if they cannot be calls in this
  * function. */
 static gsym_status read_calls(go_reader *reader, const go_function *function,
                               uint32_t count, bool *is_sound_ret, gsym_error *error) {
@@ -105,7 +105,8 @@ static gsym_status read_calls(go_reader *reader, const go_function *function,
 
 /* ---- the tree ---------------------------------------------------------------------- */
 
-/* Make each span a piece of its call, and of all calls that contain this one. */
+/* Add each span as a piece of its call, and as a piece of each call that contains this
+ * call. */
 static gsym_status make_pieces(go_reader *reader, gsym_error *error) {
     const go_call *calls = reader->calls.items;
     reader->pieces.count = 0;
@@ -159,7 +160,8 @@ gsym_status go_calls_read(go_reader *reader, const go_function *function,
                               reader->pieces.count, reader->calls.count))
         return gsym_fail_memory(error);
     if (builder->beyond_limit > 0) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
-    if (builder->nodes.count == 1) builder->nodes.count = 0; /* there is only the root */
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* a tree that is only the
+                                                                root is omitted */
     return builder->nodes.count == 0 ? GSYM_OK
                                      : name_nodes(reader, function, name, error);
 }

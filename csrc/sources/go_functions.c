@@ -8,10 +8,10 @@ LIMIT(TABLE_STEPS, 1 << 16, 16);
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-/* A position in the table of lines or that of files, from which rows are made. */
+/* A position in the table of lines or the table of files of a function. */
 typedef struct row_source {
     go_values values;
-    bool is_open; /* it has a value here */
+    bool is_open; /* the table has a value here */
 } row_source;
 
 /* Continue to the value at `offset`. */
@@ -101,7 +101,8 @@ static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
     return GSYM_OK;
 }
 
-/* Whether the creator has a function already that starts where one of the table does. */
+/* Find out whether the creator has a function already that starts where a function of the
+ * table starts. */
 static gsym_status is_described(go_reader *reader, bool *is_described_ret,
                                 gsym_error *error) {
     uint32_t count = reader->table.function_count;

@@ -1,10 +1,11 @@
 /* go_module.c - read `text` and `trees` of a pclntab from the module data of a Go binary.
  *
- * The module data is a structure of the run time, without a symbol in a stripped file. It
- * begins with the address of the pclntab and that of its names, so it is found by these.
- * Words up to the start of the code have the same position since Go 1.16. Later words
- * differ between versions, and the data does not name its version. So the word to which
- * offsets of inlined calls are added is found by trying: the data there must be plausible.
+ * The module data is a structure of the run time, which has no symbol in a stripped file.
+ * It begins with the address of the pclntab and the address of its names, by which it is
+ * found. Its words up to the start of the code have had the same position since Go 1.16.
+ * Later words differ between versions, and the data does not name its version. So each
+ * later word is tried as the address to which offsets of inlined calls are added: the data
+ * there must be plausible.
  *
  * In a position-independent ELF file, the addresses may be in the relocations only. */
 #include "containers/elf.h"
@@ -16,16 +17,17 @@ enum {
     WORD_TEXT = 22,
     FIRST_TREE_WORD = 32, /* gofunc is 38 in Go 1.18, 40 in Go 1.20, 43 in Go 1.27 */
     WORD_COUNT = 48,
-    PLACES_TRIED = 16, /* that name the table */
+    PLACES_TRIED = 16, /* words with the address of the table that are tried as start of
+                          the module data */
     TREES_TRIED = 16,
-    VALUES_TRIED = 256, /* of a function */
+    VALUES_TRIED = 256, /* values of a function that are read to find its inlined calls */
     FUNCTION_WORDS = 8, /* work to read a function or an inlined call */
     CALL_WORDS = 4,
     MACHO_TARGET_BITS = 36
 };
 
-/* Return the address that a word of the file means. Chained fixups of Mach-O files are
- * relative to the image base and have other data in the upper bits. */
+/* Return the address that a word of the file stands for. In Mach-O files with chained
+ * fixups, a word is relative to the image base and has other data in the upper bits. */
 static uint64_t address_of(const go_pclntab *table, uint64_t word) {
     const gsym_object_header *header = &table->object->header;
     if (header->format != GSYM_OBJECT_MACHO || !header->is_64) return word;
@@ -43,7 +45,8 @@ static bool read_words(const go_pclntab *table, cursor c, uint64_t *words) {
 static bool find_words(go_pclntab *table, uint64_t *words) {
     const gsym_object *object = table->object;
     unsigned size = table->pointer_size;
-    /* Writable data comes after read-only data, and is smaller. */
+    /* Search from the last section on: the module data is writable, and writable data comes
+     * after read-only data and is smaller. */
     for (uint32_t i = object->header.section_count; i-- > 0;) {
         gsym_object_section section;
         cursor c;
@@ -140,8 +143,9 @@ static bool has_sound_tree(go_pclntab *table, const go_function *function) {
             caller = cursor_u32(&c);
         }
         if (c.failed || !is_padded || caller >= function->size) return false;
-        if (name == 0) continue; /* the first name has none before it */
-        cursor_skip(&names, name - 1); /* to the end of the name before it */
+        if (name == 0) continue; /* no name ends before the first one */
+        cursor_skip(&names, name - 1); /* the byte before a name is the NUL of another
+                                          name */
         if (cursor_u8(&names) != 0 || cursor_u8(&names) == 0) return false;
     }
     return true;

@@ -57,7 +57,8 @@ gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
     cursor_skip(&c, 1);
     count = cursor_uint(&c, size);
     (void)cursor_uint(&c, size); /* how many files there are */
-    /* The linker writes it into the module data and, up to some version, here. */
+    /* The start of the code, which the linker writes into the module data and, before some
+     * version, also here. */
     if (table->layout != GO_LAYOUT_1_16) table->text = cursor_uint(&c, size);
     names = cursor_uint(&c, size);
     units = cursor_uint(&c, size);
@@ -73,7 +74,8 @@ gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
     table->paths = part_of(table, paths);
     table->values = part_of(table, values);
     table->functions = part_of(table, functions);
-    /* One more entry has the end of the code of the last function. */
+    /* The table of functions has one more entry, with the end of the code of the last
+     * function. */
     if (count >= UINT32_MAX ||
         cursor_left(&table->functions) < (2 * count + 1) * entry_size(table))
         return gsym_fail(error, GSYM_E_FORMAT, table->offset,
@@ -95,8 +97,8 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index) {
     return table->text + cursor_uint(&c, entry_size(table));
 }
 
-/* Read the offsets after the fixed part of a record: of pc-value tables, then of other
- * data. */
+/* Read the offsets after the fixed part of a function's record: first those of pc-value
+ * tables, then those of other data. */
 static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t value_count,
                                unsigned data_count, go_function *ret) {
     bool is_absolute = table->layout == GO_LAYOUT_1_16;
@@ -134,14 +136,14 @@ bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *r
     if (ret->is_gap) return true;
     cursor_skip(&record, offset);
     ret->offset = cursor_offset(&record);
-    cursor_skip(&record, size); /* the address once more */
+    cursor_skip(&record, size); /* address of the function, as in the table */
     ret->name = cursor_u32(&record);
     cursor_skip(&record, 3 * 4); /* arguments, deferreturn, stack */
     ret->files = cursor_u32(&record);
     ret->lines = cursor_u32(&record);
     value_count = cursor_u32(&record);
     ret->unit = cursor_u32(&record);
-    if (table->layout == GO_LAYOUT_1_20) cursor_skip(&record, 4); /* line of its start */
+    if (table->layout == GO_LAYOUT_1_20) cursor_skip(&record, 4); /* start line */
     cursor_skip(&record, 3); /* kind, flags */
     data_count = cursor_u8(&record);
     read_variable_part(table, &record, value_count, data_count, ret);

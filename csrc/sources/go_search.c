@@ -50,7 +50,7 @@ static gsym_status open_at(go_pclntab *table, const gsym_object *object,
     return go_pclntab_read_header(table, magic, error);
 }
 
-/* Open the table in a section of its own. */
+/* Open the table in the section that is named for it. */
 static gsym_status open_named(const gsym_object *object, go_pclntab *table,
                               bool *is_found_ret, gsym_error *error) {
     static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab",
@@ -72,7 +72,8 @@ static gsym_status open_named(const gsym_object *object, go_pclntab *table,
     return GSYM_OK;
 }
 
-/* Open the first table in a section; false if there is none. */
+/* Search a section for tables, and open the first one that is sound; false if there is
+ * none. */
 static bool open_within(const gsym_object *object, const gsym_object_section *section,
                         unsigned *candidates_left, go_pclntab *table) {
     cursor c = go_section_bytes(object, section);

@@ -7,12 +7,13 @@
 #include "sources/conversion.h"
 #include "sources/symbols.h"
 
-#define N_FUN 0x24 /* its start; without a name: its end */
-#define N_SO 0x64  /* without a name: the end of an object file */
+#define N_FUN 0x24 /* start of a function; without a name: end of a function */
+#define N_SO 0x64  /* start of an object file; without a name: end of an object file */
 #define N_OSO 0x66
 
-/* A function and its name. In the map it has its final address and its size, or 0; in an
- * object file its address there and the distance to the next function. */
+/* A function and its name. For a function of the map, address and size are the final ones,
+ * and a size may be 0; for a function of an object file they are its address there and the
+ * distance to the next function. */
 typedef struct named_function {
     uint64_t hash; /* of the name */
     uint64_t address;
@@ -120,7 +121,8 @@ static void close_entry(gsym_debug_map *map) {
     sort_functions(&map->functions, entry->function_first);
 }
 
-/* Add a function, or set the size of the one before: a symbol without a name has it. */
+/* Add a function, or set the size of the function before, which is the value of a symbol
+ * without a name. */
 static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *symbol,
                                      gsym_error *error) {
     const map_entry *entry = &map->entries.items[map->entries.count - 1];
@@ -145,8 +147,9 @@ static gsym_range find_stubs(const macho_object *macho) {
     return stubs;
 }
 
-/* Correct functions that the map has at the address of a stub, where no function can be:
- * the linker of zig does so for weak functions. The symbol has the address of the code. */
+/* Correct functions that have the address of a stub in the map, where no function can be;
+ * the linker of zig writes that for weak functions. The symbol of the function has the
+ * address of its code. */
 static gsym_status move_out_of_stubs(gsym_debug_map *map, const macho_object *macho,
                                      gsym_error *error) {
     gsym_range stubs = find_stubs(macho);
@@ -241,7 +244,8 @@ typedef struct function_move {
 
 typedef LIST(function_move) move_list;
 
-/* Pair functions of one name; several of one name are paired by ascending address. */
+/* Pair the functions of the map with those of an object file by name; several with one name
+ * are paired in the order of their addresses. */
 static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *entry,
                                   const macho_symbols *symbols,
                                   const function_list *functions, move_list *moves,

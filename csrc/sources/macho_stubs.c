@@ -12,7 +12,8 @@ typedef struct macho_stubs {
     cursor symbols;
     cursor names;
     stub_writer writer;
-    uint64_t stubs_left; /* one for each indirect symbol, which sections may share */
+    uint64_t stubs_left; /* stubs that may still be added: one for each indirect symbol,
+                            because sections may share these */
 } macho_stubs;
 
 static cursor indirect_symbols(const macho_object *macho) {

@@ -80,7 +80,7 @@ gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
     symbols->entries = entries;
     while (cursor_left(&deltas) > 0) {
         uint64_t delta = cursor_uleb(&deltas);
-        if (delta == 0) break; /* what follows is padding */
+        if (delta == 0) break; /* only padding follows */
         address += delta;
         GSYM_TRY(symbol_starts_add(&symbols->starts, code_address(macho, address), error));
     }

@@ -1,18 +1,18 @@
 /* pdb_functions.c - make functions of the symbols of a module, with rows and inlined calls.
  *
- * A symbol that opens a scope has the offset of the one that ends it. This is not used:
- * scopes are counted. */
+ * A symbol that opens a scope has the offset of the symbol that ends it. The offset is not
+ * used: opened scopes are counted. */
 #include "sources/pdb_functions.h"
 
 #include "base/system.h"
 
 enum {
-    SIGNATURE_SIZE = 4, /* before the symbols */
+    SIGNATURE_SIZE = 4, /* bytes before the symbols */
     NO_LANGUAGE = 0x100,
 };
 
-/* Functions may overlap and share rows, but only up to a limit.
- * Limit: Rows of a PDB module that several functions have, and cuts of inlined ranges */
+/* Functions may overlap and so share rows, but only up to a limit. Limit: Rows of a PDB
+ * module that several functions have, and cuts of inlined ranges */
 LIMIT(PDB_ROWS, 1 << 16, 16);
 
 void pdb_reader_deinit(pdb_reader *reader) {
@@ -60,7 +60,7 @@ static bool add_name(pdb_reader *reader, cursor *c, uint32_t type, uint32_t *nam
     return pdb_add_name(reader, &name, name_ret);
 }
 
-/* Find the rows of a function; it has none if too many functions share rows. */
+/* Find the rows of a function. It gets none if too many functions share rows. */
 static void find_rows(pdb_reader *reader, unit_function *function) {
     pdb_lines_find(reader, function->address, function->address + function->size,
                    &function->row_first, &function->row_count);
@@ -78,15 +78,16 @@ static bool is_asked_for(const pdb_reader *reader, const unit_function *function
                               function->address + function->size);
 }
 
-/* Add a function. The fingerprint of a range is the same for functions that the linker
- * folded, so that the first one is kept, as other readers do. */
+/* Add a function. Its fingerprint depends only on its range: functions that the linker
+ * folded have the same one, so that only the first of them is kept, as other readers do. */
 static bool add_function(pdb_reader *reader, unit_function *function) {
     if (function->row_count > 0 || function->node_count > 0)
         function->fingerprint = (function->address - reader->base) << 32 | function->size;
     return LIST_ADD(reader->result->functions, *function);
 }
 
-/* Add each part of a function that an optimizer moved; all parts have its name. */
+/* Add a function that an optimizer moved, once for each of its parts; all have the same
+ * name. */
 static bool add_moved(pdb_reader *reader, const unit_function *source) {
     unit_function joined = *source;
     uint32_t start = (uint32_t)(source->address - reader->base), size;
@@ -166,7 +167,7 @@ static bool open_function(pdb_reader *reader, const pdb_code *code, const cursor
 
 /* ---- symbols ------------------------------------------------------------------------- */
 
-/* Give code that is separate from its function the name of the function. */
+/* Give code that the compiler separated from its function the name of the function. */
 static void find_parent(pdb_reader *reader, const pdb_code *code) {
     uint32_t parent;
     uint64_t name;
@@ -194,7 +195,7 @@ static bool read_function(pdb_reader *reader, const pdb_symbol *symbol) {
            number_map_set(&reader->procs, reader->function.address, reader->function.name);
 }
 
-/* Skip a function of .NET, whose code is made when the program runs. */
+/* Skip a function of .NET, whose machine code is made when the program runs. */
 static bool read_managed(pdb_reader *reader, const pdb_symbol *symbol) {
     warn(reader, GSYM_WARN_PDB_MANAGED, &symbol->c, symbol->kind);
     return close_function(reader);

@@ -1,8 +1,8 @@
 /* pdb_functions.h - read the modules of a PDB as units of a conversion.
  *
- * pdb_lines.c reads the C11 and C13 parts of a module: files, line records and where
- * inlined functions are declared; pdb_inlines.c turns the annotations of inline sites into
- * rows and nodes; pdb_functions.c walks the symbols. */
+ * pdb_functions.c walks the symbols of a module; pdb_lines.c reads its C11 and C13 parts:
+ * files, line records and where inlined functions are declared; pdb_inlines.c makes rows
+ * and nodes of the annotations of inline sites. */
 #ifndef GSYM_SOURCES_PDB_FUNCTIONS_H
 #define GSYM_SOURCES_PDB_FUNCTIONS_H
 
@@ -19,27 +19,27 @@ typedef struct pdb_inlinee {
     uint32_t line;
 } pdb_inlinee;
 
-/* An inline site: an S_INLINESITE symbol of the function being read, for one inlined
- * function. Sites have numbers from 1; 0 is the function itself. */
+/* An inline site: an S_INLINESITE symbol in the function being read, which stands for one
+ * inlined function. Sites are numbered from 1; 0 is the function itself. */
 typedef struct pdb_site {
     uint32_t parent; /* the site that contains it */
     uint32_t level;  /* from 1 */
     uint32_t inlinee;
-    uint32_t newest; /* its record that was made last, from 1; 0: none */
+    uint32_t newest; /* number of its record that was made last, from 1; 0: none */
 } pdb_site;
 
-/* A site that is called from one line, which becomes a node. A site has several records if
- * the line of the call changes. */
+/* A site with one line of its call, which becomes a node. A site has several records if the
+ * line of the call changes. */
 typedef struct pdb_site_record {
     uint32_t site;
     uint32_t call_file, call_line;
-    uint32_t previous; /* record of the site, from 1; 0: none */
+    uint32_t previous; /* number of the record of the site before it, from 1; 0: none */
 } pdb_site_record;
 
-/* Bytes of a function for which a site, or the function itself, has one line. */
+/* A range of a function in which a site, or the function itself, has one line. */
 typedef struct pdb_span {
-    uint64_t key; /* level << 32 | start: the order in which spans are placed */
-    uint32_t end; /* offset in the function, as is the start */
+    uint64_t key; /* level << 32 | start; spans are placed in this order */
+    uint32_t end; /* offset in the function, as the start */
     uint32_t site; /* 0: the function */
     uint32_t file, line;
 } pdb_span;
@@ -60,7 +60,7 @@ typedef struct pdb_function {
     uint64_t offset; /* of the symbol, for warnings */
 } pdb_function;
 
-/* Scratch of one worker; reused from module to module. */
+/* What one worker needs to read modules; its memory is used again for the next module. */
 typedef struct pdb_reader {
     const gsym_pdb *pdb;
     uint64_t base; /* address of the image, to which offsets in the PDB are added */
@@ -73,11 +73,13 @@ typedef struct pdb_reader {
     pdb_namer namer;
     uint32_t stream;
     uint32_t language; /* of the module, by S_COMPILE3 */
-    uint64_t done;     /* bytes of modules read since pages of types were released */
+    uint64_t done;     /* bytes of modules that were read since pages of types were
+                          released last */
     /* of the module */
     buffer copy;       /* its stream */
     cursor checksums, imports;
-    number_map files; /* offset of a checksum, or of a file in C11 << 32 -> file index */
+    number_map files; /* offset of a checksum, or offset of a file in C11 << 32 -> file
+                         index */
     /* Addresses are those of the source. */
     number_map lines;    /* address << 32 | size of code that has lines already */
     number_map inlinees; /* id -> index in inlinee_lines */
@@ -96,8 +98,8 @@ typedef struct pdb_reader {
     LIST(size_t) open; /* indexes in `placed` */
     inline_piece_list pieces;
     inline_builder builder;
-    /* of a function that an optimizer moved: where its bytes are now, and its spans and
-     * pieces in the source */
+    /* if an optimizer moved the function: where its bytes are now, and its spans and pieces
+     * in the source */
     pdb_moved_list moved;
     pdb_span_list source_placed;
     inline_piece_list source_pieces;
@@ -109,8 +111,8 @@ void pdb_reader_deinit(pdb_reader *reader);
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index);
 /* Return the size of the symbols and lines of a module. */
 uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index);
-/* Give a name, which is in the arena or known, a number in the module; NO_INDEX if it is
- * empty. */
+/* Give a name its number in the module; NO_INDEX if it is empty. The name is a known one,
+ * or in the arena. */
 bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret);
 /* Whether names of functions in the module's language contain their parameters. */
 bool pdb_has_parameters(const pdb_reader *reader);
@@ -122,8 +124,8 @@ bool pdb_has_parameters(const pdb_reader *reader);
 bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13);
 /* Find the file index of a checksum. */
 bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
-/* Find the rows of the module from `start` to `end`, and a row before that covers the
- * start. */
+/* Find the rows of the module for the addresses from `start` to `end`, with the row before
+ * them if it covers the start. */
 void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
                     uint32_t *first_ret, uint32_t *count_ret);
 
@@ -134,9 +136,9 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
                           cursor annotations);
 /* Make the rows and nodes of a function that has sites. */
 bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
-/* Do the same for a function that an optimizer moved. pdb_inlines_join_source() joins its
- * rows and sites as in the source; then pdb_inlines_move() makes the rows and nodes of one
- * part of it, which has the `count` ranges from reader->moved.items[first] on. */
+/* Do the same for a function that an optimizer moved: pdb_inlines_join_source() makes its
+ * spans and pieces as in the source; then pdb_inlines_move() makes the rows and nodes of
+ * one part of it, which has the `count` ranges from reader->moved.items[first] on. */
 bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source);
 bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count);
 /* Find the name of an id; NO_INDEX: it has none. */

@@ -1,9 +1,9 @@
 /* pdb_inlines.c - make rows and nodes of the annotations of inline sites.
  *
- * A site has rows for the lines of the inlined function; at the same addresses, the rows of
- * its caller have the line of the call. So spans are cut, level by level from the outermost
- * one, where the line of the call changes. At each address, the innermost row becomes a row
- * of the function, and each other row the call of a node. */
+ * A site has spans with lines of the inlined function; at the same addresses, a span of its
+ * caller has the line of the call. Level by level, from the outermost one on, spans are cut
+ * where the spans of the level above change. Then, at each address, the innermost span
+ * gives a row of the function, and each other span the file and line of a call. */
 #include "base/sort.h"
 #include "sources/pdb_functions.h"
 
@@ -35,7 +35,7 @@ enum {
 
 /* ---- annotations ------------------------------------------------------------------- */
 
-/* Read a number of 1, 2 or 4 bytes, which its first bits say. */
+/* Read a number of 1, 2 or 4 bytes; its first bits say how many. */
 static uint32_t compressed(cursor *c) {
     uint32_t value = cursor_u8(c);
     unsigned more = value < 0x80 ? 0 : value < 0xc0 ? 1 : 3;
@@ -50,12 +50,12 @@ static uint32_t signed_of(uint32_t value) {
     return value & 1 ? 0 - (value >> 1) : value >> 1;
 }
 
-/* The state of annotations, which are a small program. */
+/* The state of the annotations of a site, which are run as a program. */
 typedef struct annotation_state {
     uint32_t offset; /* in the function */
-    uint32_t chunk;  /* of the function; only rows of chunk 0 are kept */
+    uint32_t chunk;  /* part of the function; only spans in chunk 0 are kept */
     uint32_t file, line;
-    bool is_open;    /* the last span of the site has no end yet */
+    bool is_open;    /* the last span of the site needs an end */
 } annotation_state;
 
 static void close_span(pdb_reader *reader, annotation_state *state, uint32_t end) {
@@ -102,7 +102,7 @@ static bool annotate(pdb_reader *reader, annotation_state *state, uint32_t op, c
             if (!open_span(reader, state, level)) return false;
             close_span(reader, state, state->offset + length);
             return true;
-        default: return true; /* of columns and ends of lines */
+        default: return true; /* operations for columns and ends of lines */
     }
 }
 
@@ -126,7 +126,7 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
         if (!c.failed && !annotate(reader, &state, op, &c, site.level)) return false;
         if (c.failed) break;
     }
-    if (state.is_open) reader->spans.count--; /* the last span has no end */
+    if (state.is_open) reader->spans.count--; /* the last span has no end and is dropped */
     if (c.failed || site.level > MAX_LEVELS)
         dwarf_warn(reader->warnings,
                    c.failed ? GSYM_WARN_PDB_SYMBOL : GSYM_WARN_LIMIT,
@@ -170,8 +170,8 @@ bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret) {
 
 static uint32_t start_of(const pdb_span *span) { return (uint32_t)span->key; }
 
-/* Return the record of a site that is called from the line of `caller`, a new one if there
- * is none; 0: memory ran out. */
+/* Return the number of the record of a site whose call has the line of the span `caller`;
+ * if there is none, it is made. 0: memory ran out. */
 static uint32_t record_of(pdb_reader *reader, uint32_t site, const pdb_span *caller) {
     pdb_site *called = &reader->sites.items[site - 1];
     uint32_t at = called->newest;
@@ -188,7 +188,7 @@ static uint32_t record_of(pdb_reader *reader, uint32_t site, const pdb_span *cal
     return called->newest;
 }
 
-/* Add start .. end of a span, which is inside of `caller`. */
+/* Add the part of a span from `start` to `end`, which lies inside of the span `caller`. */
 static bool put_part(pdb_reader *reader, const pdb_span *span, size_t caller,
                      uint32_t start, uint32_t end) {
     pdb_span part = *span, above = reader->placed.items[caller];
@@ -275,7 +275,7 @@ static bool place_spans(pdb_reader *reader) {
             above = level_first;
             level_first = reader->placed.count;
             covered = 0;
-            /* Nothing is below a level that has no spans. */
+            /* A level without spans has no levels below it. */
             if ((span->key >> 32) != ++level || above == level_first) break;
         }
         if (!place_span(reader, span, start_of(span) < covered ? covered : start_of(span),
@@ -302,7 +302,7 @@ static bool put_row(pdb_reader *reader, const unit_function *function, uint32_t 
     return LIST_ADD(*rows, row);
 }
 
-/* Close the innermost open span at its end; the row of the span around it goes on. */
+/* Close the innermost open span at its end, where the span around it gets another row. */
 static bool end_span(pdb_reader *reader, const unit_function *function) {
     const pdb_span *spans = reader->placed.items;
     uint32_t end = spans[reader->open.items[--reader->open.count]].end;
@@ -311,7 +311,7 @@ static bool end_span(pdb_reader *reader, const unit_function *function) {
                    &spans[reader->open.items[reader->open.count - 1]]);
 }
 
-/* Make rows: at each address, that of the deepest level. */
+/* Make rows of the placed spans: at each address, of the span with the deepest level. */
 static bool make_rows(pdb_reader *reader, unit_function *function) {
     pdb_span_list *placed = &reader->placed;
     function->row_first = (uint32_t)reader->result->rows.count;
@@ -395,8 +395,8 @@ bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source) {
     return true;
 }
 
-/* Add the spans and pieces of a level in one moved range, which is at `offset` of the
- * part. */
+/* Add the spans and pieces of a level that are in one moved range, which begins at `offset`
+ * of the part. */
 static bool move_spans(pdb_reader *reader, uint64_t level, const pdb_moved *moved,
                        uint32_t offset) {
     const pdb_span_list *spans = &reader->source_placed;

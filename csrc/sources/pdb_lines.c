@@ -9,10 +9,10 @@ enum {
     LINES_HAVE_COLUMNS = 1,
     INLINEE_LINES_HAVE_FILES = 1, /* CV_INLINEE_SOURCE_LINE_SIGNATURE_EX */
     LINE_MASK = 0xffffff,
-    /* Line numbers for debuggers that no source has: the line before them goes on. */
+    /* Special line numbers for debuggers, at which the line before continues. */
     LINE_NEVER_STEP = 0xfeefee,
     LINE_ALWAYS_STEP_INTO = 0xf00f00,
-    C11_RANGE_SIZE = 16, /* without its lines */
+    C11_RANGE_SIZE = 16, /* bytes of a range without its lines */
     C11_LINE_SIZE = 6
 };
 
@@ -96,7 +96,7 @@ static bool read_block(pdb_reader *reader, cursor *c, bool has_columns, uint64_t
     return true;
 }
 
-/* Read a subsection, which has the lines of one range; after it, lines are not known. */
+/* Read a subsection with the lines of one range. A row with line 0 ends the range. */
 static bool read_lines(pdb_reader *reader, cursor c) {
     uint32_t offset = cursor_u32(&c), segment = cursor_u16(&c), flags = cursor_u16(&c);
     uint32_t size = cursor_u32(&c), address;
@@ -106,7 +106,7 @@ static bool read_lines(pdb_reader *reader, cursor c) {
         warn(reader, &c);
         return true;
     }
-    /* The lines of the first of several folded functions are used. */
+    /* Of functions that the linker folded, the lines of the first one are used. */
     if (number_map_find(&reader->lines, (uint64_t)address << 32 | size, &ignored))
         return true;
     if (!number_map_set(&reader->lines, (uint64_t)address << 32 | size, 0)) return false;
@@ -126,7 +126,8 @@ typedef struct c11_range {
     uint32_t start, last;
 } c11_range;
 
-/* Read the lines of a range. *left limits the bytes of all ranges, which may share them. */
+/* Read the lines of a range. Ranges may share bytes, so *left limits the bytes that are
+ * read for all of them. */
 static bool read_c11_range(pdb_reader *reader, cursor c11, const c11_range *range,
                            uint32_t file, uint64_t *left, bool *is_damaged) {
     cursor offsets, numbers;
@@ -203,7 +204,7 @@ static bool read_c11(pdb_reader *reader, cursor c11) {
 
 /* ---- order --------------------------------------------------------------------------- */
 
-/* By address; of one address, the row that ends a subsection comes first. */
+/* Order rows by address; of one address, a row that ends a subsection comes first. */
 static bool is_row_before(const void *left, const void *right, const void *context) {
     const gsym_line_row *a = left, *b = right;
     (void)context;
@@ -218,7 +219,7 @@ void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
     SEARCH_SORTED(first, reader->line_count, rows[middle].address < start);
     last = first;
     SEARCH_SORTED(last, reader->line_count, rows[middle].address < end);
-    /* The row before covers the start, unless it ends other lines. */
+    /* The row before covers the start, unless it ends a subsection. */
     if (first > 0 && rows[first - 1].file != 0 &&
         (first == reader->line_count || rows[first].address > start))
         --first;
@@ -238,7 +239,7 @@ static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
         inlinee.line = cursor_u32(&c);
         if (has_files) cursor_skip(&c, (uint64_t)cursor_u32(&c) * 4);
         if (c.failed) break;
-        /* Functions of equal name, type and scope have one id; the first one is used. */
+        /* Functions with equal name, type and scope share an id; the first one is used. */
         if (number_map_find(&reader->inlinees, id, &ignored)) continue;
         if (!number_map_set(&reader->inlinees, id, reader->inlinee_lines.count) ||
             !LIST_ADD(reader->inlinee_lines, inlinee))

@@ -1,18 +1,18 @@
 /* pdb_publics.c - add public symbols, which name code for which modules have no function.
  *
- * A symbol extends to the next start. If an optimizer moved code after linking, this is
- * true in the source, which is the image before that; the code between two starts may be in
- * several ranges of the image now, or in none. After an incremental link, calls go through
- * jumps, the trampolines. They have no names; each gets the name of the public symbol to
- * which it jumps. */
+ * A symbol extends to the next start. If an optimizer moved code after linking, this holds
+ * for the source, which is the image before the move; in the image, the code between two
+ * starts may be in several ranges or in none. After an incremental link, calls go to jumps,
+ * the trampolines, which have no names; each gets the name of the public symbol to which it
+ * jumps. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"
 
 enum {
     WINDOW_SIZE = 1 << 20,
-    SIGNATURE_SIZE = 4, /* before the symbols of a module */
-    IS_MSIL = 8         /* of the flags of a public symbol */
+    SIGNATURE_SIZE = 4, /* bytes before the symbols of a module */
+    IS_MSIL = 8         /* bit of the flags of a public symbol */
 };
 
 /* Limit: Public symbols of a PDB, by the entries of its OMAP */
@@ -22,7 +22,8 @@ typedef struct public_reader {
     gsym_conversion *conversion;
     const gsym_pdb *pdb;
     uint64_t base;
-    bool adds; /* add symbols; in the pass before, only their starts are listed */
+    bool adds; /* this is the second pass, which adds symbols; the first one lists their
+                  starts */
     symbol_starts starts; /* starts of symbols and ends of sections */
     /* These are relative to the source. */
     number_map trampolines; /* target of a trampoline -> its address << 16 | its size */
@@ -95,7 +96,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
     if (flags & IS_MSIL) return GSYM_OK; /* code for .NET; other flags are unreliable */
     if (c.failed || size == 0 || size > NAME_SIZE ||
         !pdb_address(reader->pdb, segment, offset, &address))
-        return GSYM_OK; /* it may be data */
+        return GSYM_OK; /* without the flag for code, it may be data */
     if (!reader->adds)
         return symbol_starts_add(&reader->starts, reader->base + address, error);
     if (number_map_find(&reader->trampolines, address, &trampoline))

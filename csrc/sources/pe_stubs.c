@@ -19,8 +19,8 @@ enum {
 
 /* ---- slots ------------------------------------------------------------------------- */
 
-/* Add the slots of one library. `names` is the address of a list, which ends with 0: it has
- * the address of each name. */
+/* Add the slots of one library. `names` is the address of a list of addresses of names,
+ * which ends with 0. */
 static gsym_status add_slots(pe_stubs *stubs, bool is_delayed, uint32_t names,
                              uint32_t slots, uint64_t *left, gsym_error *error) {
     uint64_t base = stubs->pe->object.header.base_address;
@@ -57,13 +57,13 @@ static gsym_status find_slots(pe_stubs *stubs, pe_directory which, gsym_error *e
         cursor entry = c;
         cursor_skip(&c, is_delayed ? DELAY_IMPORT_SIZE : IMPORT_SIZE);
         flags = is_delayed ? cursor_u32(&entry) : DELAY_IMPORT_RELATIVE;
-        if (is_delayed) cursor_skip(&entry, 8); /* the library: its name, its handle */
+        if (is_delayed) cursor_skip(&entry, 8); /* name and handle of the library */
         names = cursor_u32(&entry);
         if (is_delayed) {
             slots = names;
             names = cursor_u32(&entry);
         } else {
-            cursor_skip(&entry, 12); /* a time, forwarders, the library's name */
+            cursor_skip(&entry, 12); /* time, forwarders, name of the library */
             slots = cursor_u32(&entry);
             if (names == 0) names = slots;
         }
@@ -92,15 +92,15 @@ static gsym_status add_stub(pe_stubs *stubs, uint64_t slot, gsym_range code,
 static gsym_status find_in_x86(pe_stubs *stubs, const pe_section *section, cursor c,
                                gsym_error *error) {
     enum { SIZE = 6 };
-    const uint8_t *start = c.at, *end = c.at; /* of the stub before */
+    const uint8_t *start = c.at, *end = c.at; /* the stub before */
     while (cursor_left(&c) >= SIZE) {
         const uint8_t *jump = memchr(c.at, 0xff, cursor_left(&c) - (SIZE - 1));
         gsym_range code;
         uint64_t slot;
         if (jump == NULL) break;
         c.at = jump + 2;
-        /* A function may also end with such a jump. A stub starts after another one, or
-         * after a byte that ends or pads a function: ret, int3 or nop. */
+        /* A function may also end with such a jump. The jump is a stub only if it follows
+         * another stub, or a byte that ends or pads a function: ret, int3 or nop. */
         if (jump[1] != 0x25 || (jump != end && memchr("\x90\xcc\xc3", jump[-1], 3) == NULL))
             continue;
         slot = cursor_u32(&c);

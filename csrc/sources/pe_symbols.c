@@ -106,7 +106,7 @@ typedef struct export_table {
     gsym_range extent; /* an address in it has the name of a function of another image */
 } export_table;
 
-/* Return the table whose address is next at `c`. */
+/* Read an address at `c`, and return a cursor over the table at this address. */
 static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
                          uint64_t size) {
     uint64_t address = pe->object.header.base_address + cursor_u32(c);

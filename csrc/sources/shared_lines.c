@@ -1,8 +1,8 @@
-/* shared_lines.c - run line tables that several units name, each once.
+/* shared_lines.c - run line tables that several units use, each of them once.
  *
- * Nearly every unit has a line table of its own, which the worker that reads the unit runs,
- * into memory that it uses again for the next unit. A table of several units is kept until
- * the conversion ends; its result is the same for each of them. */
+ * Nearly every unit has a line table of its own. The worker that reads the unit runs it,
+ * and uses the memory of its rows again for the next unit. The rows of a table that several
+ * units use are kept until the conversion ends. */
 #include "base/system.h"
 #include "sources/unit_functions.h"
 
@@ -46,7 +46,7 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
         destroy(shared);
         return NULL;
     }
-    /* Free unused memory: a row was reserved for each byte of the program. */
+    /* Free unused memory: there was room for as many rows as the program has bytes. */
     items = realloc(shared->rows.items, (shared->rows.count + 1) * sizeof *items);
     if (items != NULL) shared->rows.items = items;
     return shared;

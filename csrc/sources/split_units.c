@@ -28,8 +28,8 @@ gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
     return GSYM_OK;
 }
 
-/* Link a unit to a skeleton; false if it does not fit. Units that are not damaged do not
- * overlap and are linked once, so all linked units together may not exceed their
+/* Link a unit to a skeleton; false if they do not fit. In a sound file, units do not
+ * overlap and are linked once, so all linked units together may not be larger than their
  * section. */
 static bool link_unit(debug_file *file, skeleton_unit *skeleton,
                       const dwarf_unit_header *header) {
@@ -60,7 +60,8 @@ static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
     return unit.has_dwo_id;
 }
 
-/* Return the first skeleton with a dwo_id, or NULL; also NULL if it is linked already. */
+/* Return the first skeleton with this dwo_id; NULL if there is none or if it is linked
+ * already. */
 static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
     size_t low = 0;
     SEARCH_SORTED(low, files->skeletons.count, files->by_dwo_id[middle]->dwo_id < dwo_id);

@@ -7,11 +7,11 @@
 #include "containers/pe.h"
 #include "sources/conversion.h"
 
-/* Adds stubs to a conversion. The sum of their names is limited, because any number of
- * stubs may call one function with a long name. */
+/* The state of adding stubs to a conversion. The sum of their names is limited, because any
+ * number of stubs may call one function with a long name. */
 typedef struct stub_writer {
     gsym_conversion *conversion;
-    const char *prefix; /* of all names */
+    const char *prefix; /* begins the name of each stub */
     const char *suffix;
     buffer name; /* of the current stub */
     uint64_t name_bytes_left;
@@ -22,8 +22,8 @@ typedef struct stub_writer {
 void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
                       uint64_t name_bytes);
 void stub_writer_deinit(stub_writer *writer);
-/* Warn that the stub, or the section of stubs, at `address` is left out. After the first
- * name that is too long, no stub has a name. */
+/* Warn that the stub, or the section of stubs, at `address` is left out. Once a name was
+ * too long, all stubs are left out. */
 void stub_writer_cut(stub_writer *writer, uint64_t address);
 /* Add the stub that calls `target`. */
 gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
@@ -42,7 +42,7 @@ gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *mac
 /* A stub of a PE image, which jumps to an imported function. */
 typedef struct pe_stub {
     gsym_range code;
-    uint32_t name; /* address of its name, from the image base */
+    uint32_t name; /* address of its name, minus the image base */
     bool is_delayed;
 } pe_stub;
 
@@ -50,7 +50,7 @@ typedef struct pe_stub {
 typedef struct pe_slot {
     uint64_t address;
     uint32_t name;
-    bool is_delayed; /* filled in when it is used first */
+    bool is_delayed; /* the loader fills it in at its first use */
 } pe_slot;
 
 typedef struct pe_stubs {

@@ -29,7 +29,7 @@ gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *ob
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                            const gsym_object *image, gsym_error *error);
 
-/* Adds addresses with code to a conversion, from symbols and the entry point. */
+/* The state of listing the addresses with code that symbols and the entry point show. */
 typedef struct live_list {
     gsym_conversion *conversion;
     uint64_t name_bytes_left;
@@ -39,7 +39,7 @@ typedef struct live_list {
 /* Return the limit on the bytes of names of symbols, for an object of this size. */
 uint64_t live_name_bytes(uint64_t object_size);
 gsym_status live_list_add(live_list *list, live_code code, gsym_error *error);
-/* Add an address with the name of a symbol there. */
+/* Add an address with code, and the name of a symbol there. */
 gsym_status live_list_add_named(live_list *list, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size, gsym_error *error);
 gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error);
@@ -78,7 +78,8 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
 /* List the starts, from symbols and LC_FUNCTION_STARTS; afterwards, the next symbol to be
  * read is the first one. */
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
-/* Return the bytes from a function to the next start, or to the end of its section. */
+/* Return the size of a function, which extends to the next start or to the end of its
+ * section. */
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);
 
 #endif

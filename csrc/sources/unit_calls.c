@@ -18,8 +18,8 @@ static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *
     return size >= range->end - range->start;
 }
 
-/* Append what the ranges of the parent, which are sorted and disjoint, contain of a range;
- * add its size to *size_ret. */
+/* Append the parts of a range that are in the ranges of the parent, which are sorted and
+ * disjoint, and add their sizes to *size_ret. */
 static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const unit_node *parent, gsym_range range,
                         uint64_t *size_ret) {
@@ -62,7 +62,7 @@ static bool is_in_caller(const unit_walk *walk, const walk_node *node,
 }
 
 /* Clip the ranges of a node to those of its parent, and append what is left. *is_elsewhere
- * is set if the rest is empty or in another part of the function. */
+ * is set if what was cut off is empty or in another part of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
                         const unit_node *parent, bool *is_elsewhere) {
@@ -96,8 +96,9 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
     return true;
 }
 
-/* Whether the caller of an inlined call has made this or another call at an address. After
- * half of the steps of the unit the answer is yes: the others are for its calls. */
+/* Whether the caller of an inlined call has an inlined call, this or another one, at an
+ * address. When half of the steps of the unit are spent, the answer is yes: the other half
+ * is for placing calls. */
 static bool is_in_call(unit_joiner *joiner, const walk_node *node,
                        const gsym_range *address) {
     const unit_walk *walk = &joiner->walk;
@@ -116,8 +117,8 @@ static bool is_in_call(unit_joiner *joiner, const walk_node *node,
     return false;
 }
 
-/* Find the file of a row of the caller of an inlined call: of the one before a range of the
- * call, or after it. NO_FILE if there is none. */
+/* Find the file of a row of the caller of an inlined call: of the row just before or just
+ * after a range of the call. NO_FILE if there is none. */
 static uint64_t file_beside_call(unit_joiner *joiner, const walk_node *node) {
     const unit_walk *walk = &joiner->walk;
     uint64_t file = NO_FILE;
@@ -200,10 +201,10 @@ static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
     return true;
 }
 
-enum { CONTENT_VISITS = 8 }; /* cost of sorting and placing one */
+enum { CONTENT_VISITS = 8 }; /* steps that sorting and placing one content counts */
 
 /* Add `content` to each part that starts at or before `last` and ends at or after
- * `least_end`. *is_cut is set if that costs too much. */
+ * `least_end`. *is_cut is set if that takes too many steps. */
 static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_content content,
                          uint64_t least_end, uint64_t last, uint64_t offset, bool *is_cut) {
     size_t at = 0;
@@ -285,7 +286,8 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
         }
     for (uint32_t i = source->site_first; i < source->site_end && !is_cut; ++i) {
         const walk_call_site *site = &walk->call_sites.items[i];
-        /* A call at the end of a range returns to the end address. */
+        /* A call that is the last instruction of a range returns to the end of the
+         * range. */
         if (site->function == source_index &&
             !add_to_parts(joiner, &joiner->sites, (part_content){0, i, 0},
                           site->return_address, site->return_address, source->offset,
@@ -295,8 +297,8 @@ bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
     return group_by_part(joiner, &joiner->calls) && group_by_part(joiner, &joiner->sites);
 }
 
-/* Find the contents of a part: they begin at *at_ret, and the end is returned. Callers ask
- * for parts in ascending order. */
+/* Find the contents of a part: *at_ret is the index of the first one; return the index
+ * after the last one. Callers ask for parts in ascending order. */
 static size_t contents_of(const part_contents *contents, uint32_t part, size_t *at_ret) {
     size_t end;
     while (*at_ret < contents->count && contents->items[*at_ret].part < part) ++*at_ret;
@@ -306,7 +308,7 @@ static size_t contents_of(const part_contents *contents, uint32_t part, size_t *
 }
 
 /* Add a call that has `ranges` in the present part, unless its caller has none there;
- * `root` is the root of the part. *is_cut is set if the unit costs too much. */
+ * `root` is the root node of the part. *is_cut is set if the unit takes too many steps. */
 static bool place_call(unit_functions *result, unit_joiner *joiner, uint32_t index,
                        const gsym_range *ranges, uint32_t count, uint32_t root,
                        bool *is_elsewhere, bool *is_cut) {

@@ -6,14 +6,16 @@
 #include "gsym/index.h"
 #include "sources/unit_functions.h"
 
-/* Encodes the units that one worker has interned. */
+/* The state of encoding the units for which one worker did the ordered step. */
 typedef struct unit_encoder {
     unsigned strp_size;
     bool has_index; /* each blob is followed by its index */
     index_encoder index;
-    bool encodes_all; /* also functions without contents, as they may be merged */
+    bool encodes_all; /* give also functions without contents a blob, because they may be
+                         merged */
     warning_list *warnings;
-    buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
+    buffer chunk;             /* the blobs; until the chunk is closed, records have
+                                 offsets in it */
     size_t chunk_first;       /* first record of the chunk */
     LIST(uint8_t *) chunks; /* the closed chunks */
     LIST(creator_record *) blocks; /* of RECORDS_PER_BLOCK records */

@@ -3,7 +3,8 @@
 
 bool unit_read_own_ranges(unit_joiner *joiner) {
     range_list *own = &joiner->own_ranges;
-    warning_list ignored = {0}; /* functions do not depend on these ranges */
+    warning_list ignored = {0}; /* these ranges only add evidence, so damage of them is
+                                   not reported */
     if (joiner->knows_ranges) return true;
     own->count = 0;
     if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
@@ -13,8 +14,8 @@ bool unit_read_own_ranges(unit_joiner *joiner) {
 }
 
 /* What the symbols of a binary say about a function of a split unit. Tools that move code
- * keep the id by which a split file is found. So a file of an older build may be found,
- * with addresses that belong to other functions now. */
+ * do not change the id by which a split file is found. So the split file of an older build
+ * may be found, whose addresses belong to other functions now. */
 typedef enum evidence { AGREES, SAYS_NOTHING, CONTRADICTS } evidence;
 
 /* Whether a symbol with a size starts in a range after its first byte. */
@@ -62,7 +63,8 @@ static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
         }
         return SAYS_NOTHING;
     }
-    if (has_size) return SAYS_NOTHING; /* symbols may be renamed */
+    if (has_size) return SAYS_NOTHING; /* other names alone say nothing, because tools
+                                          may rename symbols */
     return has_other_size || unit_is_inside_live(code, range->start) ||
                    has_symbol_inside(joiner, offset, range)
                ? CONTRADICTS
@@ -73,8 +75,8 @@ bool unit_contradicts(const unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, uint32_t name) {
     gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     const dwarf_input *code = joiner->unit.code;
-    /* The answer if no range contradicts. In a file with spans, addresses are not those of
-     * the symbols. */
+    /* The answer if no range contradicts. It is "agrees" for a file with spans, whose
+     * addresses cannot be compared with symbols. */
     bool agrees = !code->has_live_sizes || code->span_count > 0;
     joiner->is_cut = false;
     for (uint32_t i = 0; i < source->range_count && code->span_count == 0; ++i) {

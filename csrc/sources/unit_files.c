@@ -12,7 +12,8 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     uint32_t *codes;
     result->file_codes.count = 0;
     if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
-    /* Clear only codes that are set: units may share a large table and use few files. */
+    /* Clear only the codes that are set: units may share a large line table and use few of
+     * its files. */
     codes = result->file_codes.items;
     if (cleared < result->file_codes.capacity)
         memset(codes + cleared, 0, (result->file_codes.capacity - cleared) * sizeof *codes);

@@ -50,7 +50,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .die_offset = source->offset,
                               .name = name,
                               .is_cut = joiner->is_cut && part == 0};
-    /* A function that would extend beyond the last address is dropped. */
+    /* A function that the shift would move beyond the last address is dropped. */
     if (function.shift != 0 &&
         function.address + function.shift > UINT64_MAX - (function.size - 1)) {
         dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);
@@ -69,8 +69,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     return true;
 }
 
-/* Whether some range of a function is asked for. If none is, its ranges are added without
- * name and contents. */
+/* If no range of a function is asked for, add its ranges without name and contents. */
 static bool add_if_not_asked(unit_functions *result, unit_joiner *joiner,
                              const walk_function *source, bool *is_asked_ret) {
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
@@ -95,7 +94,8 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     joiner->agreeing = joiner->contradicting = 0;
     if (is_split(joiner)) {
         if (!unit_read_own_ranges(joiner)) return false;
-        /* These ranges count as steps, because many skeletons may share one list. */
+        /* The ranges of the root DIE count as steps, because many skeletons may share one
+         * list. */
         if (!spend(joiner, &joiner->visit_budget, joiner->own_ranges.count,
                    joiner->unit.header->offset))
             joiner->own_ranges.count = 0;
@@ -136,11 +136,12 @@ LIMIT(STEPS, 1 << 26, 16);
 /* Limit: Names of more than 64 KiB in a unit, which DIEs may share */
 LIMIT(DIE_NAMES, 256 << 10, 1024);
 
-#define OWN_TABLES 8 /* abbreviation tables kept for the next units */
-#define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
+#define OWN_TABLES 8 /* number of abbreviation tables that are kept for the next units */
+#define PART_FUNCTIONS (1u << 16) /* a unit with more functions is read in parts, which
+                                     bounds memory */
 
-/* Empty the lists of a part. Each gets memory, because an offset to a null pointer is
- * undefined. */
+/* Empty the lists of a part. Each gets memory, because C leaves a null pointer plus an
+ * offset undefined. */
 static bool clear(unit_functions *result) {
     result->names.count = result->paths.count = 0;
     result->functions.count = result->nodes.count = 0;
@@ -205,8 +206,8 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-/* Drop all functions of a part of a split unit if more of them contradict the binary than
- * agree with it. */
+/* If more functions of a part of a split unit contradict the binary than agree with it,
+ * drop all functions of the part. */
 static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
     bool is_contradicted =
         is_split(joiner) &&
@@ -224,7 +225,7 @@ static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
     return !is_contradicted || (clear(result) && unit_files_reset(result, joiner));
 }
 
-/* Make functions of what the walk has found and, at the end of the unit, of rows that no
+/* Make functions of what the walk found and, at the end of the unit, of the rows that no
  * function has. */
 static bool join_part(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
@@ -268,8 +269,8 @@ static bool read_unit(unit_functions *result, unit_joiner *joiner,
                                                  joiner->unit.header->offset);
     joiner->unit.long_names = &joiner->long_names;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
-    /* A partial unit has the line table of another unit: dwz makes it of parts of
-     * several. */
+    /* dwz makes partial units of DIEs that several units share, and gives them the line
+     * table of another unit. */
     if (joiner->walk.functions.count == 0 &&
         (joiner->line_unit->tag == DW_TAG_partial_unit ||
          !joiner->line_unit->has_stmt_list))

@@ -20,7 +20,8 @@ typedef struct unit_path {
     uint64_t hash;
 } unit_path;
 
-/* The meaning of a DWARF file index; PATH_FIRST + i is path i. */
+/* Codes for the meaning of a DWARF file index; PATH_FIRST + i stands for path i of the
+ * unit. */
 enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 
 #define NO_FILE UINT32_MAX /* the file of a row without a known line */
@@ -28,19 +29,20 @@ enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;
-    uint64_t shift; /* added to `address`, gives the address in the program */
-    uint64_t fingerprint; /* of the contents of its record; 0: not computed */
+    uint64_t shift; /* `address` plus this is the address in the program */
+    uint64_t fingerprint; /* hash of the contents of its record; 0: not computed */
     uint64_t die_offset;
     uint32_t name;     /* index */
     uint32_t row_first;
     uint32_t row_count;
     uint32_t node_first;
-    uint32_t node_count; /* with the root; 0: no inlined call */
+    uint32_t node_count; /* number of its nodes with the root; 0: it has no inlined call */
     uint32_t site_first;
     uint32_t site_count;
     bool is_lines; /* not a function: rows of the line table that no function has */
-    bool is_cut;   /* it was cut at the end of its symbol, which contradicts it */
-    bool is_not_asked; /* not asked for: only its range matters, where others end */
+    bool is_cut;   /* its end was corrected to the end of its symbol */
+    bool is_not_asked; /* no address of it is asked for; it is kept only because others
+                          end where it starts */
 } unit_function;
 
 typedef struct unit_call_site {
@@ -67,13 +69,13 @@ typedef struct unit_functions {
     uint32_t file; /* number of the file with its DIEs */
     uint64_t lines_end; /* end of the unit's part of .debug_line */
     uint64_t lists_end; /* end of its part of .debug_rnglists */
-    /* A symbol has a better name than the DIE, the linkage name; in Go both are the
-     * same. */
+    /* The names of symbols are better than those of DIEs, because they are linkage names;
+     * in Go both are the same. */
     bool prefers_symbols;
-    row_list rows; /* all rows of its line table, or the ones copied for its functions;
-                    * `file` is a DWARF file index */
-    /* A code for each DWARF file index; FILE_UNSEEN, also beyond `count`, for all files but
-     * those in seen_files. */
+    row_list rows; /* all rows of its line table, and rows that were copied for its
+                    * functions; `file` is a DWARF file index */
+    /* A code for each DWARF file index. It is FILE_UNSEEN for all files but those in
+     * seen_files, also for those beyond `count`. */
     LIST(uint32_t) file_codes;
     LIST(uint32_t) seen_files;
     LIST(unit_name) names;
@@ -92,7 +94,7 @@ void unit_functions_deinit(unit_functions *result);
 /* Empty the lists for unit `index`; each gets memory. False if memory ran out. */
 bool unit_functions_clear(unit_functions *result, size_t index);
 
-/* A line table that several units name; its program is run once. */
+/* A line table that several units use; its program is run once. */
 typedef struct shared_table {
     dwarf_line_table table;
     row_list rows;
@@ -116,32 +118,34 @@ typedef struct part_content {
 
 typedef LIST(part_content) part_contents;
 
-/* Scratch of one worker; reused from unit to unit. */
+/* What one worker needs to read units; its memory is used again for the next unit. */
 typedef struct unit_joiner {
     dwarf_unit unit;     /* its DIEs are read */
     dwarf_unit skeleton; /* set if `unit` is a split unit */
-    const dwarf_unit *line_unit; /* has the line program: `unit` or `skeleton` */
+    const dwarf_unit *line_unit; /* the one that has the line table: `unit` or `skeleton` */
     unit_walk walk;
-    const dwarf_line_table *lines; /* of the unit: its own, or one that it shares */
-    const row_list *rows;    /* of the unit: its own, or those that it shares */
+    const dwarf_line_table *lines; /* the line table of the unit, its own or a shared one */
+    const row_list *rows;    /* the rows of this line table */
     dwarf_line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* of the conversion */
     abbrev_cache abbrevs;
-    /* The root of the skeleton is read again while `abbrevs` has tables of the split
-     * unit. */
+    /* For the skeleton, whose root is read again while `abbrevs` has the tables of the
+     * split unit. */
     abbrev_cache skeleton_abbrevs;
     name_resolver resolver;
     warning_list *warnings;
     const gsym_creator *creator; /* says which addresses are asked for */
     number_map name_map; /* origin -> name */
-    LIST(uint32_t) placed; /* node of each call of the walk in the present part, or stale */
+    LIST(uint32_t) placed; /* for each call of the walk its node in the present part; may
+                              be of an earlier part */
     /* For a function of several parts: the parts, sorted by start, and what is in them,
      * sorted by part. */
     LIST(function_part) parts;
     part_contents calls, sites;
     LIST(uint32_t) part_starts; /* scratch of unit_sort_into_parts */
-    size_t call_at, site_at; /* no content of the present part is before them */
+    size_t call_at, site_at; /* indexes from which the contents of the present part are
+                                searched */
     range_list call_ranges;  /* of the present call, in the present part */
     bool has_empty_calls;
     range_list covered; /* addresses of the unit's functions */
@@ -150,12 +154,14 @@ typedef struct unit_joiner {
     bool knows_ranges;
     uint64_t agreeing, contradicting; /* numbers of functions, in a part of a split unit */
     bool is_contradicted; /* most functions of a part of the split unit contradict */
-    bool is_cut; /* the present function was cut at the end of its symbol */
-    /* Budgets against hostile units: rows and nodes written, nodes examined. */
+    bool is_cut; /* the end of the present function was corrected to the end of its
+                    symbol */
+    /* What is left for this unit, which may be hostile: rows and nodes that may be written,
+     * steps through calls, call sites, sequences and symbols. */
     uint64_t row_budget, node_budget, visit_budget;
     uint64_t all_rows, all_visits; /* the first values of row_budget and visit_budget */
     uint64_t long_names; /* of the unit, see cursor_name() */
-    uint64_t most_contents; /* limit on `calls` and on `sites` */
+    uint64_t most_contents; /* limit on the number of `calls` and on that of `sites` */
     known_name *known; /* KNOWN_NAMES slots */
     bool keeps_nameless; /* keep functions without a name, which the creator names */
     bool has_repetitions; /* linkers fold copies of functions in this language */
@@ -174,8 +180,9 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 /* Make an empty list of shared line tables; NULL: out of memory. */
 shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
-/* Find the line table of a unit if other units name it, too. *table_ret is NULL if the unit
- * has to run the line program itself. False if memory ran out or the budget is spent. */
+/* Find the line table of a unit if other units use it, too. *table_ret is NULL if no other
+ * unit does, so that the caller has to run the line program. False if memory ran out or the
+ * budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        warning_list *warnings, const shared_table **table_ret);
 
@@ -204,12 +211,12 @@ static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
 
 /* ---- unit_fingerprint.c ------------------------------------------------------------- */
 
-/* Return what a file code adds to the fingerprint of rows that refer to it. */
+/* Return the number that stands for a file code in the fingerprint of rows. */
 static inline uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code) {
     return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
 }
 
-/* Complete function->fingerprint, which holds that of the rows. */
+/* Complete function->fingerprint, which is that of the rows before. */
 void fingerprint_function(const unit_functions *result, unit_function *function);
 
 #endif

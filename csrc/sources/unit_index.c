@@ -21,7 +21,7 @@ struct gsym_unit_index {
     uint64_t total_size;
 };
 
-/* Scratch for reading root DIEs. */
+/* The state of reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
     uint64_t released; /* the total size when pages were last released */
@@ -31,7 +31,7 @@ typedef struct index_reader {
     dwarf_line_table lines;
     row_list rows;
     dwarf_budget budget;
-    warning_list ignored; /* the conversion reports them */
+    warning_list ignored; /* warnings are reported when the unit is converted */
 } index_reader;
 
 /* Whether a range has code. */
@@ -80,7 +80,8 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
            (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }
 
-/* Release pages: the system maps many more than those that are read of a unit. */
+/* Release the pages that were passed: the system maps many more than those that are
+ * read. */
 static void release_read_pages(index_reader *reader, const debug_file *file) {
     if (reader->index->total_size - reader->released < PAGES_DROP_SIZE) return;
     reader->released = reader->index->total_size;
@@ -143,9 +144,9 @@ void gsym_unit_index_destroy(gsym_unit_index *index) {
     free(index);
 }
 
-/* Mark the units with code at one of the ascending addresses, and for each address the unit
- * whose code starts last before it: a symbol without a size extends to the address only if
- * no function of that unit is between them. */
+/* Mark the units with code at one of the ascending addresses. For each address, mark also
+ * the unit whose code starts last before it: its functions are needed to know whether a
+ * symbol without a size before them extends to the address. */
 static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
                        size_t count, bool *marks) {
     const unit_extent **last = calloc(count + 1, sizeof *last);

@@ -10,7 +10,7 @@
 #include "create/creator.h"
 #include "sources/unit_functions.h"
 
-/* Padding before an aligned function is shorter than this. */
+/* The padding before an aligned function is shorter than this. */
 #define MAX_PADDING 16
 
 static inline bool is_split(const unit_joiner *joiner) {
@@ -30,7 +30,8 @@ static inline bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost,
 
 /* ---- unit_names.c ------------------------------------------------------------------- */
 
-/* Find the name of what the DIE at `origin` describes; it is resolved once for the unit. */
+/* Find the name of the function or call that the DIE at `origin` describes; it is resolved
+ * once in a unit. */
 bool unit_name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t origin,
                          uint32_t *index_ret);
 bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
@@ -39,7 +40,7 @@ bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
 /* ---- unit_rows.c -------------------------------------------------------------------- */
 
 const line_sequence *unit_sequence_by_low(const dwarf_line_table *lines, size_t rank);
-/* Find the rows of a range in one sequence. */
+/* Find the rows of a range that are in one sequence. */
 void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
                            const gsym_range *range, uint32_t *first_ret,
                            uint32_t *count_ret);
@@ -62,8 +63,8 @@ bool unit_number_row_files(unit_functions *result, unit_joiner *joiner,
 
 /* ---- unit_calls.c ------------------------------------------------------------------- */
 
-/* Sort the inlined calls and call sites of a function of several parts by part: searching
- * all of them for each part would cost parts times calls. */
+/* Sort the inlined calls and call sites of a function of several parts by part. To search
+ * all calls for each part would take the product of both numbers of steps. */
 bool unit_sort_into_parts(unit_joiner *joiner, uint32_t source_index);
 /* Find the inlined calls in one part of a function, in pre-order after a root that stands
  * for the function itself. */
@@ -84,23 +85,24 @@ bool unit_is_inside_live(const dwarf_input *code, uint64_t address);
 bool unit_is_dropped(const unit_functions *result, unit_joiner *joiner,
                      const walk_function *source, uint32_t name,
                      const gsym_range *range);
-/* Whether rows that no function has are of existing code. Rows at 0 are if a symbol starts
- * there, too, and no symbol extends over their end. */
+/* Whether the code of rows that no function has is in the program. For rows at address 0
+ * this holds if a symbol starts there, too, and no symbol extends over their end. */
 bool unit_are_rows_live(const dwarf_input *code, const line_sequence *sequence);
 
 /* ---- unit_evidence.c ---------------------------------------------------------------- */
 
-/* Read the ranges of the unit's root, once; it may have none. */
+/* Read the ranges of the root DIE of the unit, once; it may have none. */
 bool unit_read_own_ranges(unit_joiner *joiner);
-/* Whether a function of a split unit contradicts the binary; its ranges are corrected. */
+/* Whether the symbols of the binary contradict a function of a split unit. The ends of its
+ * ranges are corrected to those of its symbols. */
 bool unit_contradicts(const unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, uint32_t name);
 
 /* ---- unit_lines.c ------------------------------------------------------------------- */
 
 bool unit_note_covered(const unit_functions *result, unit_joiner *joiner);
-/* Add the rows that no function has: all of the unit's own line table; of a shared table
- * those in the unit's ranges. */
+/* Add the rows that no function has: of the unit's own line table all of them; of a shared
+ * line table those in the ranges of the unit. */
 bool unit_add_uncovered_lines(unit_functions *result, unit_joiner *joiner);
 
 #endif

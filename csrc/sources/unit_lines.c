@@ -1,7 +1,7 @@
 /* unit_lines.c - keep rows of the line table that no function has. */
 #include "sources/unit_joiner.h"
 
-/* Whether a range in which no row starts may be padding that aligns what follows. */
+/* Whether a range in which no row starts may be padding before an aligned address. */
 static bool aligns(gsym_range range) {
     uint64_t size = range.end - range.start;
     return size < MAX_PADDING && size < (range.end & -range.end);
@@ -30,7 +30,8 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                           &lines.row_count);
     if (lines.row_count == 1 &&
         joiner->rows->items[lines.row_first].address < range.start) {
-        /* The row before continues: into padding, or a function that the compiler hides. */
+        /* The row before the range continues in it: the range is padding, or a function
+         * that the compiler does not describe. */
         bool reaches = false;
         if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
         if (!reaches) return true;
@@ -59,7 +60,8 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
     return LIST_ADD(result->functions, lines);
 }
 
-/* Add such rows of an object file, whose functions the linker has moved one by one. */
+/* Add the rows of a sequence that no function has, for an object file whose functions the
+ * linker moved one by one. */
 static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
                                const line_sequence *sequence, gsym_range range) {
     const dwarf_input *code = joiner->unit.code;

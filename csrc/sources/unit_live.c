@@ -13,7 +13,7 @@ static bool is_the_code(const unit_functions *result, const unit_joiner *joiner,
     bool has_size = code->size == range->end - range->start;
     if (name != NO_INDEX && unit_is_named(&result->names.items[name], code))
         return has_size || code->size == 0 || range->start > 0;
-    /* Composed names with scopes differ from those of symbols. */
+    /* A composed name never equals that of a symbol, so it proves nothing. */
     return has_size && (name == NO_INDEX || range->start > 0 ||
                         dwarf_language_has_scopes(joiner->unit.language));
 }
@@ -31,8 +31,8 @@ bool unit_is_inside_live(const dwarf_input *code, uint64_t address) {
     return address - code->live[at].address < code->live[at].size;
 }
 
-/* Whether a function fills the space up to the next address with code. It may be a function
- * without a symbol, such as a local one whose symbol the linker omitted. */
+/* Whether a function extends up to the next address with code. Then it may be one without a
+ * symbol, such as a local function whose symbol the linker omitted. */
 static bool fills_gap(const dwarf_input *code, const gsym_range *range) {
     size_t at = unit_live_from(code, range->start);
     uint64_t next = code->text_count > 0 ? code->text[0].end : UINT64_MAX;

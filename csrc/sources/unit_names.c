@@ -38,7 +38,7 @@ bool unit_name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t o
 bool unit_name_of_function(unit_functions *result, unit_joiner *joiner,
                            const walk_function *function, uint32_t *index_ret) {
     resolved_name name;
-    /* A name in the DIE itself is used once; an origin may be shared. */
+    /* Functions may share the name of an origin, but not a name in their own DIE. */
     if (function->linkage_name.size == 0 && function->name.size == 0)
         return unit_name_of_origin(result, joiner, function->origin, index_ret);
     return dwarf_function_name(&joiner->resolver, function, &name) &&

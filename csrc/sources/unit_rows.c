@@ -42,11 +42,12 @@ void unit_rows_of_sequence(const row_list *rows, const line_sequence *sequence,
     *count_ret = last - *first_ret + 1;
 }
 
-/* How well a sequence fits a function that starts in it; the lowest is best. */
+/* How well a sequence fits a function that starts in it; the lowest values are best. */
 typedef struct sequence_fit {
-    uint8_t extent; /* it contains the range and 0: starts with it, 1: before it; 2: it ends
-                     * in the range */
-    uint32_t lines; /* distance from the function's declaration to its first row */
+    uint8_t extent; /* 0: it starts with the range and contains it; 1: it starts before the
+                     * range and contains it; 2: it ends in the range */
+    uint32_t lines; /* distance in lines from the declaration of the function to its
+                       first row */
     uint64_t size;
 } sequence_fit;
 
@@ -97,7 +98,7 @@ const line_sequence *unit_sequence_of(unit_joiner *joiner, const walk_function *
         sequence_fit fit;
         if (best == NULL &&
             (rank == 1 || lines->by_low.items[rank - 2].reach <= range->start))
-            return sequence; /* the only one */
+            return sequence; /* it is the only sequence there */
         if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
         if (sequence->high <= range->start) continue;
         if (!is_asked) {
@@ -130,9 +131,9 @@ bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
     return true;
 }
 
-/* Copy the rows of a range after the rows of the unit: if the range extends over several
- * sequences or beyond them, or if the table is shared. Between sequences, the line is not
- * known. */
+/* Copy the rows of a range to the end of the rows of the unit. This is needed if the range
+ * extends over several sequences or beyond them, or if the line table is shared. Between
+ * sequences, the line is not known. */
 static bool gather_rows(unit_functions *result, unit_joiner *joiner,
                         const walk_function *source, const line_sequence *sequence,
                         unit_function *function, gsym_range range) {
@@ -140,7 +141,8 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
     size_t gathered = result->rows.count;
     bool is_cut = false;
     while (sequence != NULL) {
-        /* All rows at the start of a sequence that starts in the function are used. */
+        /* If the sequence starts in the function, its rows are used from the first one
+         * on. */
         gsym_range part = {sequence->low >= range.start ? function->address : range.start,
                            range.end};
         gsym_line_row *row;
@@ -206,7 +208,7 @@ bool unit_number_row_files(unit_functions *result, unit_joiner *joiner,
     if (function->row_count > joiner->row_budget) {
         dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
                    function->row_count);
-        /* Rows that were gathered for the function are at the end. */
+        /* Rows that gather_rows() copied for the function are the last ones; drop them. */
         if (function->row_first >= joiner->table_rows)
             result->rows.count = function->row_first;
         function->row_count = 0;
