@@ -78,7 +78,17 @@ class AmbiguousModuleError(GsymError):
 
 
 class ServerError(GsymError):
-    """A server gave no usable answer; *path* is its URL."""
+    """A server gave no usable answer; *path* is its URL.
+
+    Attributes:
+        status: The HTTP status of the answer; 0 if there was none.
+    """
+
+    def __init__(
+        self, reason: str, *, path: str | None = None, status: int = 0
+    ) -> None:
+        super().__init__(reason, path=path)
+        self.status = status
 
 
 class NotFoundError(GsymError):

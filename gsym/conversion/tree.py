@@ -80,4 +80,14 @@ def _is_linked(path: str) -> bool:
         return not any(os.path.exists(stem + each) for each in _PROGRAM_SUFFIXES)
     if kind != "object":
         return kind in {"fat", "breakpad"}
+    return is_linked_object(path)
+
+
+def is_linked_object(path: str) -> bool:
+    """Whether an object file is no input of a linker; a kernel module is none.
+
+    Raises:
+        GsymError: It is damaged.
+        OSError: It cannot be read.
+    """
     return path.endswith(".ko") or not ObjectFile(map_file(path), path).is_relocatable

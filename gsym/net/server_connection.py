@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from gsym.errors import ServerError, SourceError
 from gsym.net import open_connections
 from gsym.net.transfer import inflated_pieces, within_size
-from gsym.net.web_address import read_web_address
+from gsym.net.web_address import WebAddress, read_web_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,25 +48,34 @@ class ServerConnection:
         self._connections.close()
 
     @contextmanager
-    def post(
+    def ask(
         self,
         path: str,
         headers: Iterable[tuple[str, str]],
-        body: bytes | Iterator[bytes],
+        body: bytes | Iterator[bytes] | None,
         until: float,
+        *,
+        query: str = "",
     ) -> Iterator[Answer]:
         """The answer to a request; redirects are not followed.
 
         Args:
             path: Appended to the URL of the server.
             headers: (name, value) to send; the credentials in the URL are added.
-            body: Pieces need a Content-Length among the headers.
+            body: Sent by POST; None: GET. Pieces need a Content-Length among the
+                headers.
             until: The deadline, by `time.monotonic`.
+            query: Of the URL, percent-encoded; after that of the server.
 
         Raises:
             SourceError: There is no answer, or a redirect.
         """
         address = self.address.below(path.lstrip("/"))
+        if query:
+            joint = "&" if "?" in address.target else "?"
+            address = WebAddress(
+                *address._replace(target=f"{address.target}{joint}{query}")
+            )
         headers = [*headers]
         if address.authorization:
             headers.append(("Authorization", address.authorization))

@@ -31,7 +31,7 @@ from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.directory import Store
 from gsym.store.modules import resolved
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
-from gsym.store.sidecar import identity_text
+from gsym.store.sidecar import entry_text
 from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = False
@@ -255,7 +255,7 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
     if kind == "gsym":
         return FileBody(FileIO(entry.path))
     if kind == "json":
-        return TextBody(iter([identity_text(entry.identity)]), lambda: None)
+        return TextBody(iter([entry_text(entry)]), lambda: None)
     if "sym" in entry.originals:
         return FileBody(FileIO(entry.originals["sym"]))
     reader = gsym.reading.reader.open(entry.path)

@@ -91,11 +91,20 @@ def parse_entry(folder: str, text: bytes, path: str) -> Entry:
         raise FormatError(f"damaged record of a module: {error}", path=path) from None
 
 
-def identity_text(identity: ModuleKey) -> bytes:
-    """An identity in JSON, as servers of GSYM files send it to `read_identity`."""
+def entry_text(entry: Entry) -> bytes:
+    """A module in JSON, as servers of GSYM files send it.
+
+    `read_identity` reads its names and ids; `level` is that of `Quality`, `files` are
+    the kinds of files that the store has besides the GSYM file.
+    """
     import json
 
-    record = {"format": _FORMAT, **_identity_record(identity)}
+    record = {
+        "format": _FORMAT,
+        **_identity_record(entry.identity),
+        "level": entry.quality.level,
+        "files": sorted(entry.originals),
+    }
     return json.dumps(record).encode("ascii")
 
 

@@ -9,7 +9,8 @@ import pytest
 from gsym.modules.key import ModuleKey
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.sidecar import identity_text
+from gsym.store.modules import Entry
+from gsym.store.sidecar import entry_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source
 from tests.http_server import Reply, Server
@@ -23,6 +24,11 @@ pytestmark = pytest.mark.no_engine
 httpx2 = pytest.importorskip("httpx2", reason="the extra `net` is not installed")
 
 URLS = "https://one.example https://two.example/x/"
+
+
+def text_of(key: ModuleKey) -> bytes:
+    """What a server says of a module."""
+    return entry_text(Entry(path="", identity=key))
 
 
 def test_each_form_opens_its_sources() -> None:
@@ -152,9 +158,9 @@ def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
         b"[]",
         b"[" * 60_000,
         b'{"format": 2}',
-        identity_text(ModuleKey(debug_id=debug_id(), debug_file="../x")),
-        identity_text(ModuleKey(debug_id="nonsense")),
-        identity_text(ModuleKey(debug_id=debug_id(), os="x" * 70_000)),
+        text_of(ModuleKey(debug_id=debug_id(), debug_file="../x")),
+        text_of(ModuleKey(debug_id="nonsense")),
+        text_of(ModuleKey(debug_id=debug_id(), os="x" * 70_000)),
     ],
 )
 def test_identity_from_a_server_counts_only_if_it_is_valid(

@@ -222,9 +222,7 @@ class SymbfileClient:
         until = time.monotonic() + self._settings.attempt_timeout
         body = _pieces(part, sent)
         try:
-            with self._server.post(
-                ENDPOINTS[part.kind], headers, body, until
-            ) as answer:
+            with self._server.ask(ENDPOINTS[part.kind], headers, body, until) as answer:
                 return self._judge(answer)
         except SourceError as error:
             result = _LATER if isinstance(error, RetryableError) else _UNUSABLE

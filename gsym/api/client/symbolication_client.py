@@ -198,7 +198,7 @@ class SymbolicationClient:
         waits = iter(settings.waits)
 
         def attempt() -> tuple[int, Any]:
-            with self._server.post(path, headers, body, until) as answer:
+            with self._server.ask(path, headers, body, until) as answer:
                 return self._read(answer)
 
         def wait_before(error: RetryableError) -> float | None:

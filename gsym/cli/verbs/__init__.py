@@ -19,6 +19,7 @@ VERBS = {
     "symbolicate": ("symbolicate", "Symbolicate a report, a core file or a process"),
     "batch": ("batch", "Symbolize the rows of Parquet, Arrow, CSV and NDJSON files"),
     "filter": ("filter", "Replace symbolizer markup in a log by symbols"),
+    "upload": ("upload", "Send debug files to a symbol server"),
     "serve": ("serve", "Answer symbolication requests over HTTP"),
     "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),
     "trace": ("", "Read Fuchsia traces and profiles, symbolize and convert them"),
@@ -93,7 +94,7 @@ GROUPS = {
     "symbolize logs, profiles and tables": ("filter", "trace", "batch", "symbfile"),
     "look into GSYM files and check them": ("find", "dump", "stats", "verify"),
     "write other files from them": ("merge", "export", "embed", "extract"),
-    "keep modules and serve them": ("store", "serve"),
+    "keep modules and serve them": ("store", "serve", "upload"),
     "set up this machine": ("doctor", "completion"),
 }
 

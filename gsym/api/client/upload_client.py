@@ -1,0 +1,234 @@
+"""Sends files of modules to a symbol server that takes them at `/upload/`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from urllib.parse import quote
+
+from gsym.errors import GsymError, ServerError, SourceError
+from gsym.modules.key import compare
+from gsym.net.limits import TransferLimits
+from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
+from gsym.net.server_connection import ServerConnection, read_body
+from gsym.records import NamedTuple
+from gsym.store.layout import breakpad_path
+from gsym.store.sidecar import read_identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.modules.key import ModuleKey
+    from gsym.net.connections import Answer
+
+_ATTEMPTS = 6
+_FIRST_WAIT = 1.0  # seconds
+_LONGEST_WAIT = 300.0  # seconds that a server may ask to wait
+_LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MOST_ANSWER = 1 << 20  # bytes
+_PIECE_SIZE = 1 << 18
+_LIMITS = TransferLimits(
+    # A server converts a file before it answers, which takes minutes.
+    header_seconds=3600.0,
+    idle_seconds=600.0,
+    write_seconds=60.0,
+)
+
+
+class StoredModule(NamedTuple):
+    """A module as a server has it.
+
+    Attributes:
+        level: 0: function names only; 1: also source lines; 2: also inlined calls.
+        files: Kinds of files it keeps besides the GSYM file: "debuginfo", "executable",
+            "sym".
+    """
+
+    level: int
+    files: frozenset[str]
+
+
+class UploadedModule(NamedTuple):
+    """A module of an uploaded file, as the server answers.
+
+    *outcome* is "added", "replaced", or "kept": the server had a file as good.
+    """
+
+    debug_file: str
+    debug_id: str
+    outcome: str
+
+
+class UploadClient:
+    """Sends files to one server, one at a time.
+
+    Args:
+        url: Of the server; `upload/` is appended.
+        token: Proves the right to upload; "" for none.
+        sleep: Waits for a number of seconds.
+
+    Raises:
+        ServerError: *url* is not a URL of http or https, or has credentials beside a
+            token.
+        UnsupportedError: The extra `net` is not installed.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        *,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._server = ServerConnection(url, "to upload", _LIMITS)
+        if token and self._server.address.credentials:
+            reason = "give either a token or credentials in the URL"
+            raise ServerError(reason, path=str(self._server.address))
+        self._token = token
+        self._headers = [("Authorization", f"Bearer {token}")] if token else []
+        self._sleep = sleep
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._server.close()
+
+    def stored(self, key: ModuleKey) -> StoredModule | None:
+        """The module as the server has it; None if it lacks it or does not say.
+
+        A module of another build is none, though the server finds it by a part of the
+        id.
+
+        Raises:
+            ServerError: There is no answer.
+        """
+        if not key.debug_id or not key.debug_file:
+            return None
+        path = breakpad_path(key, "json")
+        _, said = self._ask(path, self._headers, lambda: None)
+        try:
+            if compare(key, read_identity(json.dumps(said).encode())).is_refused:
+                return None
+            return StoredModule(int(said["level"]), frozenset(said["files"]))
+        except (KeyError, TypeError, ValueError):
+            return None  # it lacks the module, or may not be asked
+
+    def send(
+        self,
+        path: str,
+        name: str,
+        progress: Callable[[int], object] = lambda _: None,
+    ) -> list[UploadedModule]:
+        """Send a file; the modules that the server found in it.
+
+        Args:
+            path: The file.
+            name: The name of its module if the file does not contain it.
+            progress: Called with the bytes sent of this file.
+
+        Raises:
+            GsymError: The file became shorter.
+            OSError: It cannot be read.
+            ServerError: The server refuses it, or there is no answer; `status` is 0
+                or that of the answer.
+        """
+        size = os.path.getsize(path)
+        headers = [
+            *self._headers,
+            ("Content-Type", "application/octet-stream"),
+            ("Content-Length", str(size)),
+        ]
+        query = f"name={quote(name, safe='')}"
+        status, said = self._ask(
+            "upload/", headers, lambda: _pieces(path, size, progress), query
+        )
+        try:
+            modules = said["upload"]["modules"]
+            return [
+                UploadedModule(each["debug_file"], each["debug_id"], each["outcome"])
+                for each in modules
+            ]
+        except (KeyError, TypeError):
+            raise self._error(status, said) from None
+
+    def _ask(
+        self,
+        path: str,
+        headers: Iterable[tuple[str, str]],
+        body: Callable[[], Iterator[bytes] | None],
+        query: str = "",
+    ) -> tuple[int, Any]:
+        """Status and JSON of the answer, after retries; without JSON it is None."""
+
+        def attempt() -> tuple[int, Any]:
+            until = time.monotonic() + _LIMITS.header_seconds
+            with self._server.ask(path, headers, body(), until, query=query) as answer:
+                return _read(answer)
+
+        waited = 0
+
+        def wait_before(error: RetryableError) -> float | None:
+            nonlocal waited
+            waited += 1
+            asked = error.wait or 0.0
+            is_over = waited >= _ATTEMPTS or asked > _LONGEST_WAIT
+            # Where nobody listens, a wait would only hide a wrong address.
+            if is_over or error.is_unreachable:
+                return None
+            return max(asked, backoff(_FIRST_WAIT, waited))
+
+        try:
+            return retry(attempt, wait_before, sleep=self._sleep)
+        except SourceError as error:
+            attempts = getattr(error, "attempts", 1)
+            tried = f" ({attempts} attempts)" if attempts > 1 else ""
+            place = str(self._server.address)
+            raise ServerError(
+                self._shown(error.reason) + tried, path=place, status=error.status
+            ) from None
+
+    def _error(self, status: int, said: Any) -> ServerError:
+        text = said.get("error") if isinstance(said, dict) else None
+        reason = f": {text}" if isinstance(text, str) else ""
+        place = str(self._server.address)
+        return ServerError(
+            self._shown(f"HTTP status {status}{reason}"), path=place, status=status
+        )
+
+    def _shown(self, text: str) -> str:
+        """*text* without the token, in case a server repeats it."""
+        return text.replace(self._token, "***") if self._token else text
+
+
+def _read(answer: Answer) -> tuple[int, Any]:
+    if answer.status in _LATER:
+        wait = read_retry_after(answer.headers.get("retry-after", ""))
+        reason = f"HTTP status {answer.status}"
+        raise RetryableError(reason, wait=wait, status=answer.status)
+    try:
+        return answer.status, json.loads(read_body(answer, _MOST_ANSWER))
+    except (ValueError, RecursionError):
+        return answer.status, None
+
+
+def _pieces(path: str, size: int, progress: Callable[[int], object]) -> Iterator[bytes]:
+    """The bytes of a file: as many as its Content-Length."""
+    done = 0
+    with open(path, "rb") as file:
+        while done < size:
+            piece = file.read(min(_PIECE_SIZE, size - done))
+            if not piece:
+                raise GsymError("truncated while it was sent", path=path)
+            yield piece
+            done += len(piece)
+            progress(done)
