@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
     from gsym.modules.conversion_cache import Place, Stamp
+    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
+    from gsym.store.modules import Entry
 
 
 class BinarySearch(NamedTuple):
@@ -459,25 +461,31 @@ def _offered(
         reader = _open_candidate(candidate, search, notes)
         if reader is not None:
             yield reader, candidate
-    stored = _in_store(binary, search, hash_code) if search.store else None
-    if stored is None:
+    entry = _in_store(binary, hash_code, notes) if search.store else None
+    if entry is None:
         return
-    origin = f"{stored.path}, in the store"
-    if _has_dwarf(binary) and not _has_name(stored, path):
-        # Of two programs of one id and the same code, each has its own names.
-        name = stored.module_like().debug_file
-        notes.append(f"{origin}, is not used: it is called {name}")
-        stored.close()
-        return
-    yield stored, origin
+    origin = f"{entry.path}, in the store"
+    reason = ""
+    if _has_dwarf(binary):
+        reason = _difference(binary, hash_code(), entry.identity)
+    if reason:
+        notes.append(f"{origin}, is not used: {reason}")
+    elif (reader := _open_candidate(entry.path, search, notes)) is not None:
+        yield reader, origin
 
 
-def _has_name(reader: Reader, path: str) -> bool:
-    """Whether a GSYM file may be of a binary of this name."""
-    module = reader.module_like()
-    names = {module.debug_file, module.code_file} - {""}
-    own = {os.path.basename(each) for each in (path, os.path.realpath(path))}
-    return not names or not names.isdisjoint(own)
+def _difference(binary: ObjectFile, code_hash: str, stored: ModuleKey) -> str:
+    """Reason to rather read the debug information of a binary than a stored file.
+
+    Two programs may have one id, with equal code, too; each has its own name then.
+    Files of earlier versions have no hash of the code.
+    """
+    own = map(os.path.basename, (binary.path, os.path.realpath(binary.path)))
+    names = {stored.debug_file, stored.code_file} - {""}
+    if names and names.isdisjoint(own):
+        return f"it is called {stored.debug_file}"
+    is_told = stored.code_hash or not code_hash
+    return "" if is_told else "it does not say of which code it is"
 
 
 def _by_units(
@@ -515,9 +523,9 @@ def _by_units(
 
 
 def _in_store(
-    binary: ObjectFile, search: BinarySearch, hash_code: Callable[[], str]
-) -> Reader | None:
-    """The reader of the binary's module in the user's store, if available.
+    binary: ObjectFile, hash_code: Callable[[], str], notes: list[str]
+) -> Entry | None:
+    """The binary's module in the user's store, if available.
 
     Its code is read if the store has a module of its ids, and decides among several.
     """
@@ -540,10 +548,12 @@ def _in_store(
     except OSError:
         return None
     try:
-        entry = store.get(key._replace(code_hash=hash_code()))
-        return None if entry is None else _open(entry.path, search)
-    except (GsymError, OSError):
-        return None
+        return store.get(key._replace(code_hash=hash_code()))
+    except GsymError as error:
+        notes.append(f"the store is not used: {error.reason}")
+    except OSError:
+        pass  # a module was removed meanwhile
+    return None
 
 
 def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:

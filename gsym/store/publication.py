@@ -141,6 +141,10 @@ def _publish(
     made = _moved(store, folder, made, current.slot)
     is_same = current.compare(made.identity).outcome == SAME
     is_better = may_replace and made.gsym_size > 0 and _is_better(made, current)
+    if made.identity.code_hash and _is_of_earlier_version(current):
+        is_equal = _without_module(made.path) == _without_module(current.path)
+        is_better |= may_replace and made.quality >= current.quality and not is_equal
+        is_same = is_better or is_equal
     best, other = (made, current) if is_better else (current, made)
     joined = _joined(best, other, is_same=is_same)
     if joined == current:
@@ -220,13 +224,14 @@ def _difference(made: Entry, key: ModuleKey | None, other: Entry) -> str:
 
 
 def _has_other_names(made: Entry, other: Entry) -> bool:
-    """Whether complete binaries of one id differ in nothing but the names of functions.
+    """Whether complete binaries of one id have functions of other names.
 
-    Builds that a fixed build id makes equal may have equal code, too.
+    Builds that a fixed build id makes equal may have equal code, too. The code of a
+    file that an earlier version made is not known.
     """
     one, two = made.identity, other.identity
-    is_told_by_ids = not one.code_hash or one.code_hash != two.code_hash
-    if is_told_by_ids or one.debug_file == two.debug_file:
+    is_equal = one.code_hash == two.code_hash and one.debug_file != two.debug_file
+    if not one.code_hash or not (is_equal or _is_of_earlier_version(other)):
         return False
     if made.quality != other.quality:
         return False  # names of other kinds of symbols may be spelled otherwise
@@ -236,6 +241,12 @@ def _has_other_names(made: Entry, other: Entry) -> bool:
     with opened(made.path) as first, opened(other.path) as second:
         pairs = zip(first, second, strict=False)
         return any(each.name != theirs.name for each, theirs in pairs)
+
+
+def _is_of_earlier_version(entry: Entry) -> bool:
+    """Whether the GSYM file of a module does not say what it was made from."""
+    data = map_file(entry.path)
+    return not entry.identity.code_hash and _without_module(entry.path) == data
 
 
 def _without_module(path: str) -> memoryview:

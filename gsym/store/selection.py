@@ -29,6 +29,12 @@ def chosen(key: ModuleKey, modules: Iterable[Entry]) -> Entry | None:
         by_outcome.setdefault(each.compare(key).outcome, []).append(each)
     for outcome in OUTCOMES[:-1]:
         found = by_outcome.get(outcome, [])
+        if key.code_hash:
+            # The others are equal by their ids alone.
+            known = key.code_hash
+            found = [
+                each for each in found if each.identity.code_hash == known
+            ] or found
         if len(found) > 1:
             found = [each for each in found if _is_named(each, key)] or found
         if len(found) == 1:

@@ -87,7 +87,7 @@ def _stored(cell: Cell, folder: Path) -> Symbolizer:
 def _ask(cell: Cell, folder: Path, key: ModuleKey) -> str:
     symbolizer = _stored(cell, folder)
     found = symbolizer.open(key._replace(code_hash="", os="", architecture=""))
-    return outcome(found.reader, getattr(found, "unsure", ""), found.reason)
+    return outcome(found.reader, found.unsure, found.reason)
 
 
 def by_debug_id(cell: Cell, folder: Path) -> str:
@@ -124,7 +124,7 @@ def _lookup(cell: Cell, folder: Path, search: BinarySearch) -> str:
         binary.write_bytes(cell.binary)
         os.utime(binary, (0, 0))  # the GSYM file was made after it
     found = find_gsym(str(binary), search)
-    return outcome(found.reader, getattr(found, "unsure", ""))
+    return outcome(found.reader, found.unsure)
 
 
 def beside(cell: Cell, folder: Path) -> str:
@@ -161,7 +161,7 @@ def cached(cell: Cell, folder: Path) -> str:
     path.write_bytes(own)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     found = find_gsym(str(path), search)
-    return outcome(found.reader, getattr(found, "unsure", ""))
+    return outcome(found.reader, found.unsure)
 
 
 def _own_id(cell: Cell) -> object:
@@ -192,9 +192,8 @@ def _report(cell: Cell, folder: Path, place: ModuleKey, source: str = "") -> str
     named = StackModule(name, key, path=place.path)
     sources = (source,) if source else ()
     with ReportModules(sources, store=str(folder / "none")) as modules:
-        found = modules.open(named)
-    module = found.module
-    return outcome(module.reader, getattr(found, "unsure", ""), module.reason)
+        module = modules.open(named).module
+    return outcome(module.reader, module.unsure, module.reason)
 
 
 def in_profile(cell: Cell, folder: Path) -> str:
@@ -202,7 +201,7 @@ def in_profile(cell: Cell, folder: Path) -> str:
     path = f"/opt/bravo{cell.kind.suffix}"
     symbolizer = _stored(cell, folder)
     found = symbolizer.open(module_key(_mapping(cell, path)))
-    return outcome(found.reader, getattr(found, "unsure", ""), found.reason)
+    return outcome(found.reader, found.unsure, found.reason)
 
 
 def _mapping(cell: Cell, path: str) -> Mapping:

@@ -438,6 +438,33 @@ def test_of_two_programs_of_one_id_each_has_its_own_names(tmp_path: Path) -> Non
     search = SEARCH._replace(store=True)
     assert main(["store", "add", paths[0]]) == 0
     assert [answer(path, search) for path in paths] == ["alpha", "bravo"]
+    # A stripped one of another name may be either.
+    assert main(["store", "add", paths[1]]) == 0
+    bare = Elf([Section(".text", CODE_BYTES, flags=CODE, address=START)], build_id=ID)
+    found = find_gsym(place(tmp_path / "app", bare.to_bytes()), search)
+    assert found.reader is None
+    (note,) = found.notes
+    assert note.startswith("the store is not used: 2 modules have this id: ")
+    assert "alpha of " in note
+    assert "bravo of " in note
+
+
+def test_a_stored_file_of_an_earlier_version_is_not_trusted(tmp_path: Path) -> None:
+    """It does not say of which code it is."""
+    file = str(tmp_path / "app.gsym")
+    gsym.convert(place(tmp_path / "app", program("alpha")), file, identity=False)
+    assert main(["store", "add", file, "--os", "Linux"]) == 0
+    Path(file).unlink()
+    path, search = (
+        place(tmp_path / "app", program("bravo")),
+        SEARCH._replace(store=True),
+    )
+    found = find_gsym(path, search)
+    assert names(found) == ["bravo"]
+    assert found.notes[0].endswith("is not used: it does not say of which code it is")
+    # Without debug information its build id decides.
+    bare = Elf([Section(".text", CODE_BYTES, flags=CODE, address=START)], build_id=ID)
+    assert answer(place(tmp_path / "app", bare.to_bytes()), search) == "alpha"
 
 
 def test_much_code_is_read_once(

@@ -11,6 +11,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.identity import module_of, open_fitting
 from gsym.errors import AmbiguousModuleError, FormatError, UuidMismatchError
 from gsym.modules.key import (
     OTHER,
@@ -365,6 +366,47 @@ def test_a_dll_is_found_by_the_code_ids_of_all_its_files(
     other = Store(tmp_path / "other")
     list(import_all(other, open_import_place(store.path, TransferLimits())))
     assert found(other, ModuleKey(code_file="app.dll", code_id=code_id_of(stripped)))
+
+
+def of_earlier_version(store: Store, program: Path) -> Entry:
+    """The module of a program in a store that does not know its code."""
+    path = program.with_name(f"{program.name}.gsym")
+    gsym.convert(program, path, identity=False)
+    found = add_file(store, path).entry
+    path.unlink()
+    assert found.identity.code_hash == ""
+    return found
+
+
+def test_a_module_of_an_earlier_version_is_not_that_of_another_program(
+    store: Store, build: Build
+) -> None:
+    alpha, bravo = build("alpha", 1), build("bravo", 2)
+    of_earlier_version(store, alpha)
+    added = add_file(store, bravo)
+    assert added.outcome == "added"
+    assert "has the same debug id, but its functions have other names" in added.note
+    names = {"alpha": alpha, "bravo": bravo}
+    for name, path in names.items():
+        with open_fitting(str(path), None)[0] as binary:
+            wanted = module_of(binary)
+        assert found(store, wanted) == name
+    with pytest.raises(AmbiguousModuleError, match=r"alpha.*bravo"):
+        store.get(key_of_build_id(COMMIT))
+    assert add_file(store, alpha).outcome == "kept"
+    assert len(list(store.entries())) == 2
+
+
+def test_a_module_of_an_earlier_version_is_converted_again(
+    store: Store, build: Build
+) -> None:
+    first = of_earlier_version(store, build("alpha", 1))
+    again = add_file(store, build("alpha", 1, more="\n\n"))
+    assert again.outcome == "replaced"
+    assert again.entry.slot == first.slot
+    assert again.entry.identity.code_hash
+    (kept,) = store.entries()
+    assert kept == again.entry
 
 
 def test_a_file_that_is_not_better_still_brings_what_was_missing(
