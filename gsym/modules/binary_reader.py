@@ -23,11 +23,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from typing_extensions import Self
-
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
-    from gsym.model import Header, Lookup
+    from gsym.model import Header
     from gsym.modules.key import ModuleKey
 
 # Less debug information is converted completely in the time of a few addresses.
@@ -73,20 +71,23 @@ def open_binary(
     partial = PartialConversion(binary, found, options)
     if partial.has_split_units:
         return None
-    return _BinaryReader(binary, partial, convert, index_limit)
+    return Reader(_BinaryImages(binary, partial, convert, index_limit))
 
 
-class _BinaryReader(Reader):
+class _BinaryImages:
+    """Images of a binary: first of a few units, then of all of it; see `Images`."""
+
     __slots__ = (
         "_binary",
         "_convert",
         "_index_limit",
-        "_is_closed",
         "_lock",
         "_made",
         "_partial",
         "_spent",
         "_whole",
+        "is_closed",
+        "path",
     )
 
     def __init__(
@@ -102,23 +103,12 @@ class _BinaryReader(Reader):
         self._index_limit = index_limit
         self._lock = allocate_lock()
         self._spent = 0  # bytes of .debug_info that were converted
-        self._is_closed = False
         self._whole: Reader | None = None
+        self.is_closed = False
+        self.path: str | None = binary.path
         # The addresses of the last partial conversion, and what answers for them.
         self._made: tuple[set[int], MappedImage]
-        self._mapped = None
-        self._functions_by_name = None
-        self._path = binary.path
         self._forget()
-
-    def __repr__(self) -> str:
-        if self._is_closed or self._whole is not None:
-            return super().__repr__()
-        return f"<gsym.Reader of {self.path}>"
-
-    def __enter__(self) -> Self:
-        self._check_open()
-        return self
 
     @property
     def header(self) -> Header:
@@ -133,6 +123,14 @@ class _BinaryReader(Reader):
         return key_of_binary(self._binary)
 
     @property
+    def offset(self) -> int:
+        return self._complete().offset
+
+    @property
+    def size(self) -> int:
+        return self._complete().size
+
+    @property
     def mapped(self) -> MappedImage:
         return self._complete().mapped
 
@@ -142,24 +140,19 @@ class _BinaryReader(Reader):
 
     @property
     def module_range(self) -> tuple[int, int] | None:
-        return self._binary.code_extent if self.is_partial else super().module_range
+        whole = self._whole
+        return self._binary.code_extent if whole is None else whole.module_range
+
+    def tail(self, size: int) -> memoryview:
+        return self.mapped.data[-size:]
 
     def close(self) -> None:
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             self._partial = None
             self._forget()
             if self._whole is not None:
                 self._whole.close()
-            super().close()
-
-    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
-        if self._mapped is None:
-            self._check_open()
-            if not isinstance(address, int):
-                raise TypeError(f"address: expected an integer, not {address!r}")
-            return self._lookup(self.mapped_for((address,)), address, merged)
-        return super().lookup(address, merged)
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
         self._check_open()
@@ -185,7 +178,7 @@ class _BinaryReader(Reader):
         self._made = set(), MappedImage(_NO_FUNCTIONS, self.path)
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             raise ClosedError("the reader is closed", path=self.path)
 
     def _complete(self) -> Reader:
@@ -202,7 +195,7 @@ class _BinaryReader(Reader):
                 if whole is None:
                     reason = "no debug information and no symbols"
                     raise EmptyError(reason, path=self.path)
-                self._whole, self._mapped = whole, whole.mapped
+                self._whole = whole
                 self._partial = None
                 self._forget()
             return self._whole

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames
+    from gsym.reading.images import Images
 
 # Up to this number, reading single pages is as fast, for an uncached file of 15 MB.
 _FEW_ADDRESSES = 8
@@ -88,11 +89,96 @@ def wants_read_ahead(addresses: int) -> bool:
     return not 0 < addresses <= _FEW_ADDRESSES
 
 
+class _FileImages:
+    """The image of a file that is all there, see `Images`."""
+
+    __slots__ = ("_mapped", "header", "is_partial", "path")
+
+    def __init__(
+        self,
+        data: Buffer,
+        path: str | None,
+        index_limit: int | None,
+        by_pages: mmap | None,
+    ) -> None:
+        mapped = MappedImage(data, path, index_limit, by_pages)
+        self._mapped: MappedImage | None = mapped
+        self.path = path
+        self.header = header_of(mapped, data)
+        self.is_partial = False
+
+    @property
+    def uuid(self) -> bytes:
+        return self.header.uuid
+
+    @property
+    def module(self) -> ModuleKey | None:
+        return module_named(self)
+
+    @property
+    def offset(self) -> int:
+        return int(self.mapped.header.file_offset)
+
+    @property
+    def size(self) -> int:
+        return int(self.mapped.header.file_size)
+
+    @property
+    def module_range(self) -> tuple[int, int] | None:
+        mapped = self.mapped
+        try:
+            first, *_ = mapped.function_ranges(0)
+            last = max(
+                mapped.function_ranges(self.header.num_addresses - 1),
+                key=lambda each: each.size,
+            )
+        except (FormatError, IndexError, ValueError):
+            return None
+        return first.start, last.start + last.size
+
+    @property
+    def is_closed(self) -> bool:
+        return self._mapped is None
+
+    @property
+    def mapped(self) -> MappedImage:
+        mapped = self._mapped
+        if mapped is None:
+            raise ClosedError("the reader is closed", path=self.path)
+        return mapped
+
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
+        del addresses
+        return self.mapped
+
+    def tail(self, size: int) -> memoryview:
+        mapped = self.mapped
+        end = mapped.header.file_offset + mapped.header.file_size
+        return mapped.data[max(mapped.header.file_offset, end - size) : end]
+
+    def close(self) -> None:
+        self._mapped = None
+
+
+def module_named(images: Images) -> ModuleKey | None:
+    """The module that a file names; None if only its UUID is known.
+
+    A part that contradicts the UUID is ignored: a tool has changed one of them.
+    """
+    from gsym.modules.key import fits_uuid
+    from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
+
+    named = read_module_part(images.tail(FOOTER_SIZE + MOST_BYTES))
+    fits = named is not None and fits_uuid(named, images.uuid)
+    return named if fits else None
+
+
 class Reader:
     """An open GSYM file; thread-safe and fork-safe.
 
     Args:
-        data: The bytes of the file, which must not change while it is open.
+        data: The bytes of the file, which must not change while it is open; or what
+            there is of a file that is not all there.
         path: The name of the file, for errors.
         uuid: The identifier that the file must have.
         index_limit: Maximum memory in bytes for indexes of large functions, which
@@ -111,33 +197,40 @@ class Reader:
     __slots__ = (
         "__weakref__",
         "_functions_by_name",
-        "_header",
+        "_images",
         "_mapped",
-        "_path",
     )
 
     def __init__(
         self,
-        data: Buffer,
+        data: Buffer | Images,
         *,
         path: str | None = None,
         uuid: bytes | str | None = None,
         index_limit: int | None = None,
         by_pages: mmap | None = None,
     ) -> None:
-        mapped = MappedImage(data, path, index_limit, by_pages)
-        self._mapped: MappedImage | None = mapped
+        self._mapped: MappedImage | None = None
+        self._images: Images
+        if hasattr(data, "mapped_for"):
+            self._images = data  # type: ignore[assignment]
+        else:
+            self._images = _FileImages(data, path, index_limit, by_pages)
+            self._mapped = self._images.mapped  # what lookups use
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
-        self._path = path
-        self._header = header_of(mapped, data)
-        check_uuid(self, uuid, path)
+        check_uuid(self, uuid, self.path)
 
     def __repr__(self) -> str:
-        state = f"{len(self)} functions" if self._mapped is not None else "closed"
-        return f"<gsym.Reader of {self.path or 'bytes'}: {state}>"
+        name = self.path or "bytes"
+        if self._images.is_closed:
+            return f"<gsym.Reader of {name}: closed>"
+        if self._images.is_partial:
+            return f"<gsym.Reader of {name}>"
+        return f"<gsym.Reader of {name}: {len(self)} functions>"
 
     def __enter__(self) -> Self:
-        _ = self.mapped  # raises if closed
+        if self._images.is_closed:
+            raise ClosedError("the reader is closed", path=self.path)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,37 +245,29 @@ class Reader:
     @property
     def path(self) -> str | None:
         """The name of the file in errors; None for bytes without a name."""
-        return self._path
+        return self._images.path
 
     @property
     def header(self) -> Header:
         """The file's header; it stays readable after `close`."""
-        return self._header
+        return self._images.header
 
     @property
     def uuid(self) -> bytes:
         """Identifier of the binary that the file was made from, or b""."""
-        return self.header.uuid
+        return self._images.uuid
 
     @property
     def module(self) -> ModuleKey | None:
-        """Module of the file; None if only `uuid` is known.
-
-        A part that contradicts `uuid` is ignored: a tool has changed one of them.
-        """
-        from gsym.modules.key import fits_uuid
-        from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
-
-        named = read_module_part(self._tail(FOOTER_SIZE + MOST_BYTES))
-        fits = named is not None and fits_uuid(named, self.header.uuid)
-        return named if fits else None
+        """Module of the file; None if only `uuid` is known."""
+        return self._images.module
 
     @property
     def module_part_size(self) -> int:
         """Bytes of the part that names the module, or 0."""
         from gsym.modules.part import FOOTER_SIZE, module_part_start
 
-        return self.size - module_part_start(self._tail(FOOTER_SIZE), self.size)
+        return self.size - module_part_start(self._images.tail(FOOTER_SIZE), self.size)
 
     def module_like(self, wanted: ModuleKey | None = None) -> ModuleKey:
         """Module of the file, to be compared with *wanted*.
@@ -197,21 +282,15 @@ class Reader:
         header = self.header
         return key_of_uuid(header.uuid, header.byteorder, wanted or ModuleKey())
 
-    def _tail(self, size: int) -> memoryview:
-        """The last bytes of the file, at most *size*."""
-        mapped = self.mapped
-        end = mapped.header.file_offset + mapped.header.file_size
-        return mapped.data[max(mapped.header.file_offset, end - size) : end]
-
     @property
     def offset(self) -> int:
         """Offset of the file in its binary, or 0."""
-        return int(self.mapped.header.file_offset)
+        return self._images.offset
 
     @property
     def size(self) -> int:
         """Bytes of the file, or of its section in a binary."""
-        return int(self.mapped.header.file_size)
+        return self._images.size
 
     @property
     def index_size(self) -> int:
@@ -231,9 +310,7 @@ class Reader:
             ClosedError: The reader was closed.
         """
         mapped = self._mapped
-        if mapped is None:
-            raise ClosedError("the reader is closed", path=self.path)
-        return mapped
+        return self._images.mapped if mapped is None else mapped
 
     @property
     def is_whole(self) -> bool:
@@ -244,7 +321,7 @@ class Reader:
     @property
     def is_partial(self) -> bool:
         """Whether `mapped_for` is less work than `mapped`, for a few addresses."""
-        return False
+        return self._images.is_partial
 
     @property
     def module_range(self) -> tuple[int, int] | None:
@@ -252,23 +329,16 @@ class Reader:
 
         None if there are no functions, or these two are damaged.
         """
-        mapped = self.mapped
-        try:
-            first, *_ = mapped.function_ranges(0)
-            last = max(
-                mapped.function_ranges(len(self) - 1), key=lambda each: each.size
-            )
-        except (FormatError, IndexError, ValueError):
-            return None
-        return first.start, last.start + last.size
+        return self._images.module_range
 
-    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:  # noqa: ARG002 - for readers of binaries
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
         """The engine's view of a file that has the answers for *addresses*."""
-        return self.mapped
+        return self._images.mapped_for(addresses)
 
     def close(self) -> None:
         """Close the file. Running calls in other threads finish normally."""
         self._mapped = None
+        self._images.close()
         self._functions_by_name = None
 
     def lookup(self, address: int, merged: bool = False) -> Lookup | None:
@@ -292,10 +362,9 @@ class Reader:
         """
         mapped = self._mapped
         if mapped is None:
-            raise ClosedError("the reader is closed", path=self.path)
-        return self._lookup(mapped, address, merged)
-
-    def _lookup(self, mapped: MappedImage, address: int, merged: bool) -> Lookup | None:
+            if not isinstance(address, int):
+                raise TypeError(f"address: expected an integer, not {address!r}")
+            mapped = self._images.mapped_for((address,))
         answer = mapped.look_up(address)
         if merged and answer is not None:
             numbers = range(1, mapped.merged_count(address) + 1)

@@ -16,17 +16,15 @@ from gsym.errors import (
 )
 from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
-from gsym.reading.reader import Reader, check_uuid, header_of
+from gsym.reading.reader import Reader, header_of, module_named
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from typing_extensions import Self
-
     from gsym.engine.mapped_image import MappedImage
-    from gsym.model import Lookup
+    from gsym.modules.key import ModuleKey
     from gsym.net.limits import TransferLimits
 
 _PIECE = 8 << 20
@@ -58,48 +56,47 @@ def open_remote(
     except ValueError as error:
         shown = url.partition("?")[0].rpartition("@")[2]
         raise SourceError(str(error), path=shown) from None
-    return _RemoteReader(file, uuid, index_limit)
+    return Reader(_RemoteImages(file, index_limit), uuid=uuid)
 
 
-class _RemoteReader(Reader):
-    __slots__ = ("_file", "_index_limit", "_is_closed", "_lock", "_sparse", "_whole")
+class _RemoteImages:
+    """The parts of a remote file that lookups need, then all of it; see `Images`."""
 
-    def __init__(
-        self, file: RemoteFile, uuid: bytes | str | None, index_limit: int | None
-    ) -> None:
+    __slots__ = (
+        "_file",
+        "_index_limit",
+        "_lock",
+        "_sparse",
+        "_whole",
+        "header",
+        "is_closed",
+        "offset",
+        "path",
+    )
+
+    def __init__(self, file: RemoteFile, index_limit: int | None) -> None:
         self._file = file
         self._index_limit = index_limit
         self._lock = allocate_lock()
-        self._is_closed = False
         self._sparse = sparse = SparseImage(file, index_limit)
         self._whole: Reader | None = None
-        self._mapped = None
-        self._functions_by_name = None
-        self._path = file.name
-        self._header = header_of(sparse.mapped, sparse.data)
-        check_uuid(self, uuid, file.name)
-
-    def __repr__(self) -> str:
-        state = "closed" if self._is_closed else f"{len(self)} functions"
-        return f"<gsym.Reader of {self.path}: {state}>"
-
-    def __enter__(self) -> Self:
-        self._check_open()
-        return self
+        self.header = header_of(sparse.mapped, sparse.data)
+        self.is_closed = False
+        self.offset = 0
+        self.path: str | None = file.name
 
     @property
-    def offset(self) -> int:
-        return 0
+    def uuid(self) -> bytes:
+        return self.header.uuid
+
+    @property
+    def module(self) -> ModuleKey | None:
+        return module_named(self)
 
     @property
     def size(self) -> int:
         self._check_open()
         return self._file.size
-
-    def _tail(self, size: int) -> memoryview:
-        self._check_open()
-        start = max(0, self.size - size)
-        return memoryview(self._file.read(start, self.size - start))
 
     @property
     def mapped(self) -> MappedImage:
@@ -107,7 +104,6 @@ class _RemoteReader(Reader):
             self._check_open()
             if self._whole is None:
                 self._whole = self._read_all()
-                self._mapped = self._whole.mapped
             return self._whole.mapped
 
     @property
@@ -119,24 +115,23 @@ class _RemoteReader(Reader):
         self._check_open()
         return self._current().module_range()
 
+    def tail(self, size: int) -> memoryview:
+        self._check_open()
+        start = max(0, self.size - size)
+        return memoryview(self._file.read(start, self.size - start))
+
     def close(self) -> None:
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             if self._whole is not None:
                 self._whole.close()
-            super().close()
-
-    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
-        if self._mapped is not None:
-            return super().lookup(address, merged)
-        if not isinstance(address, int):
-            raise TypeError(f"address: expected an integer, not {address!r}")
-        return self._lookup(self.mapped_for((address,)), address, merged)
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
         self._check_open()
+        if self._whole is not None:
+            return self.mapped
         asked = {each for each in addresses if 0 <= each < UINT64_END}
-        if self._whole is not None or len(asked) > max(_MANY, len(self) // _MANY):
+        if len(asked) > max(_MANY, self.header.num_addresses // _MANY):
             return self.mapped
         sparse = self._current()
         try:
@@ -146,7 +141,7 @@ class _RemoteReader(Reader):
         return sparse.mapped
 
     def _check_open(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             raise ClosedError("the reader is closed", path=self.path)
 
     def _current(self) -> SparseImage:
