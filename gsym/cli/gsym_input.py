@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
-from gsym.modules.binary_lookup import OPENING, open_module
+from gsym.modules.binary_lookup import OPENING, find_gsym
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def find_for(
     Notes on it are printed to standard error.
 
     Args:
-        path: As `gsym.modules.binary_lookup.open_module` takes it.
+        path: As `gsym.modules.binary_lookup.find_gsym` takes it.
         values: Of a command that may have `VERBOSE`.
         arch: The slice of a fat binary.
         uuid: See `gsym.open`.
@@ -52,7 +52,7 @@ def find_for(
     """
     try:
         search = OPENING._replace(architecture=arch, read_ahead=read_ahead)
-        found = open_module(path, uuid, search)
+        found = find_gsym(path, search, uuid)
     except FormatError as error:
         raise (_of_another_family(path) or error) from None
     notes = tuple(filter(None, (*found.notes, found.unsure)))

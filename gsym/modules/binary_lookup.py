@@ -19,7 +19,7 @@ information itself.
 from __future__ import annotations
 
 import os
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISREG
 
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
@@ -31,9 +31,11 @@ from gsym.remote import REMOTE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from mmap import mmap
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
+    from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
     from gsym.modules.conversion_cache import Place, Stamp
@@ -100,10 +102,11 @@ _SUFFIX = ".gsym"
 _LITTLE_CODE = 1 << 20  # bytes, which are read as fast as the cache
 
 
-def open(  # the name is the API
+def open(  # noqa: PLR0913 - independent keywords; the name is the API
     path: str | os.PathLike[str],
     uuid: bytes | str | None = None,
     *,
+    arch: str | None = None,
     index_limit: int | None = None,
     read_ahead: bool = False,
     copy: bool = False,
@@ -123,6 +126,7 @@ def open(  # the name is the API
             need.
         uuid: The identifier that the file must have, to be sure that it belongs
             to the expected binary, as bytes or as hexadecimal text; by default any.
+        arch: The slice of a fat binary, such as "arm64".
         index_limit: See `Reader`.
         read_ahead: Whether the system may read ahead. By default it may after the first
             few lookups, and when `lookup_many` gets more than eight addresses or all
@@ -135,6 +139,8 @@ def open(  # the name is the API
         A reader, which closes at the end of a `with` block.
 
     Raises:
+        ArchitectureError: It is a fat file of which no slice is chosen, or of another
+            architecture.
         EmptyError: The binary has neither debug information nor symbols.
         FormatError: The file is of no known format, or its tables are damaged, or the
             strings that it shares with its binary have changed.
@@ -146,9 +152,13 @@ def open(  # the name is the API
     """
     name = os.fspath(path)
     search = OPENING._replace(
-        index_limit=index_limit, read_ahead=read_ahead, copy=copy, partial=not copy
+        architecture=arch,
+        index_limit=index_limit,
+        read_ahead=read_ahead,
+        copy=copy,
+        partial=not copy,
     )
-    found = open_module(name, uuid, search)
+    found = find_gsym(name, search, uuid)
     return _reader_of(found, name)
 
 
@@ -173,7 +183,7 @@ def lookup(
         OSError: The file cannot be read.
     """
     name = os.fspath(path)
-    with _reader_of(open_module(name, uuid), name) as reader:
+    with _reader_of(find_gsym(name, OPENING, uuid), name) as reader:
         return reader.lookup(address)
 
 
@@ -193,114 +203,93 @@ def _reader_of(found: FoundGsym, path: str) -> Reader:
     return found.reader
 
 
-def kind_of(path: str) -> str:
-    """The kind of the file at *path*, as `recognise` names it, or "bundle".
-
-    It is "gsym" as well for what only `Reader` takes: what cannot be read twice, such
-    as a pipe, and what cannot be opened, the reason of which its error has.
-    """
-    from gsym.containers.recognition import recognise_file
-
-    try:
-        mode = os.stat(path).st_mode
-        if S_ISDIR(mode):
-            return "bundle" if path.rstrip("/").endswith(".dSYM") else "gsym"
-        return recognise_file(path) if S_ISREG(mode) else "gsym"
-    except OSError:
-        return "gsym"
-
-
-def open_module(
-    path: str,
-    uuid: bytes | str | None = None,
-    search: BinarySearch = OPENING,
-) -> FoundGsym:
-    """The GSYM file at *path*, or that of the binary at *path*.
-
-    Args:
-        path: Of a GSYM file or a binary, or the URL of a GSYM file.
-        uuid: See `gsym.open`.
-        search: Where to look for that of a binary.
-
-    Raises:
-        GsymError: As for `find_gsym`.
-        OSError: It cannot be read.
-        UuidMismatchError: It belongs to another binary.
-    """
-    if path.startswith(REMOTE):
-        from gsym.remote.reader import open_remote
-
-        return FoundGsym(
-            open_remote(path, uuid, index_limit=search.index_limit), origin=path
-        )
-    embedded, kind = None, ""
-    try:
-        reader = _open(path, search)
-    except (GsymError, IsADirectoryError):
-        kind = kind_of(path)
-        if kind == "gsym":
-            raise
-    else:
-        if not reader.offset:
-            return _checked(FoundGsym(reader, origin=path), path, uuid)
-        embedded = reader
-    return _checked(find_gsym(path, search, embedded, kind), path, uuid)
-
-
-def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym:
-    """Return what was found, if it has the UUID that is wanted.
-
-    Raises:
-        UuidMismatchError: It has another one.
-    """
-    if found.reader is not None:
-        gsym.reading.reader.check_uuid(found.reader, uuid, path)
-    return found
-
-
 def find_gsym(
     path: str,
     search: BinarySearch | None = None,
-    embedded: Reader | None = None,
-    kind: str = "",
+    uuid: bytes | str | None = None,
 ) -> FoundGsym:
-    """Open the GSYM file for the file at *path*, converting it if necessary.
+    """Open the GSYM file at *path*, or that of the binary there, made if necessary.
 
     Args:
-        path: Of the file.
-        search: Where to look, and how to make one.
-        embedded: The one that is embedded in it, if it is open.
-        kind: Of the file, if it is known, see `kind_of`.
+        path: Of a GSYM file or a binary, or the URL of a GSYM file.
+        search: Where to look for that of a binary, and how to make one.
+        uuid: See `gsym.open`.
 
     Raises:
         ArchitectureError: It is a fat file, and no slice is chosen.
         FormatError: The format is unknown, or the file is damaged.
         GsymError: It cannot be converted, for another reason.
         OSError: It cannot be read.
+        UuidMismatchError: It belongs to another binary.
     """
-    if not kind:
-        kind = "bundle" if os.path.isdir(path) else kind_of(path)
     chosen = BinarySearch() if search is None else search
-    if kind == "gsym":
-        return FoundGsym(_open(path, chosen), origin=path)
-    if kind == "pdb":
-        place = _place_of_pdb(path, chosen)
-        return _from_cache(place, chosen) or _convert(path, chosen, place)
-    if kind not in {"object", "fat", "bundle"}:
-        return _convert(path, chosen, None)
-    if kind == "bundle":
+    if path.startswith(REMOTE):
+        from gsym.remote.reader import open_remote
+
+        reader = open_remote(path, uuid, index_limit=chosen.index_limit)
+        return FoundGsym(reader, origin=path)
+    found = _find(path, chosen)
+    if found.reader is not None:
+        gsym.reading.reader.check_uuid(found.reader, uuid, path)
+    return found
+
+
+def _find(path: str, search: BinarySearch) -> FoundGsym:
+    reading, embedded = gsym.reading.reader, None
+    try:
+        data, status = reading.read_contents(path, copy=search.copy)
+    except IsADirectoryError:
+        if not path.rstrip("/").endswith(".dSYM"):
+            raise
         from gsym.conversion.companions.macho import bundle_member
+        from gsym.conversion.input_file import open_input
 
-        path = bundle_member(path)
-    return _of_binary(path, chosen, embedded)
+        member = bundle_member(path)
+        status = os.stat(member)
+        return _of_binary(open_input(member), search, status)
+    try:
+        embedded = reading.open_contents(
+            data, path, None, search.index_limit, read_ahead=search.read_ahead
+        )
+    except GsymError:
+        if not S_ISREG(status.st_mode):
+            raise  # it cannot be read twice
+        file = _input_of(data, path)
+        if file.kind == "gsym":
+            raise
+    else:
+        if not embedded.offset:
+            reason = "is not used, as a GSYM file has no slices"
+            unused = f"{path}: architecture {search.architecture} {reason}"
+            notes = (unused,) if search.architecture else ()
+            return FoundGsym(embedded, notes, origin=path)
+        from gsym.conversion.input_file import open_input
+
+        file = open_input(path)
+    if file.kind == "pdb":
+        from gsym.modules.conversion_cache import Place
+
+        stamp = _stamp(path, search, status)
+        place = Place(stamp, file.data, b"", "pdb", (), ())
+        return _from_cache(place, search) or _convert(file, search, place)
+    if file.kind not in {"object", "fat"}:
+        return _convert(file, search, None)
+    return _of_binary(file, search, status, embedded)
 
 
-def _place_of_pdb(path: str, search: BinarySearch) -> Place:
-    from gsym.containers.mapped_file import map_file
-    from gsym.modules.conversion_cache import Place, Stamp
+def _input_of(data: mmap | bytes, path: str) -> InputFile:
+    """The open input that is no GSYM file."""
+    from gsym.conversion.input_file import InputFile, open_input
 
-    stamp = Stamp(path, os.stat(path), search.cache)
-    return Place(stamp, map_file(path), b"", "pdb", (), ())
+    if isinstance(data, bytes):  # a copy, of which no more is needed; or it is empty
+        return open_input(path)
+    from mmap import MADV_NORMAL
+
+    from gsym.containers.recognition import HEAD_SIZE, recognise
+
+    data.madvise(MADV_NORMAL)  # a reader needs single pages, others need all
+    view = memoryview(data)
+    return InputFile(path, path, view, recognise(bytes(view[:HEAD_SIZE])))
 
 
 def _open(path: str, search: BinarySearch) -> Reader:
@@ -312,9 +301,13 @@ def _open(path: str, search: BinarySearch) -> Reader:
     )
 
 
-def _of_binary(path: str, search: BinarySearch, embedded: Reader | None) -> FoundGsym:
-    notes: list[str] = []
-    before = os.stat(path)
+def _of_binary(
+    file: InputFile,
+    search: BinarySearch,
+    before: os.stat_result,
+    embedded: Reader | None = None,
+) -> FoundGsym:
+    path, notes = file.path, list[str]()
     stamp, partner = _stamp(path, search, before), f"{search.architecture}-beside"
     beside = _stamp_beside(path, search) if embedded is None else None
     if beside is not None and stamp.read(partner) == beside.name:
@@ -323,10 +316,9 @@ def _of_binary(path: str, search: BinarySearch, embedded: Reader | None) -> Foun
         if reader is not None:
             return FoundGsym(reader, origin=beside.path)
     from gsym.containers.fat import choose_slice
-    from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
 
-    data = choose_slice(map_file(path), path, search.architecture)
+    data = choose_slice(file.data, path, search.architecture)
     with ObjectFile(data, path) as binary:
         ready = _ready(binary, search, before, notes, embedded)
         if ready is not None:
@@ -339,9 +331,9 @@ def _of_binary(path: str, search: BinarySearch, embedded: Reader | None) -> Foun
     found, debug_info = _from_cache(place, search), None
     if found is None and search.partial:
         units = ObjectFile(data, path)
-        found, debug_info = _by_units(units, search, place, stamp)
+        found, debug_info = _by_units(file, units, search, place, stamp)
     if found is None:
-        found = _convert(path, search, place, debug_info, has_debug_info=has_debug_info)
+        found = _convert(file, search, place, debug_info, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -489,7 +481,11 @@ def _difference(binary: ObjectFile, code_hash: str, stored: ModuleKey) -> str:
 
 
 def _by_units(
-    binary: ObjectFile, search: BinarySearch, place: Place, stamp: Stamp
+    file: InputFile,
+    binary: ObjectFile,
+    search: BinarySearch,
+    place: Place,
+    stamp: Stamp,
 ) -> tuple[FoundGsym | None, DebugInfo | None]:
     """A reader that converts what is asked for, and the files that a conversion reads.
 
@@ -508,9 +504,7 @@ def _by_units(
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
-        return _convert(
-            binary.path, search, place, debug_info, has_debug_info=True
-        ).reader
+        return _convert(file, search, place, debug_info, has_debug_info=True).reader
 
     try:
         debug_info = find_debug_info(binary, options)
@@ -585,7 +579,7 @@ def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader
 
 
 def _convert(
-    path: str,
+    file: InputFile,
     search: BinarySearch,
     place: Place | None,
     debug_info: DebugInfo | None = None,
@@ -595,7 +589,7 @@ def _convert(
     """A new conversion, into the cache if it is writable and has space.
 
     Args:
-        path: The file.
+        file: The file.
         search: How to make it.
         place: In the cache; None: it is always converted.
         debug_info: What was found for it, if anything has looked for that.
@@ -604,10 +598,10 @@ def _convert(
     """
     from gsym.modules.conversion_cache import is_writable
 
-    full: tuple[str, ...] = ()
+    path, full = file.path, tuple[str, ...]()
     if place is not None and is_writable(place.folder):
         try:
-            return _convert_into(place, path, search, debug_info, has_debug_info)
+            return _convert_into(place, file, search, debug_info, has_debug_info)
         except OSError as error:
             from gsym.writing.atomic_file import FULL_DISK
 
@@ -619,7 +613,7 @@ def _convert(
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
         output = os.path.join(temporary, "out" + _SUFFIX)
-        report = _make(path, output, search, debug_info)
+        report = _make(file, output, search, debug_info)
         if report is None:
             return FoundGsym(None, full)
         notes = tuple(_notes(path, report)) if has_debug_info else ()
@@ -629,7 +623,7 @@ def _convert(
 
 def _convert_into(
     place: Place,
-    path: str,
+    file: InputFile,
     search: BinarySearch,
     debug_info: DebugInfo | None,
     has_debug_info: bool,
@@ -637,8 +631,8 @@ def _convert_into(
     """A new conversion in the cache."""
     from gsym.modules.conversion_cache import collect_cache
 
-    made = f"{place.path}.{os.getpid()}{_SUFFIX}"
-    report = _make(path, made, search, debug_info)
+    path, made = file.path, f"{place.path}.{os.getpid()}{_SUFFIX}"
+    report = _make(file, made, search, debug_info)
     if report is None:
         return FoundGsym(None)
     # What belongs to its debug information and is missing may come soon.
@@ -690,10 +684,9 @@ def _kept(path: str, search: BinarySearch) -> FoundGsym | None:
 
 
 def _make(
-    path: str, output: str, search: BinarySearch, debug_info: DebugInfo | None
+    file: InputFile, output: str, search: BinarySearch, debug_info: DebugInfo | None
 ) -> ConversionReport | None:
     """The report of a conversion; None if there is no function."""
-    from gsym.conversion.input_file import open_input
     from gsym.conversion.job import convert_file
     from gsym.conversion.options import ConvertOptions
 
@@ -704,6 +697,6 @@ def _make(
         dwp=search.dwp,
     )
     try:
-        return convert_file(open_input(path), output, options, debug_info=debug_info)
+        return convert_file(file, output, options, debug_info=debug_info)
     except EmptyError:
         return None

@@ -138,14 +138,14 @@ class Finder:
             if best.has_lines and match.unsure:
                 continue  # no better than what is open
             # Most modules of a report have no file.
-            from gsym.modules.binary_lookup import OPENING, open_module
+            from gsym.modules.binary_lookup import OPENING, find_gsym
 
             started = time.perf_counter()
             search = OPENING._replace(architecture=match.architecture, **self._search)
             reason = "no debug information and no symbols"
             reader = None
             try:
-                found = open_module(path, None, search)
+                found = find_gsym(path, search)
             except (GsymError, OSError) as error:
                 reason = _reason(error, path)
             else:

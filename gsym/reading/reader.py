@@ -64,23 +64,58 @@ def open(  # the name is the API
         UnsupportedError: The version or an encoding is unknown.
         UuidMismatchError: The file belongs to another binary.
     """
-    from io import FileIO
-    from mmap import ACCESS_READ, mmap
     from os import fspath
 
     name = fspath(path)
-    with FileIO(name) as file:
-        try:
-            mapped = None if copy else mmap(file.fileno(), 0, access=ACCESS_READ)
-        except (ValueError, OSError):  # empty, or a pipe
-            mapped = None
-        if mapped is None:
-            return Reader(file.readall(), path=name, uuid=uuid, index_limit=index_limit)
-    by_pages = None if read_ahead else mapped
+    data, _ = read_contents(name, copy=copy)
+    return open_contents(data, name, uuid, index_limit, read_ahead=read_ahead)
+
+
+def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_result]:
+    """The bytes of a file, and its status when it was opened.
+
+    They are mapped, unless a copy is wanted or there is nothing to map: the file is
+    empty, or a pipe.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    from io import FileIO
+    from mmap import ACCESS_READ, mmap
+    from os import fstat
+
+    with FileIO(path) as file:
+        status = fstat(file.fileno())
+        if not copy:
+            try:
+                return mmap(file.fileno(), 0, access=ACCESS_READ), status
+            except (ValueError, OSError):
+                pass
+        return file.readall(), status
+
+
+def open_contents(
+    data: mmap | bytes,
+    path: str,
+    uuid: bytes | str | None = None,
+    index_limit: int | None = None,
+    *,
+    read_ahead: bool = False,
+) -> Reader:
+    """Open the GSYM file whose bytes `read_contents` returned, see `open`.
+
+    Raises:
+        FormatError: It is not a GSYM file, or damaged.
+        UnsupportedError: The version or an encoding is unknown.
+        UuidMismatchError: The file belongs to another binary.
+    """
+    if isinstance(data, bytes):
+        return Reader(data, path=path, uuid=uuid, index_limit=index_limit)
+    by_pages = None if read_ahead else data
     reader = Reader(
-        mapped, path=name, uuid=uuid, index_limit=index_limit, by_pages=by_pages
+        data, path=path, uuid=uuid, index_limit=index_limit, by_pages=by_pages
     )
-    reader.mapped.file = mapped
+    reader.mapped.file = data
     return reader
 
 

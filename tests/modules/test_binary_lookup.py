@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -68,6 +70,45 @@ def test_a_file_beside_the_binary_is_used(tmp_path: Path, cache: Path) -> None:
     assert names(found) == ["beside"]
     assert found.notes == ()
     assert made(cache) == []
+
+
+COUNT_OPENS = """
+import sys
+
+import gsym
+
+opened = []
+sys.addaudithook(lambda event, given: event == "open" and opened.append(given[0]))
+gsym.lookup(sys.argv[1], 0x1000)
+print(opened.count(sys.argv[1]))
+"""
+
+
+def test_a_binary_is_opened_once(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", debug_file(ID))
+    for _ in ("converted", "from the cache"):
+        command = [sys.executable, "-c", COUNT_OPENS, path]
+        assert subprocess.check_output(command) == b"1\n"
+
+
+def test_the_slice_of_a_fat_binary_is_chosen(tmp_path: Path) -> None:
+    slices = [
+        ((cpu, kind), Macho([code()], [Symbol(f"_{name}", 0x1000)]).to_bytes())
+        for cpu, kind, name in ((X86_64, 3, "intel"), (ARM64, 0, "arm"))
+    ]
+    path = place(tmp_path / "app", fat(*slices))
+    with gsym.open(path, arch="arm64") as reader:
+        assert [function.name for function in reader.functions()] == ["arm"]
+    with pytest.raises(gsym.ArchitectureError, match="choose one architecture"):
+        gsym.open(path)
+    with pytest.raises(gsym.ArchitectureError, match="riscv64"):
+        gsym.open(path, arch="riscv64")
+
+
+def test_an_architecture_of_a_gsym_file_is_said_to_be_unused(tmp_path: Path) -> None:
+    path = file_beside(str(tmp_path / "app"), "itself", ID)
+    with pytest.warns(UserWarning, match="arm64 is not used, as a GSYM file has no"):
+        gsym.open(path, arch="arm64").close()
 
 
 def test_a_file_beside_a_binary_is_compared_once(

@@ -20,11 +20,10 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for, warn
-from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.input_file import open_input
 from gsym.errors import GsymError
-from gsym.modules.binary_lookup import EMBEDDED_SECTIONS, kind_of
+from gsym.modules.binary_lookup import EMBEDDED_SECTIONS
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False
@@ -78,7 +77,7 @@ def check(values: Values) -> int:
     path_map = convert_keywords(values, "path_map").get("path_map", ())
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
-    if kind_of(path) != "gsym" and not _holds_gsym(path):
+    if not _holds_gsym(path):
         with open_gsym(path, values, values.text(ARCH.name)) as reader:
             path = reader.path or path
         if not os.path.exists(path):
@@ -97,9 +96,14 @@ def check(values: Values) -> int:
 
 
 def _holds_gsym(path: str) -> bool:
-    """Whether a GSYM file is embedded in a binary; it may be damaged."""
+    """Whether a file is a GSYM file or has an embedded one, which may be damaged."""
+    if not (os.path.isfile(path) or path.rstrip("/").endswith(".dSYM")):
+        return True  # a pipe cannot be read twice
     try:
-        with ObjectFile(map_file(bundle_member(path)), path) as binary:
+        file = open_input(path)
+        if file.kind == "gsym":
+            return True
+        with ObjectFile(file.data, path) as binary:
             return any(map(binary.has_section, EMBEDDED_SECTIONS))
     except GsymError:
         return False
