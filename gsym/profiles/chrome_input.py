@@ -195,18 +195,15 @@ class _Trace:
         key = _ids(event)[0], str(event.get("id"))[:64]
         if text_of(event.get("name")) == _WHOLE:
             key = key[0], f"{_WHOLE} {len(self._v8)}"
-        profile = self._v8.setdefault(key, _V8Pieces())
+        profile = self._v8.setdefault(key, _V8Pieces(event))
         profile.pieces.append((number_of(event.get("ts")) or 0, data))
-        thread = self._thread(self._sampled, event)
-        if profile.thread is None or text_of(event.get("name")) == "Profile":
-            profile.thread = thread
         if text_of(event.get("name")) != "ProfileChunk":
-            profile.has_begin = True
+            profile.event, profile.has_begin = event, True
 
     def _finish_v8(self, kept: _V8Pieces) -> None:
         """Add the samples of a profile, of all its parts that are not damaged."""
-        assert kept.thread is not None  # noqa: S101 - each part has one
-        profile = V8Profile(self._sampled, kept.thread, self._tree)
+        thread = self._thread(self._sampled, kept.event)
+        profile = V8Profile(self._sampled, thread, self._tree)
         end = None
         if not kept.has_begin:
             self.lose("profiles of V8 without their begin")
@@ -264,11 +261,11 @@ class _Trace:
 
 
 class _V8Pieces:
-    """The parts of a profile of V8, by their times."""
+    """The parts of a profile of V8, by their times, and an event of its thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, event: dict[str, Any]) -> None:
         self.pieces: list[tuple[int | Decimal, Node]] = []
-        self.thread: int | None = None
+        self.event = event
         self.has_begin = False
 
 

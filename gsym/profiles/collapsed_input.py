@@ -27,7 +27,6 @@ from gsym.profiles.model import (
 )
 from gsym.profiles.recognition import (
     AUSTIN_THREAD,
-    BLANK,
     COLLAPSED_STACK,
     COMMENT,
     NUMBER,
@@ -72,7 +71,7 @@ def read_collapsed(
     first = list(islice(lines, _HEAD))
     reader = _Reader(has_two=all(map(_TWO_VALUES.fullmatch, stack_lines(first))))
     for number, line in enumerate(chain(first, lines), 1):
-        text = line.strip(BLANK)
+        text = line.strip()
         if text.startswith(COMMENT):
             reader.comment(text)
         elif text and not reader.add(text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 
 from gsym.containers.inflation import believable_size, inflater_of
 from gsym.containers.mapped_file import map_file
@@ -12,6 +12,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from codecs import IncrementalDecoder
     from collections.abc import Iterable, Iterator
 
 
@@ -88,15 +89,25 @@ MOST_CHARACTERS = 1 << 20
 """In a line: more than the longest known name of a function."""
 
 
+def text_decoder(head: bytes) -> IncrementalDecoder:
+    """Decoder of a text that begins like this: UTF-8, or UTF-16 with a mark.
+
+    Marks of the order of bytes, which editors and shells of Windows write, are no text.
+    """
+    is_wide = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return getincrementaldecoder("utf-16" if is_wide else "utf-8-sig")("replace")
+
+
 def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
     """The lines of a text without their ends; invalid UTF-8 is replaced.
 
     Raises:
         FormatError: A line has more than `MOST_CHARACTERS`.
     """
-    decoder = getincrementaldecoder("utf-8")("replace")
-    rest, number = "", 0
-    for piece in pieces:
+    decoder, rest, number = text_decoder(b""), "", 0
+    for number_of_piece, piece in enumerate(pieces):
+        if number_of_piece == 0:
+            decoder = text_decoder(piece)
         *lines, rest = (rest + decoder.decode(piece)).split("\n")
         for line in lines:
             number += 1

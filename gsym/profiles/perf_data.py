@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from gsym.cache import BoundedCache
@@ -26,6 +27,7 @@ from gsym.profiles.perf_script import (
     PerfSample,
 )
 from gsym.profiles.recognition import PERF_DATA_MAGICS
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from gsym.profiles.perf_script import PerfRecord
 
 (_MMAP, _LOST, _COMM, _FORK, _SAMPLE, _MMAP2, _LOST_SAMPLES) = (1, 2, 3, 7, 9, 10, 13)
+_DEFERRED = 22
 # Records of perf itself, which have no time.
 _OF_PERF = 64
 _ATTR, _TRACING_DATA, _BUILD_ID, _AUXTRACE = 64, 66, 67, 71
@@ -44,7 +47,7 @@ _BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
 _NAME_UPDATE = 2
 
 # Bits of the field misc.
-_MODE, _KERNEL, _GUEST_KERNEL, _GUEST_USER = 7, 1, 4, 5
+_MODE, _KERNEL, _USER, _GUEST_KERNEL, _GUEST_USER = 7, 1, 2, 4, 5
 _IS_DATA = _IS_EXEC = 1 << 13
 _HAS_BUILD_ID, _HAS_BUILD_ID_SIZE = 1 << 14, 1 << 15
 
@@ -52,17 +55,26 @@ _EXECUTABLE = 4  # of PROT_EXEC
 _HEADER_SIZE, _PIPE_HEADER_SIZE, _LEAST_ATTR_SIZE = 104, 16, 64
 _FEATURES_AT, _MOST_FEATURES = 72, 256
 _SHA1_SIZE = 20
-_FIRST_MARKER = UINT64_END - 4095  # in a stack, of what the next addresses are in
+_RECORDS = "records"
+_CUT = "bytes of records behind the end of the file"
+# Markers in a stack, of what the next addresses are in: negative numbers.
+_FIRST_MARKER = UINT64_END - 4095
+_IN_KERNEL, _IN_USER, _IS_DEFERRED = (UINT64_END - each for each in (128, 512, 640))
 _MOST_KNOWN = 1 << 14  # stacks in the cache
 
 # Bits of a sample's type, in the order of the fields that they stand for.
 _IDENTIFIER, _IP, _TID, _TIME, _ADDR = 1 << 16, 1, 1 << 1, 1 << 2, 1 << 3
 _ID, _STREAM_ID, _CPU, _PERIOD = 1 << 6, 1 << 9, 1 << 7, 1 << 8
 _READ, _CALLCHAIN, _STACK_USER = 1 << 4, 1 << 5, 1 << 13
+_RAW, _BRANCHES = 1 << 10, 1 << 11
+# Bits of a branch stack: of calls, with the index of the hardware before it.
+_OF_CALLS, _HAS_HARDWARE_INDEX = 1 << 11, 1 << 17
 _FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
 # Those at the end of other records.
 _ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
-_READ_TIMES, _READ_ITEM, _READ_GROUP = (1, 2), (4, 16), 8
+_READ_TIMES, _READ_ITEM, _READ_ID, _READ_GROUP = (1, 2), (4, 16), 4, 8
+_IS_FREQUENCY, _HAS_ENDING = 10, 18  # numbers of bits of an attribute
+_BRANCHES_AT = 72  # in an attribute
 
 _HARDWARE = (
     *("cycles", "instructions", "cache-references", "cache-misses", "branches"),
@@ -80,11 +92,21 @@ class _Event:
     """An event that was counted, and the layout of its samples."""
 
     def __init__(self, data: memoryview, order: str) -> None:
-        self.kind, _, self.config = struct.unpack_from(f"{order}IIQ", data)
+        layout = f"{order}IIQQ"
+        self.kind, _, self.config, period = struct.unpack_from(layout, data)
         fields = struct.unpack_from(f"{order}3Q", data, 24)
         self.sample_type, self.read_format, flags = fields
-        # Bits of a field of bits begin at the other end in the other byte order.
-        self.has_ending = bool(flags >> (18 if order == "<" else 63 - 18) & 1)
+
+        def has(bit: int) -> bool:
+            # Bits of a field of bits begin at the other end in the other byte order.
+            return bool(flags >> (bit if order == "<" else 63 - bit) & 1)
+
+        self.has_ending = has(_HAS_ENDING)
+        # What a sample counts that has no period of its own.
+        self.period = None if has(_IS_FREQUENCY) or not period else period
+        self.branches = 0
+        if len(data) >= _BRANCHES_AT + 8:
+            (self.branches,) = struct.unpack_from(f"{order}Q", data, _BRANCHES_AT)
         types = {0: _HARDWARE, 1: _SOFTWARE}.get(self.kind, ())
         is_known = self.config < len(types)
         self.name = types[self.config] if is_known else f"event-{self.config:#x}"
@@ -95,6 +117,13 @@ class _Event:
         self.ending_places = {
             bit: 8 * (number - len(ending)) for number, bit in enumerate(ending)
         }
+
+
+class _Chain(NamedTuple):
+    """A stack, and the cookie of the part that is recorded later; None without one."""
+
+    frames: tuple[PerfFrame, ...]
+    cookie: int | None
 
 
 class PerfData:
@@ -125,32 +154,49 @@ class PerfData:
         self._events: list[_Event] = []
         self._by_id: dict[int, _Event] = {}
         self._left_ids = len(data) // 8
-        self._stacks: BoundedCache[bytes, tuple[PerfFrame, ...]]
+        self._stacks: BoundedCache[tuple[int, bytes], _Chain]
         self._stacks = BoundedCache(_MOST_KNOWN)
+        # Stacks of user space that are recorded after their samples, by thread and
+        # cookie; and counts of events of a group at their last samples.
+        self._deferred: dict[tuple[int, int], bytes] = {}
+        self._counts: dict[int, int] = {}
         start, end = self._read_header()
         # Places of records; those in the inflated bytes are after those in the file.
         self._times, self._places = array("Q"), array("Q")
-        for record in _records(data, start, end, self._header):
-            self._survey(data, record)
+        with self._counted():
+            for record in _records(data, start, end, self._header):
+                self._survey(data, record)
         pieces = inflate_zstd(self._compressed(start, end), may_be_cut=True)
         self._inflated = memoryview(self._joined(pieces, most_bytes))
         inflated = self._inflated
-        for record in _records(inflated, 0, len(inflated), self._header):
-            self._survey(inflated, record, shift=len(data))
+        with self._counted():
+            for record in _records(inflated, 0, len(inflated), self._header):
+                self._survey(inflated, record, shift=len(data))
 
     def records(self) -> Iterator[PerfRecord]:
         """The samples and what is known of memory and threads when they are taken."""
-        size = len(self._data)
+        size, is_first = len(self._data), True
         for index in sorted(range(len(self._times)), key=self._times.__getitem__):
             place = self._places[index]
             data = self._data if place < size else self._inflated
             shift = 0 if place < size else size
             try:
-                record = self._record(data, place - shift)
+                yield from self._record(data, place - shift)
+                is_first = False
             except struct.error:
-                raise _damaged("a record is too short", place) from None
-            if record is not None:
-                yield record
+                if is_first:
+                    raise _damaged("a record is too short", place) from None
+                self._lose("records that are too short")
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Damage after the first sample ends the records, and is counted."""
+        try:
+            yield
+        except FormatError:
+            if not self._times:
+                raise
+            self._lose("damage, behind which nothing is read")
 
     def _lose(self, kind: str, count: int = 1) -> None:
         self.losses[kind] = self.losses.get(kind, 0) + count
@@ -167,10 +213,14 @@ class PerfData:
     def _section(self, place: int, what: str) -> tuple[int, int]:
         """The begin and end of the section whose place and size are at *place*."""
         start, size = self._unpack("QQ", place)
-        if start + size > len(self._data):
-            reason = f"the {what} of {size} bytes at {start} end after the file"
-            raise _damaged(reason, place)
-        return start, start + size
+        end = start + size
+        if end > len(self._data):
+            if what != _RECORDS or start > len(self._data):
+                reason = f"the {what} of {size} bytes at {start} end after the file"
+                raise _damaged(reason, place)
+            self._lose(_CUT, end - len(self._data))
+            end = len(self._data)
+        return start, end
 
     def _read_header(self) -> tuple[int, int]:
         """Read all but the records; return where these begin and end."""
@@ -187,14 +237,15 @@ class PerfData:
             event = self._event(self._data[place : place + entry_size - 16])
             ids = self._section(place + entry_size - 16, "ids of an event")
             self._add_ids(event, *ids)
-        start, end = self._section(40, "records")
+        start, end = self._section(40, _RECORDS)
         if end == start:
             self._lose("ends of a recording that perf did not finish")
             return start, len(self._data)
         numbers = self._unpack("4Q", _FEATURES_AT)
         present = sum(number << 64 * at for at, number in enumerate(numbers))
         place = end
-        for feature in range(_MOST_FEATURES):
+        is_cut = _CUT in self.losses
+        for feature in range(0 if is_cut else _MOST_FEATURES):
             if present >> feature & 1:
                 self._read_feature(feature, *self._section(place, "data of a feature"))
                 place += 16
@@ -256,6 +307,10 @@ class PerfData:
         if kind in _TIMED:
             self._times.append(self._time(data, place, kind, size))
             self._places.append(place + shift)
+        elif kind == _DEFERRED:
+            cookie, count = self._unpack("QQ", place + 8, data)
+            chain = bytes(data[place + 24 : place + min(size, 24 + 8 * count)])
+            self._deferred[self._thread_of(data, place + size), cookie] = chain
         elif kind in {_LOST, _LOST_SAMPLES}:
             at = place + (16 if kind == _LOST else 8)
             self._lose("records lost by perf", *self._unpack("Q", at, data))
@@ -301,6 +356,11 @@ class PerfData:
             return 0
         return self._unpack("Q", place + size + at, data)[0]
 
+    def _thread_of(self, data: memoryview, end: int) -> int:
+        """The thread of a record that is no sample, by its end."""
+        at = self._first_event(end).ending_places.get(_TID)
+        return 0 if at is None else self._unpack("ii", end + at, data)[1]
+
     def _first_event(self, place: int) -> _Event:
         if not self._events:
             raise _damaged("a record comes before the attributes of its event", place)
@@ -319,12 +379,13 @@ class PerfData:
 
     def _compressed(self, start: int, end: int) -> Iterator[memoryview]:
         """The compressed bytes of all records that have some: they are one stream."""
-        for place, kind, _, size in _records(self._data, start, end, self._header):
-            if kind == _COMPRESSED:
-                yield self._data[place + 8 : place + size]
-            elif kind == _COMPRESSED2:
-                length, *_ = self._unpack("Q", place + 8)
-                yield self._data[place + 16 : place + min(size, 16 + length)]
+        with suppress(FormatError):  # the survey has counted damage
+            for place, kind, _, size in _records(self._data, start, end, self._header):
+                if kind == _COMPRESSED:
+                    yield self._data[place + 8 : place + size]
+                elif kind == _COMPRESSED2:
+                    length, *_ = self._unpack("Q", place + 8)
+                    yield self._data[place + 16 : place + min(size, 16 + length)]
 
     def _joined(self, pieces: Iterator[bytes], most_bytes: int) -> bytearray:
         most = believable_size(len(self._data), most_bytes)
@@ -335,31 +396,35 @@ class PerfData:
                 if len(joined) > most:
                     raise FormatError(f"more than {most} bytes of data")
         except ValueError as error:
-            reason = f"compressed records are damaged: {error}"
-            raise FormatError(reason) from error
+            if not joined and not self._times:
+                reason = f"compressed records are damaged: {error}"
+                raise FormatError(reason) from error
+            self._lose("damage, behind which nothing is read")
         return joined
 
-    def _record(self, data: memoryview, place: int) -> PerfRecord | None:
+    def _record(self, data: memoryview, place: int) -> Iterator[PerfRecord]:
         kind, misc, size = self._header.unpack_from(data, place)
         # What is read of a record is in it.
         body = data[place + 8 : place + size]
         if misc & _MODE in {_GUEST_KERNEL, _GUEST_USER}:
             if kind == _SAMPLE:
                 self._lose("samples of virtual machines")
-            return None
-        if kind == _SAMPLE:
-            return self._sample(self._event_of(data, place), body)
-        if kind == _COMM:
+        elif kind == _SAMPLE:
+            yield from self._samples(self._event_of(data, place), body, misc & _MODE)
+        elif kind == _COMM:
             process, thread = struct.unpack_from(f"{self._order}ii", body)
-            return PerfCommand(process, thread, _text(body, 8, len(body)))
-        if kind == _FORK:
+            yield PerfCommand(process, thread, _text(body, 8, len(body)))
+        elif kind == _FORK:
             numbers = struct.unpack_from(f"{self._order}4i", body)
             process, parent, thread, parent_thread = numbers
             has_maps = not misc & _IS_EXEC
-            return PerfFork(process, parent, thread, parent_thread, has_maps)
-        if misc & _IS_DATA:
-            return None
-        return self._mapping(body) if kind == _MMAP else self._mapping2(body, misc)
+            yield PerfFork(process, parent, thread, parent_thread, has_maps)
+        elif not misc & _IS_DATA:
+            of_kind = self._mapping2(body, misc)
+            if kind == _MMAP:
+                of_kind = self._mapping(body)
+            if of_kind is not None:
+                yield of_kind
 
     def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
         layout = f"{self._order}i4x3Q"
@@ -379,56 +444,113 @@ class PerfData:
             return found._replace(build_id=_build_id(body, 36, body[32]))
         return found._replace(inode=inode)
 
-    def _sample(self, event: _Event, body: memoryview) -> PerfSample:
+    def _samples(
+        self, event: _Event, body: memoryview, mode: int
+    ) -> Iterator[PerfSample]:
+        """The sample of a record; of an event with a group, one for each member."""
         values = struct.unpack_from(f"{self._order}{event.fixed_size // 8}Q", body)
         fields = dict(zip(event.places, values, strict=True))
         process, thread = self._halves(fields.get(_TID, UINT64_END - 1))
         cpu = self._halves(fields[_CPU])[0] if _CPU in fields else None
-        frames: tuple[PerfFrame, ...] = ()
+        at, counts = event.fixed_size, [(event, fields.get(_PERIOD, event.period))]
+        if event.sample_type & _READ:
+            members, at = self._read_counts(event.read_format, body, at)
+            counts = members or counts
+        chain = _Chain((), None)
         if event.sample_type & _CALLCHAIN:
-            frames = self._stack(event, body)
+            chain, at = self._chain(body, at, mode)
+        frames = chain.frames
+        if event.sample_type & _BRANCHES:
+            frames = self._branches(event, body, at, frames)
         if not frames and _IP in fields:
-            frames = (_frame(fields[_IP]),)
+            kernel = {_KERNEL: True, _USER: False}.get(mode)
+            frames = (PerfFrame(fields[_IP], is_kernel=kernel),)
+        if chain.cookie is not None:
+            later = self._deferred.get((thread, chain.cookie))
+            if later is None:
+                self._lose("stacks of user space that were recorded later")
+            else:
+                frames += self._frames(later, _USER).frames
         if event.sample_type & _STACK_USER:
             self._lose("stacks of user space that only `perf script` unwinds")
-        return PerfSample(
-            "",
-            process,
-            thread,
-            cpu,
-            fields.get(_TIME),
-            fields.get(_PERIOD),
-            event.name,
-            frames,
-        )
+        time = fields.get(_TIME)
+        for of, period in counts:
+            yield PerfSample("", process, thread, cpu, time, period, of.name, frames)
 
     def _halves(self, value: int) -> tuple[int, ...]:
         """The two numbers of 32 bits that a field consists of."""
         return struct.unpack(f"{self._order}ii", struct.pack(f"{self._order}Q", value))
 
-    def _stack(self, event: _Event, body: memoryview) -> tuple[PerfFrame, ...]:
-        at = event.fixed_size
-        if event.sample_type & _READ:
-            at += self._size_of_values(event.read_format, body, at)
+    def _chain(self, body: memoryview, at: int, mode: int) -> tuple[_Chain, int]:
+        """The stack of a sample, and where it ends."""
         (count,) = struct.unpack_from(f"{self._order}Q", body, at)
-        chain = bytes(body[at + 8 : at + 8 + 8 * count])
-        found = self._stacks.get(chain)
+        end = at + 8 + 8 * count
+        if end > len(body):
+            raise struct.error
+        return self._frames(bytes(body[at + 8 : end]), mode), end
+
+    def _frames(self, chain: bytes, mode: int) -> _Chain:
+        """The frames of addresses, whose first ones are in a mode of the processor."""
+        found = self._stacks.get((mode, chain))
         if found is None:
-            # Fails if the record has not as many.
-            count = min(count, len(body))
-            addresses = struct.unpack(f"{self._order}{count}Q", chain)
-            frames = (_frame(each) for each in addresses if each < _FIRST_MARKER)
-            found = self._stacks.keep(chain, tuple(frames))
+            is_kernel = {_KERNEL: True, _USER: False}.get(mode)
+            frames, cookie, is_cookie = [], None, False
+            for address in struct.unpack(f"{self._order}{len(chain) // 8}Q", chain):
+                if is_cookie:
+                    cookie, is_cookie = address, False
+                elif address >= _FIRST_MARKER:
+                    is_cookie = address == _IS_DEFERRED
+                    is_kernel = {_IN_KERNEL: True, _IN_USER: False}.get(address)
+                else:
+                    frames.append(PerfFrame(address, is_kernel=is_kernel))
+            found = _Chain(tuple(frames), cookie)
+            self._stacks.keep((mode, chain), found)
         return found
 
-    def _size_of_values(self, form: int, body: memoryview, at: int) -> int:
-        """The size of the values of counters in a sample."""
+    def _branches(
+        self, event: _Event, body: memoryview, at: int, frames: tuple[PerfFrame, ...]
+    ) -> tuple[PerfFrame, ...]:
+        """The stack with the callers of user space that a branch stack of calls has."""
+        if not event.branches & _OF_CALLS:
+            self._lose("branch stacks")
+            return frames
+        if event.sample_type & _RAW:
+            (size,) = struct.unpack_from(f"{self._order}I", body, at)
+            at += 4 + size
+        (count,) = struct.unpack_from(f"{self._order}Q", body, at)
+        at += 16 if event.branches & _HAS_HARDWARE_INDEX else 8
+        count = min(count, len(body) // 24)
+        numbers = struct.unpack_from(f"{self._order}{3 * count}Q", body, at)
+        if not count:
+            return frames
+        # The innermost address, and those of the calls.
+        calls = (numbers[1], *numbers[::3])
+        own = tuple(each for each in frames if each.is_kernel)
+        return own + tuple(
+            PerfFrame(each, is_kernel=False, is_exact=True) for each in calls
+        )
+
+    def _read_counts(
+        self, form: int, body: memoryview, at: int
+    ) -> tuple[list[tuple[_Event, int | None]], int]:
+        """Counts of the members of a group since their last samples, and the end."""
         times = sum(bool(form & bit) for bit in _READ_TIMES)
         item = 1 + sum(bool(form & bit) for bit in _READ_ITEM)
         if not form & _READ_GROUP:
-            return 8 * (item + times)
+            return [], at + 8 * (item + times)
         (count,) = struct.unpack_from(f"{self._order}Q", body, at)
-        return int(8 * (1 + times + min(count, len(body)) * item))
+        count = min(count, len(body))
+        at += 8 * (1 + times)
+        numbers = struct.unpack_from(f"{self._order}{count * item}Q", body, at)
+        found: list[tuple[_Event, int | None]] = []
+        if form & _READ_ID:
+            for value, number in zip(numbers[::item], numbers[1::item], strict=True):
+                event = self._by_id.get(number)
+                period = value - self._counts.get(number, 0)
+                self._counts[number] = value
+                if event is not None and period > 0:
+                    found.append((event, period))
+        return found, at + 8 * count * item
 
 
 def _records(
@@ -453,10 +575,6 @@ def _records(
             more = int.from_bytes(field, "little" if is_little else "big")
             size += -(-more // 8) * 8
         place += size
-
-
-def _frame(address: int) -> PerfFrame:
-    return PerfFrame(address, "", "", None, is_inlined=False, path="", line=0)
 
 
 def _build_id(data: memoryview, start: int, size: int) -> str:

@@ -72,7 +72,7 @@ def _profile_of(
     reader = PerfReader(facts, keep_symbols=False)
     for record in file.records():
         reader.add(record)
-    if not reader.events:
+    if not reader.builder.profile.samples:
         raise FormatError("no perf sample found")
     for kind, count in file.losses.items():
         reader.builder.lose(kind, count)

@@ -1,7 +1,8 @@
 """Parse the output of `perf script` of Linux into samples and mappings.
 
 A sample is a line with thread, time and event, followed by the lines of its stack, or
-one line with its only address at the end:
+one line with its only address at the end. `gsym.profiles.perf_layout` tells which of
+these fields there are:
 
     app  123/124 [001] 35050.297808:     250000 cpu-clock:
                  804 leaf+0x34 (/usr/bin/app)
@@ -14,11 +15,19 @@ Source: linux, tools/perf/builtin-script.c, util/evsel_fprintf.c and util/event.
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.profiles.model import MOST_FRAMES
-from gsym.profiles.recognition import PERF_EVENT, PERF_SAMPLE
+from gsym.profiles.perf_layout import (
+    FRAME,
+    PERF_EVENT,
+    InlineFrame,
+    Layout,
+    find_layout,
+    inline_frame,
+)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -39,15 +48,19 @@ class PerfFrame(NamedTuple):
             the same address. perf also marks functions with several names.
         path: Of the source file.
         line: In it.
+        is_kernel: Whether it is in the kernel; None if only the address tells.
+        is_exact: Whether it is no return address wherever it is in a stack.
     """
 
     address: int
-    symbol: str
-    module: str
-    module_offset: int | None
-    is_inlined: bool
-    path: str
-    line: int
+    symbol: str = ""
+    module: str = ""
+    module_offset: int | None = None
+    is_inlined: bool = False
+    path: str = ""
+    line: int = 0
+    is_kernel: bool | None = None
+    is_exact: bool = False
 
 
 class PerfSample(NamedTuple):
@@ -60,13 +73,13 @@ class PerfSample(NamedTuple):
         cpu: Where it ran.
         time: Nanoseconds since the machine started.
         period: The number of events it represents.
-        event: The counted event.
+        event: The counted event; "" if unknown.
         frames: Innermost first.
     """
 
     command: str
-    process: int
-    thread: int
+    process: int | None
+    thread: int | None
     cpu: int | None
     time: int | None
     period: int | None
@@ -133,9 +146,6 @@ if TYPE_CHECKING:
 
 
 # Every repetition is bounded, so that no line takes long.
-_FRAME = re.compile(
-    r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII
-)
 _SOURCE = re.compile(r"\s{1,64}(?P<path>\S.*):(?P<line>\d{1,9})$", re.ASCII)
 # Printed if the line is unknown: module and address, or nothing.
 _NO_SOURCE = re.compile(
@@ -166,6 +176,14 @@ _SYMBOL = re.compile(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
 _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
 _INLINED = "(inlined)"
+_KERNELS = ("[kernel.", "[guest.kernel.")
+_USER_PARTS = frozenset({"[vdso]", "[vsyscall]", "[heap]", "[stack]", "[anon]"})
+# Lines below a stack: branches before the sample, the instruction, registers.
+_OTHER_FIELDS = re.compile(
+    r"\s{0,64}(?:0x[0-9a-f]{1,16}(?:\(.{0,256}\))?/0x|insn:|ilen:|ABI:|IPC:|\.\.\.)",
+    re.ASCII,
+)
+_HEAD = 4096  # lines that tell the layout
 _MOST_KNOWN = 1 << 14
 
 
@@ -184,9 +202,14 @@ def parse_perf_script(
     Raises:
         FormatError: A stack has more frames than any can have.
     """
-    parser = _Parser(unknown or UnknownLines())
-    for number, line in enumerate(lines, 1):
-        record = parser.take(number, line.rstrip("\r\n"))
+    texts = (line.rstrip("\r\n") for line in lines)
+    first = list(islice(texts, _HEAD))
+    layout, _ = find_layout(first)
+    has_blanks = not all(map(str.strip, first))
+    unknown = UnknownLines() if unknown is None else unknown
+    parser = _Parser(layout, unknown, is_of_lines=layout.is_headless and not has_blanks)
+    for number, line in enumerate(chain(first, texts), 1):
+        record = parser.take(number, line)
         if record is not None:
             yield record
     last = parser.end()
@@ -200,10 +223,11 @@ class UnknownLines:
     Attributes:
         count: How many there are.
         first: The number of the first one, counted from 1; 0 for none.
+        others: How many samples have fields that a profile has not.
     """
 
     def __init__(self) -> None:
-        self.count = self.first = 0
+        self.count = self.first = self.others = 0
 
     def add(self, number: int) -> None:
         """One more, by its number."""
@@ -212,69 +236,88 @@ class UnknownLines:
 
 
 class _Parser:
-    """Puts samples together from their lines."""
+    """Puts samples together from their lines.
 
-    def __init__(self, unknown: UnknownLines) -> None:
+    Args:
+        layout: Of their first lines.
+        unknown: Counts the lines that are not understood.
+        is_of_lines: Whether each line is a sample.
+    """
+
+    def __init__(
+        self, layout: Layout, unknown: UnknownLines, *, is_of_lines: bool
+    ) -> None:
+        self._layout = layout
         self._unknown = unknown
+        self._is_of_lines = is_of_lines
         self._head: re.Match[str] | None = None
+        self._inline: InlineFrame | None = None
         self._frames: list[PerfFrame] = []
-        self._is_whole = False
         self._known: BoundedCache[str, PerfFrame] = BoundedCache(_MOST_KNOWN)
 
     def take(self, number: int, text: str) -> PerfRecord | None:
         """Take a line; return its record, or the sample that it ends."""
         if not text.strip():
             return self.end()
-        # A name of a thread may look like an address: `add`, `face`.
-        is_in_stack = self._head is not None and text[0].isspace()
-        if is_in_stack and not self._is_whole and self._add_frame(text):
-            if len(self._frames) > MOST_FRAMES:
-                raise FormatError(f"line {number}: a stack has too many frames")
-            return None
         if PERF_EVENT in text:
             return _record(text)
-        found = PERF_SAMPLE.match(text)
-        if found is not None:
+        if text.startswith("#"):
+            return None
+        is_in_stack = self._head is not None and not self._is_of_lines
+        # Where lines of stacks may look like first lines, blanks tell them apart; a
+        # name of a thread may look like an address: `add`, `face`.
+        is_first = not is_in_stack or not (
+            self._layout.is_headless
+            or text[0] == "\t"
+            or (text[0].isspace() and not self._layout.is_strong)
+        )
+        head = self._layout.match(text) if is_first else None
+        if head is not None:
             last = self.end()
-            self._head = found
-            self._is_whole = _is_only_frame(found["rest"] or "")
-            if self._is_whole:
-                self._add_frame(found["rest"])
+            self._begin(head)
             return last
-        if not text.startswith("#"):
+        if is_in_stack and self._add_frame(text):
+            if len(self._frames) > MOST_FRAMES:
+                raise FormatError(f"line {number}: a stack has too many frames")
+        elif not (is_in_stack and _OTHER_FIELDS.match(text)):
             self._unknown.add(number)
+        elif self._head is not None:
+            self._unknown.others += 1
         return None
 
     def end(self) -> PerfSample | None:
         """The sample whose last line has come."""
         head, frames = self._head, self._frames
-        self._head, self._frames = None, []
-        return None if head is None else _sample(head, frames)
+        self._head, self._frames, self._inline = None, [], None
+        return None if head is None else _sample(head.groupdict(), frames)
+
+    def _begin(self, head: re.Match[str]) -> None:
+        """Begin a sample; its only address may be in its line."""
+        self._head = head
+        rest = head["rest"]
+        self._inline = inline_frame(rest) if rest else None
+        if self._inline is not None:
+            self._frames.append(_frame(*self._inline[:2]))
+        self._unknown.others += bool(
+            rest and (self._inline is None or self._inline.others)
+        )
 
     def _add_frame(self, text: str) -> bool:
         """Add a line of a stack; False if it is not one."""
         # Most lines of a text come many times.
         frame = self._known.get(text)
         if frame is None:
-            found = _FRAME.match(text)
+            found = FRAME.match(text)
             if found is None:
                 return _add_source(text, self._frames)
             frame = _frame(int(found["address"], 16), (found["what"] or "").strip())
             self._known.keep(text, frame)
+        if self._inline is not None and not self._layout.is_headless:
+            # An address in the line of a sample with a stack is one of data.
+            self._frames.clear()
+            self._inline = None
         self._frames.append(frame)
         return True
-
-
-def _is_only_frame(rest: str) -> bool:
-    """Whether the text after the name of an event is its only address.
-
-    After a tracepoint its fields are printed.
-    """
-    found = _FRAME.match(rest)
-    if found is None:
-        return False
-    what = (found["what"] or "").strip()
-    return not what or what.endswith((")", _UNKNOWN))
 
 
 def _add_source(text: str, frames: list[PerfFrame]) -> bool:
@@ -301,9 +344,18 @@ def _frame(address: int, what: str) -> PerfFrame:
         "" if module == _UNKNOWN else module,
         place,
         is_inlined,
-        "",
-        0,
+        is_kernel=_is_of_kernel(module),
     )
+
+
+def _is_of_kernel(module: str) -> bool | None:
+    """Whether a module is the kernel, by its name; None if that does not tell.
+
+    Its own modules have names in brackets, too, but so has other memory.
+    """
+    if module.startswith(_KERNELS):
+        return True
+    return False if module in _USER_PARTS else None
 
 
 def _split_module(what: str) -> tuple[str, str]:
@@ -330,21 +382,24 @@ def _split_offset(text: str) -> tuple[str, int | None]:
     return (text, None) if found is None else (found["name"], int(found["offset"], 16))
 
 
-def _sample(head: re.Match[str], frames: list[PerfFrame]) -> PerfSample:
-    process = int(head["process"])
-    thread = process if head["thread"] is None else int(head["thread"])
+def _sample(head: dict[str, str | None], frames: list[PerfFrame]) -> PerfSample:
+    def number(name: str) -> int | None:
+        text = head.get(name)
+        return None if text is None else int(text)
+
+    process, thread = number("process"), number("thread")
+    seconds, fraction = number("seconds"), head.get("fraction") or ""
     time = None
-    if head["seconds"] is not None:
-        fraction = head["fraction"].ljust(9, "0")
-        time = int(head["seconds"]) * 1_000_000_000 + int(fraction)
+    if seconds is not None:
+        time = seconds * 1_000_000_000 + int(fraction.ljust(9, "0"))
     return PerfSample(
-        head["command"],
+        head.get("command") or "",
         process,
-        thread,
-        None if head["cpu"] is None else int(head["cpu"]),
+        process if thread is None else thread,
+        number("cpu"),
         time,
-        None if head["period"] is None else int(head["period"]),
-        head["event"],
+        number("period"),
+        head.get("event") or "",
         tuple(frames),
     )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from types import MappingProxyType
 
 from gsym.cache import BoundedCache
@@ -24,6 +24,7 @@ from gsym.modules.key import elf_debug_id
 from gsym.profiles.binaries import PathModule, module_at
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import (
+    NO_THREAD,
     SAMPLES,
     Frame,
     Location,
@@ -43,10 +44,10 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.profiles.binaries import BuildIds
-    from gsym.profiles.model import Profile
+    from gsym.profiles.model import Profile, Sample
     from gsym.profiles.perf_script import PerfFork, PerfFrame, PerfRecord
 
     _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _NONE: BuildIds = MappingProxyType({})
 _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
+_OF_KERNEL = -1  # the process of its mappings
 _MOST_FILE_SIZE = 1 << 36
 # Limit: Mappings of a process in a profile of perf
 MOST_MAPPINGS = 1 << 16
@@ -142,7 +144,7 @@ class ModulePlaces:
         if mapping.path.startswith(_KERNEL):
             # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
             loaded, mapping = self._kernel, mapping._replace(path=_KERNEL)
-        elif mapping.start >= _KERNEL_START:
+        elif mapping.start >= _KERNEL_START or mapping.process == _OF_KERNEL:
             loaded = self._kernel
         elif mapping.path.startswith(_FILE_STARTS):
             loaded = self._own(mapping.process)
@@ -179,7 +181,7 @@ class ModulePlaces:
             self._loaded[process] = loaded
         return loaded
 
-    def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
+    def find(self, frame: PerfFrame, process: int | None) -> tuple[int, int | None]:
         """The address of a frame, and the index of its mapping.
 
         A mapping whose file offset is unknown has no build id, so that nothing is
@@ -190,7 +192,7 @@ class ModulePlaces:
             place = frame.module_offset
             return place, self._whole_file(module, place, process)
         is_kernel = self.is_kernel(frame)
-        loaded = self._kernel if is_kernel else self._loaded.get(process)
+        loaded = self._kernel if is_kernel else self._parts_of(process)
         part = loaded.find(address) if loaded is not None else None
         if part is not None and not module:
             module = part.path
@@ -218,7 +220,10 @@ class ModulePlaces:
     @staticmethod
     def is_kernel(frame: PerfFrame) -> bool:
         """Whether a frame is in the kernel."""
-        return frame.address >= _KERNEL_START
+        return bool(frame.is_kernel) or frame.address >= _KERNEL_START
+
+    def _parts_of(self, process: int | None) -> _Loaded | None:
+        return None if process is None else self._loaded.get(process)
 
     def finish(self) -> None:
         """Set the ends of mappings of complete files."""
@@ -227,9 +232,9 @@ class ModulePlaces:
             limit = -(-end // _PAGE) * _PAGE
             mappings[index] = mappings[index]._replace(limit=limit)
 
-    def _whole_file(self, module: str, offset: int, process: int) -> int:
+    def _whole_file(self, module: str, offset: int, process: int | None) -> int:
         """The mapping in which addresses are offsets in the file."""
-        loaded = self._loaded.get(process)
+        loaded = self._parts_of(process)
         part = loaded.of(module) if loaded is not None else None
         found = self._module(module, part)._asdict()
         index = self._builder.mapping(Mapping(0, 0, None, 0, module)._replace(**found))
@@ -350,6 +355,7 @@ MOST_TEXT_BYTES = 4 << 30
 _CLOCKS = frozenset({"cpu-clock", "task-clock"})  # they count nanoseconds
 _MOST_KNOWN = 1 << 14  # stacks in the cache
 _EVENT, _CPU = "event", "cpu"
+_NAMELESS = "events"
 
 
 def read_perf_script(
@@ -414,11 +420,13 @@ def profile_of_lines(
             reader.add(record)
     except FormatError as error:
         raise FormatError(error.reason, path=path) from None
-    if not reader.events:
+    if not reader.builder.profile.samples:
         raise FormatError("no perf sample found", path=path)
     if unknown.count:
         kind = f"unrecognized lines, the first is line {unknown.first}"
         reader.builder.lose(kind, unknown.count)
+    if unknown.others:
+        reader.builder.lose("other fields of samples", unknown.others)
     return reader.finish()
 
 
@@ -428,17 +436,18 @@ class PerfReader:
     Attributes:
         builder: Makes the profile.
         places: Finds the mappings of frames.
-        events: The counted events, in the order of the text.
     """
 
     def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
         self.builder = ProfileBuilder()
         self.places = ModulePlaces(self.builder, facts)
-        self.events: dict[str, None] = {}
+        # The events of samples, and whether their periods are known, by name.
+        self._events: dict[str, int] = {}
+        self._has_periods: dict[int, bool] = {}
+        self._counts: list[tuple[int, int]] = []
         self._keep_symbols = keep_symbols
-        self._has_periods = False
         self._locations: dict[_Key, int] = {}
-        self._stacks: BoundedCache[tuple[int, tuple[PerfFrame, ...]], int]
+        self._stacks: BoundedCache[tuple[int | None, tuple[PerfFrame, ...]], int]
         self._stacks = BoundedCache(_MOST_KNOWN)
         # Of threads.
         self._commands = {0: "swapper"}
@@ -467,47 +476,83 @@ class PerfReader:
             self._stacks.clear()
 
     def _take(self, sample: PerfSample) -> None:
-        builder = self.builder
-        if sample.process == sample.thread:  # a text may have only the thread
+        labels: list[tuple[str, str | int, str]] = []
+        if sample.process == sample.thread is not None:  # a text may have only one
             known = self._processes.get(sample.thread, sample.thread)
             sample = sample._replace(process=known)
-        process = sample.process
-        # As perf names a thread whose name is unknown.
-        command = sample.command or self._commands.get(
-            sample.thread, f":{sample.thread}"
-        )
-        # The first thread has the name of the process.
-        name = command if process == sample.thread else self._commands.get(process, "")
-        thread = builder.thread(Thread(process, sample.thread, name, command))
-        labels: list[tuple[str, str | int, str]] = [(_EVENT, sample.event, "")]
+        event = self._events.setdefault(sample.event, len(self._events))
+        if sample.event:
+            labels.append((_EVENT, sample.event, ""))
         if sample.cpu is not None:
             labels.append((_CPU, sample.cpu, ""))
-        self.events[sample.event] = None
-        self._has_periods |= sample.period is not None
-        builder.sample(
+        has_period = sample.period is not None
+        self._has_periods[event] = has_period or self._has_periods.get(event, False)
+        self._counts.append((event, 1 if sample.period is None else sample.period))
+        self.builder.sample(
             self._stack(sample),
-            (1, sample.period or 1),
-            thread=thread,
+            (),
+            thread=self._thread(sample),
             time=sample.time,
             labels=tuple(labels),
         )
 
+    def _thread(self, sample: PerfSample) -> int | None:
+        """The thread of a sample, with the names that it and its process have then."""
+        process, thread, command = sample.process, sample.thread, sample.command
+        if thread is not None:
+            # As perf names a thread whose name is unknown.
+            command = command or self._commands.get(thread, f":{thread}")
+            self._commands[thread] = command
+        name = self._commands.get(process, "") if process is not None else ""
+        found = Thread(process, thread, name, command)
+        return self.builder.thread(found) if found != NO_THREAD else None
+
     def finish(self) -> Profile:
-        """The profile, with common data of all samples stored once."""
+        """The profile: each event has a value of its own, which counts its periods."""
         profile = self.builder.profile
         self.places.finish()
-        if self._has_periods:
-            event, *others = map(_plain, self.events)
-            is_time = _CLOCKS.issuperset((event, *others))
-            unit = "nanoseconds" if is_time else "count"
-            name = "events" if others else event
-            profile.value_types = (SAMPLES, ValueType(name, unit))
-        is_only = len(self.events) == 1
-        for index, sample in enumerate(profile.samples):
-            labels = sample.labels[1:] if is_only else sample.labels
-            values = sample.values if self._has_periods else sample.values[:1]
-            profile.samples[index] = sample._replace(labels=labels, values=values)
+        self._name_processes()
+        _undo_differences(profile.samples)
+        events = list(map(_plain, self._events))
+        if len(set(events)) < len(events):
+            events = list(self._events)
+        is_only = len(events) == 1
+        types = [
+            ValueType(event or _NAMELESS, _unit(event) if known else "samples")
+            for event, known in zip(events, self._has_periods.values(), strict=True)
+        ]
+        if is_only and not self._has_periods[0]:
+            types = []
+        profile.value_types = (SAMPLES, *types)
+        if is_only and not events[0]:
+            profile.default_value = 0  # nobody knows what the periods count
+        profile.events = () if is_only else tuple(range(1, len(types) + 1))
+        for index, (event, count) in enumerate(self._counts):
+            sample = profile.samples[index]
+            values = [1] + [0] * len(types)
+            if types:
+                values[1 + event] = count
+            labels = sample.labels
+            if is_only and sample.labels[:1] and sample.labels[0][0] == _EVENT:
+                labels = labels[1:]
+            profile.samples[index] = sample._replace(
+                labels=labels, values=tuple(values)
+            )
         return profile
+
+    def _name_processes(self) -> None:
+        """Name processes whose first thread has no sample, if all threads agree."""
+        profile = self.builder.profile
+        profile.name_processes()
+        names: dict[int | None, set[str]] = {}
+        for thread in profile.threads:
+            is_known = thread.thread_name != f":{thread.thread}"
+            name = thread.thread_name if is_known else ""
+            names.setdefault(thread.process, set()).add(name)
+        for index, thread in enumerate(profile.threads):
+            found = names[thread.process]
+            if not thread.process_name and len(found) == 1:
+                profile.threads[index] = thread._replace(process_name=min(found))
 
     def _stack(self, sample: PerfSample) -> int:
         """The index of the stack of a sample."""
@@ -521,25 +566,21 @@ class PerfReader:
     def _stack_locations(self, sample: PerfSample) -> list[int]:
         stack: list[int] = []
         was_kernel = True
-        group: list[PerfFrame] = []
-        for frame, caller in zip_longest(sample.frames, sample.frames[1:]):
-            group.append(frame)
-            # A function that is inlined has the address of the next line; one that
-            # calls itself has as well.
-            if frame.is_inlined and caller and caller.address == frame.address:
-                continue
+        for group in _locations(sample.frames):
+            frame = group[-1]
             is_kernel = self.places.is_kernel(frame)
-            is_exact = not stack or (was_kernel and not is_kernel)
+            is_exact = not stack or (was_kernel and not is_kernel) or frame.is_exact
             was_kernel = is_kernel
             stack.append(self._location(group, sample.process, is_exact=is_exact))
-            group = []
         return stack
 
     def _has_build_id(self, mapping: int | None) -> bool:
         mappings = self.builder.profile.mappings
         return mapping is not None and bool(mappings[mapping].build_id)
 
-    def _location(self, group: list[PerfFrame], process: int, *, is_exact: bool) -> int:
+    def _location(
+        self, group: list[PerfFrame], process: int | None, *, is_exact: bool
+    ) -> int:
         *_, frame = group
         address, mapping = self.places.find(frame, process)
         is_kept = self._keep_symbols or not self._has_build_id(mapping)
@@ -557,6 +598,40 @@ class PerfReader:
             is_named_only = bool(frames) and self._has_build_id(mapping)
             locations.append(location._replace(is_named_only=is_named_only))
         return found
+
+
+def _locations(frames: tuple[PerfFrame, ...]) -> Iterator[list[PerfFrame]]:
+    """The lines of each location: of a function and those that are inlined into it.
+
+    A function that is inlined has the address of the next line; one that calls itself
+    has as well. With some libraries, perf prints the innermost of them by the name of
+    the function around all, and does not mark it.
+    """
+    group: list[PerfFrame] = []
+    for frame, caller in zip_longest(frames, frames[1:]):
+        group.append(frame)
+        is_same = caller is not None and caller.address == frame.address
+        if not is_same or not (
+            frame.is_inlined or (len(group) == 1 and caller.is_inlined)
+        ):
+            yield group
+            group = []
+
+
+def _undo_differences(samples: list[Sample]) -> None:
+    """Add up times that are differences to the sample before (`--deltatime`).
+
+    They begin with 0, and do not increase as those of a recording.
+    """
+    times = [sample.time for sample in samples if sample.time is not None]
+    if len(times) < len(samples) or times[0] or times == sorted(times):
+        return
+    for index, time in enumerate(accumulate(times)):
+        samples[index] = samples[index]._replace(time=time)
+
+
+def _unit(event: str) -> str:
+    return "nanoseconds" if event in _CLOCKS else "count"
 
 
 def _frames(group: list[PerfFrame]) -> Iterable[Frame]:

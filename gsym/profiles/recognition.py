@@ -11,7 +11,8 @@ import re
 from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
 from gsym.profiles.foreign import require_known
-from gsym.profiles.input_bytes import read_inflated, read_pieces
+from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
+from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = False
@@ -32,16 +33,6 @@ _WIRE_TYPES = {
     13: (VARINT, LENGTH_DELIMITED),
 }
 
-# Every repetition is bounded, so that no line takes long. A name of a thread has 15
-# bytes, but may have spaces.
-PERF_SAMPLE = re.compile(
-    r"\s{0,64}(?P<command>\S.{0,63}?)\s{1,64}(?P<process>-?\d{1,10})"
-    r"(?:/(?P<thread>-?\d{1,10}))?\s{1,64}(?:\[(?P<cpu>\d{1,6})\]\s{1,64})?"
-    r"(?:(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):\s{1,64})?"
-    r"(?:(?P<period>\d{1,20})\s{1,64})?(?P<event>\S{1,256}):(?:\s+(?P<rest>.*))?$",
-    re.ASCII,
-)
-PERF_EVENT = " PERF_RECORD_"
 ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
 MODULE_OFFSET = re.compile(
     r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII
@@ -58,7 +49,6 @@ AUSTIN_THREAD = re.compile(
     r"P(?P<process>\d{1,10});T(?:\d{1,10}:)?(?P<thread>\d{1,10})(?:;|$)", re.ASCII
 )
 COMMENT = "#"  # austin writes about itself
-BLANK = " \t\r\n\ufeff"  # also the mark of the order of bytes
 
 
 def profile_kind(path: str | os.PathLike[str]) -> str:
@@ -77,7 +67,7 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         return "perf.data"
     is_whole = next(pieces, None) is None
     require_known(head, name)
-    text = head.decode("utf-8", "replace")
+    text = text_decoder(head).decode(head)
     kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
     if kind:
         return kind
@@ -121,14 +111,6 @@ def message_kind(data: bytes, *, is_whole: bool) -> str:
     return "pprof" if is_pprof else "otlp"
 
 
-def is_perf_script(lines: Iterable[str]) -> bool:
-    """Whether the first line that is not blank, of several, begins a sample."""
-    for line in lines:
-        if line.strip() and not line.startswith("#"):
-            return PERF_EVENT in line or PERF_SAMPLE.match(line) is not None
-    return False
-
-
 def is_address_list(lines: Iterable[str]) -> bool:
     """Whether the first line that is not blank is an address."""
     for line in lines:
@@ -149,7 +131,7 @@ def is_collapsed(lines: Iterable[str]) -> bool:
 
 def stack_lines(lines: Iterable[str]) -> list[str]:
     """The lines of collapsed stacks, which are neither blank nor comments."""
-    texts = (line.strip(BLANK) for line in lines)
+    texts = (line.strip() for line in lines)
     return [text for text in texts if text and not text.startswith(COMMENT)]
 
 
@@ -182,7 +164,7 @@ _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
 
 def json_kind(head: str) -> str:
     """Kind of a profile in JSON that begins like this; "" for other texts and JSON."""
-    text = head.removeprefix("\ufeff")
+    text = head
     if not text.lstrip().startswith(("{", "[")):
         return ""
     names: list[str] = []  # of the members that are around

@@ -73,7 +73,8 @@ def read_speedscope(
     builder = ProfileBuilder(types)
     frames = whole.get("shared").get("frames").items()
     reader = _Reader(builder, [builder.function(_frame(frame)) for frame in frames])
-    threads = _threads([profile.get("name").text() for profile in profiles])
+    names = [profile.get("name").text() for profile in profiles]
+    threads = _threads(names, whole.get("name").text())
     seen: list[tuple[int, int, object]] = []
     for profile, thread, (kind, factor) in zip(profiles, threads, units, strict=True):
         value = types.index(kind)
@@ -106,11 +107,14 @@ def _frame(frame: Node) -> Frame:
     return Frame(name, path=path, line=line_of(frame.get("line").value))
 
 
-def _threads(names: list[str]) -> list[Thread | None]:
-    """The threads of profiles by their names; None for one profile without any."""
-    found = [_thread(name) for name in names]
-    if len(found) == 1 and found[0].thread is None:
+def _threads(names: list[str], title: str) -> list[Thread | None]:
+    """The threads of profiles by their names; None for those without any.
+
+    The only profile may have the name of the whole.
+    """
+    if names == [title]:
         return [None]
+    found = [_thread(name) for name in names]
     return [None if thread == NO_THREAD else thread for thread in found]
 
 

@@ -39,9 +39,9 @@ BUDGET = (
     ("filter", "report.txt", 97),
     ("store list", "--store .", 41),
     ("symbfile id", "small.gsym", 40),
-    ("trace info", "stacks.txt", 52),
-    ("trace flame", "stacks.txt -o out.html", 39),
-    ("trace top", "stacks.txt", 45),
+    ("trace info", "stacks.txt", 53),
+    ("trace flame", "stacks.txt -o out.html", 40),
+    ("trace top", "stacks.txt", 46),
     ("trace convert", "stacks.txt --to collapsed -o out.txt", 71),
     ("doctor", "", 51),
 )

@@ -16,10 +16,11 @@ ATTR, BUILD_ID, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 67, 78, 80, 81
 KERNEL_MODE, USER_MODE, GUEST_KERNEL_MODE, GUEST_USER_MODE = 1, 2, 4, 5
 IS_DATA = IS_EXEC = 1 << 13  # the latter of a fork
 HAS_BUILD_ID = 1 << 14
-KERNEL_MARKER, USER_MARKER = 2**64 - 128, 2**64 - 512
+KERNEL_MARKER, USER_MARKER, DEFERRED_MARKER = (2**64 - each for each in (128, 512, 640))
+BRANCHES, OF_CALLS, DEFERRED = 1 << 11, 1 << 11, 22
 SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | PERIOD
 HEADER_SIZE, ATTR_SIZE = 104, 128
-_SAMPLE_ID_ALL = 18
+_SAMPLE_ID_ALL, _BRANCHES_AT = 18, 72
 
 
 class Event(NamedTuple):
@@ -31,6 +32,7 @@ class Event(NamedTuple):
     read_format: int = 0
     ids: tuple[int, ...] = ()
     name: str = ""
+    branches: int = 0
 
 
 class PerfFile:
@@ -114,6 +116,7 @@ class PerfFile:
         bit = _SAMPLE_ID_ALL if self.is_little else 63 - _SAMPLE_ID_ALL
         numbers = event.config, 250, event.sample_type, event.read_format, 1 << bit
         fields = self.pack("II5Q", event.kind, ATTR_SIZE, *numbers)
+        fields = fields.ljust(_BRANCHES_AT, b"\0") + self.pack("Q", event.branches)
         return fields.ljust(ATTR_SIZE, b"\0")
 
     def names(self, events: Sequence[Event]) -> bytes:

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.profiles import input_bytes, json_input, stack_tree
+from gsym.profiles.durations import OVERLAPPING
 from gsym.profiles.json_input import json_members
 from gsym.profiles.model import SAMPLES, TIME, ValueType
 from gsym.profiles.opening import read_profile
@@ -299,11 +300,166 @@ def test_errors_say_where_they_are(
     assert caught.value.path == str(tmp_path / "profile.json")
 
 
-def test_errors_of_trace_events_say_which_one(tmp_path: Path) -> None:
+def test_damaged_parts_of_profiles_of_v8_are_counted(tmp_path: Path) -> None:
     chunk = {"ph": "P", "id": "0x1", "name": "ProfileChunk", "args": {"data": 7}}
     made = chrome({"ph": "X", "name": "main", "ts": 10, "dur": 100}, {}, chunk)
-    with pytest.raises(FormatError, match=r"traceEvents\[2\]\.args\.data: not an obj"):
-        read(tmp_path, made)
+    profile = read(tmp_path, made)
+    assert sums_of(profile) == {("main",): 100_000}
+    assert profile.losses == {
+        "other events": 1,
+        "profiles of V8 without their begin": 1,
+        "damaged parts of profiles of V8": 1,
+    }
+
+
+def test_parts_of_profiles_of_v8_come_in_any_order(tmp_path: Path) -> None:
+    def event(name: str, time: int, thread: int, data: object) -> dict[str, Any]:
+        place = {"pid": 10, "tid": thread, "ts": time, "ph": "P", "id": "0x1"}
+        return {**place, "name": name, "args": {"data": data}}
+
+    call = {"functionName": "main", "url": "a.js", "lineNumber": 0}
+    piece = {"nodes": [{"id": 1, "callFrame": call}], "samples": [1, 1]}
+    later = {"cpuProfile": {"samples": [1]}, "timeDeltas": [50], "endTime": 1400}
+    profile = read(
+        tmp_path,
+        {
+            "traceEvents": [
+                event("ProfileChunk", 1300, 99, later),
+                event(
+                    *("ProfileChunk", 1100, 99),
+                    {"cpuProfile": piece, "timeDeltas": [100, 100]},
+                ),
+                event("Profile", 1000, 7, {"startTime": 1000}),
+            ]
+        },
+    )
+    assert profile.threads == [(10, 7, "", "")]
+    assert [each.time for each in profile.samples] == [1_100_000, 1_200_000, 1_250_000]
+    assert sums_of(profile) == {("main",): 300_000}
+    assert profile.losses == {}
+
+
+def test_a_profile_of_v8_may_be_one_event(tmp_path: Path) -> None:
+    call = {"functionName": "main", "url": "a.js", "lineNumber": 0}
+    whole = {
+        "nodes": [{"id": 1, "callFrame": call}],
+        "samples": [1, 1],
+        "timeDeltas": [0, 100],
+        "startTime": 1000,
+        "endTime": 1200,
+    }
+    data = {"data": {"cpuProfile": whole}}
+    event = {"pid": 1, "tid": 2, "ts": 5, "ph": "I", "name": "CpuProfile", "args": data}
+    profile = read(tmp_path, {"traceEvents": [event]})
+    assert sums_of(profile) == {("main",): 200_000}
+    assert [each.time for each in profile.samples] == [1_000_000, 1_100_000]
+
+
+def test_the_older_layout_of_node_is_a_tree(tmp_path: Path) -> None:
+    def node(name: str, number: int, *children: object) -> dict[str, Any]:
+        place = {"functionName": name, "url": "a.js", "lineNumber": number}
+        return {**place, "id": number, "children": list(children)}
+
+    profile = read(
+        tmp_path,
+        {
+            "head": node("(root)", 1, node("start", 2, node("compute", 3))),
+            "startTime": 1,
+            "endTime": 1.0004,
+            "samples": [3, 2, 3],
+            "timestamps": [1_000_000, 1_000_100, 1_000_200],
+        },
+    )
+    assert sums_of(profile) == {("compute", "start"): 300_000, ("start",): 100_000}
+    assert {each.frames[0].line for each in profile.locations} == {2, 3}
+
+
+def test_text_ids_and_missing_ones_are_threads_of_their_own(tmp_path: Path) -> None:
+    def event(process: object, **others: object) -> dict[str, Any]:
+        return {"ph": "X", "name": "f", "ts": 1, "dur": 2, "pid": process, **others}
+
+    names = {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "GPU"}}
+    made = [event("Spans", tid="x"), event(0, tid=1), event(7), event("12", tid="3")]
+    profile = read(tmp_path, {"traceEvents": [names, *made]})
+    assert profile.threads == [
+        (None, None, "Spans", "x"),
+        (0, 1, "GPU", ""),
+        (7, 7, "", ""),
+        (12, 3, "", ""),
+    ]
+
+
+def test_times_of_16_digits_with_a_fraction_are_exact(tmp_path: Path) -> None:
+    text = """{"traceEvents": [
+        {"ph":"X","name":"a","pid":1,"tid":1,"ts":1666382280874284.100,"dur":20.000},
+        {"ph":"X","name":"b","pid":1,"tid":1,"ts":1666382280874284.200,"dur":9.900},
+        {"ph":"X","name":"c","pid":1,"tid":1,"ts":1666382280874294.100,"dur":5.000}]}"""
+    path = tmp_path / "trace.json"
+    path.write_text(text)
+    sums = {("a",): 5_100, ("b", "a"): 9_900, ("c", "a"): 5_000}
+    assert sums_of(read_profile(path)) == sums
+
+
+def test_an_end_that_names_another_event_ends_nothing(tmp_path: Path) -> None:
+    def half(phase: str, time: int, name: str | None = None) -> dict[str, Any]:
+        event = {"ph": phase, "pid": 1, "tid": 1, "ts": time}
+        return event if name is None else {**event, "name": name}
+
+    events = [
+        half("B", 0, "a"),
+        half("B", 1, "b"),
+        half("E", 2, "x"),
+        half("E", 3, "a"),
+        half("E", 5),
+    ]
+    profile = read(tmp_path, {"traceEvents": events})
+    assert sums_of(profile) == {("a",): 1000, ("b", "a"): 2000, ("b",): 2000}
+    assert profile.losses == {
+        "ends of durations without a begin": 1,
+        OVERLAPPING: 1,
+    }
+
+
+def test_fractions_of_speedscope_are_exact(tmp_path: Path) -> None:
+    sampled = {
+        "type": "sampled",
+        "name": "p",
+        "unit": "none",
+        "startValue": 0,
+        "endValue": 1,
+        "samples": [[0], [0, 1]],
+        "weights": [0.4, -0.3],
+    }
+    shared = {"frames": [{"name": "a"}, {"name": "b"}]}
+    profile = read(tmp_path, {"shared": shared, "profiles": [sampled]})
+    (kind,) = profile.value_types
+    assert [kind.plain(each.values[0]) for each in profile.samples] == [0.4, -0.3]
+
+
+def test_profiles_of_speedscope_with_the_same_stacks_are_values(tmp_path: Path) -> None:
+    both = {"type": "sampled", "startValue": 0, "endValue": 9, "samples": [[0], [0, 1]]}
+    profiles = [
+        {**both, "name": "x", "unit": "none", "weights": [1, 2]},
+        {**both, "name": "x", "unit": "bytes", "weights": [10, 20]},
+    ]
+    shared = {"frames": [{"name": "a"}, {"name": "b"}]}
+    profile = read(tmp_path, {"shared": shared, "profiles": profiles})
+    assert [each.values for each in profile.samples] == [(1, 10), (2, 20)]
+
+
+def test_open_frames_of_speedscope_last_until_the_end(tmp_path: Path) -> None:
+    evented = {
+        "type": "evented",
+        "name": "Process 3 Thread 4",
+        "unit": "milliseconds",
+        "startValue": 0,
+        "endValue": 100,
+        "events": [{"type": "O", "frame": 0, "at": 30}],
+    }
+    shared = {"frames": [{"name": "a"}]}
+    profile = read(tmp_path, {"shared": shared, "profiles": [evented]})
+    assert sums_of(profile) == {("a",): 70_000_000}
+    assert profile.threads == [(3, 4, "", "")]
 
 
 def paths_in(made: object, front: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -95,7 +95,7 @@ def test_what_is_written_to_a_pipe_is_read(
     assert [each["event"] for each in labels] == ["second", "first", "second"]
     assert profile.mappings[0].build_id == ID.hex()
     assert profile.threads == [Thread(7, 8, "", ":8")]
-    assert profile.value_types == (SAMPLES,)
+    assert [each.type for each in profile.value_types[1:]] == ["second", "first"]
 
 
 def test_all_fields_before_the_stack_are_skipped(tmp_path: Path) -> None:
@@ -330,3 +330,101 @@ def test_the_kernel_may_be_known_by_the_path_of_its_file(
     profile = read(tmp_path, LITTLE.file(mapping + sample, build_ids=table))
     assert build_ids(profile) == [(ID.hex(), "")]
     assert profile.mappings[0].path == path
+
+
+def addresses(profile: Profile) -> list[tuple[int, bool]]:
+    """The addresses of the first sample, and whether they are return addresses."""
+    locations = [profile.locations[at] for at in profile.stacks[0]]
+    return [(each.address, each.is_return) for each in locations]
+
+
+@both_orders
+def test_marks_in_a_stack_tell_what_is_in_the_kernel(
+    tmp_path: Path, byteorder: Literal["little", "big"]
+) -> None:
+    perf = p.PerfFile(byteorder)
+    chain = p.KERNEL_MARKER, 0xC0009050, 0xC0009090, p.USER_MARKER, 0x10454, 0x10500
+    profile = read(tmp_path, perf.file(perf.sample(1, chain)))
+    assert addresses(profile) == [
+        (0xC0009050, False),
+        (0xC0009090, True),
+        (0x10454, False),
+        (0x10500, True),
+    ]
+
+
+def test_a_stack_of_user_space_may_be_recorded_later(tmp_path: Path) -> None:
+    chain = p.KERNEL_MARKER, 1 << 63, p.DEFERRED_MARKER, 77
+    later = LITTLE.pack("QQQQQ", 77, 3, p.USER_MARKER, 0x400050, 0x400090)
+    ending = LITTLE.ending(9, 7)
+    deferred = LITTLE.record(p.DEFERRED, later + ending)
+    profile = read(tmp_path, LITTLE.file(LITTLE.sample(1, chain) + deferred))
+    assert [each for each, _ in addresses(profile)] == [1 << 63, 0x400050, 0x400090]
+    assert profile.losses == {}
+    profile = read(tmp_path, LITTLE.file(LITTLE.sample(1, chain)))
+    assert len(addresses(profile)) == 1
+    assert list(profile.losses.values()) == [1]
+
+
+@pytest.mark.parametrize("branches", [p.OF_CALLS, 0])
+def test_a_branch_stack_of_calls_has_the_callers(tmp_path: Path, branches: int) -> None:
+    event = p.Event(sample_type=p.SAMPLE_TYPE | p.BRANCHES, branches=branches)
+    sample = LITTLE.pack("QiiQQ", 0x401139, 7, 7, 1, 5)
+    sample += LITTLE.chain((p.USER_MARKER, 0x401139))
+    sample += LITTLE.pack("Q6Q", 2, 0x401210, 0x401130, 0, 0x401310, 0x401200, 0)
+    profile = read(tmp_path, LITTLE.file(LITTLE.record(p.SAMPLE, sample), (event,)))
+    if branches:
+        calls = (0x401130, False), (0x401210, False), (0x401310, False)
+        assert addresses(profile) == list(calls)
+        assert profile.losses == {}
+    else:
+        assert addresses(profile) == [(0x401139, False)]
+        assert profile.losses == {"branch stacks": 1}
+
+
+def test_a_sample_without_a_period_counts_that_of_its_event(tmp_path: Path) -> None:
+    event = p.Event(sample_type=p.SAMPLE_TYPE & ~p.PERIOD)
+    sample = LITTLE.pack("QiiQ", 0x10, 7, 7, 1) + LITTLE.chain((0x10,))
+    profile = read(tmp_path, LITTLE.file(LITTLE.record(p.SAMPLE, sample), (event,)))
+    assert profile.value_types[1] == ValueType("cpu-clock", "nanoseconds")
+    assert [each.values for each in profile.samples] == [(1, 250)]
+
+
+def test_members_of_a_group_have_samples_of_their_own(tmp_path: Path) -> None:
+    group = p.SAMPLE_TYPE | p.READ
+    form = 8 | 4  # of all members, with ids
+    events = (
+        p.Event(sample_type=group, read_format=form, ids=(1,), name="cycles"),
+        p.Event(sample_type=group, read_format=form, ids=(2,), name="misses"),
+    )
+    samples = b""
+    for time, counts in enumerate(((100, 7), (250, 7), (300, 9))):
+        body = LITTLE.pack("QiiQQ", 0x10, 7, 7, time, 5)
+        body += LITTLE.pack("Q4Q", 2, counts[0], 1, counts[1], 2) + LITTLE.chain(
+            (0x10,)
+        )
+        samples += LITTLE.record(p.SAMPLE, body)
+    profile = read(tmp_path, LITTLE.file(samples, events))
+    assert [each.type for each in profile.value_types] == [
+        "samples",
+        "cycles",
+        "misses",
+    ]
+    sums = [
+        sum(column) for column in zip(*(s.values for s in profile.samples), strict=True)
+    ]
+    assert sums == [5, 300, 9]
+
+
+def test_what_precedes_damage_is_read_and_the_damage_counted(tmp_path: Path) -> None:
+    samples = LITTLE.sample(1, (0x10,)) + LITTLE.sample(2, (0x20,))
+    whole = LITTLE.file(samples)
+    for data in (
+        whole[:-5],
+        whole[:-50],
+        LITTLE.file(samples + b"and a text of some program"),
+        LITTLE.file(samples + LITTLE.record(p.SAMPLE, b"")),
+    ):
+        profile = read(tmp_path, data)
+        assert len(profile.samples) >= 1
+        assert profile.losses

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
+from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.perf_script import (
     PerfCommand,
     PerfFork,
@@ -16,7 +17,6 @@ from gsym.profiles.perf_script import (
     UnknownLines,
     parse_perf_script,
 )
-from gsym.profiles.recognition import is_perf_script
 
 if TYPE_CHECKING:
     from gsym.profiles.perf_script import PerfRecord
@@ -29,7 +29,10 @@ KERNEL = "[kernel.kallsyms]"
 def frame(
     address: int, symbol: str = "", module: str = "", *, is_inlined: bool = False
 ) -> PerfFrame:
-    return PerfFrame(address, symbol, module, None, is_inlined, "", 0)
+    is_kernel = {KERNEL: True, "[vdso]": False}.get(module)
+    return PerfFrame(
+        address, symbol, module, is_inlined=is_inlined, is_kernel=is_kernel
+    )
 
 
 def records(text: str) -> list[PerfRecord]:
@@ -195,7 +198,9 @@ def test_lines_of_threads_are_records() -> None:
 
 
 def test_samples_are_returned_as_soon_as_they_end() -> None:
-    lines = ["p 1 cycles:", "\t 1 f (/x)", "", "p 2 cycles:", "p 3 cycles:"]
+    # The first 4,096 lines tell the layout.
+    lines = ["p 1 cycles:", "\t 1 f (/x)", "", "p 2 cycles:"] * 1024
+    lines += ["p 1 cycles:", "\t 1 f (/x)", "", "p 2 cycles:", "p 3 cycles:"]
     given: list[str] = []
 
     def watched() -> object:
@@ -204,10 +209,13 @@ def test_samples_are_returned_as_soon_as_they_end() -> None:
             yield line
 
     parser = parse_perf_script(watched())  # type: ignore[arg-type]
+    for _ in range(2048):
+        assert next(parser)
+    assert len(given) == 4097
     assert next(parser)
-    assert len(given) == 3
+    assert len(given) == 4099
     assert next(parser)
-    assert len(given) == 5
+    assert len(given) == 4101
 
 
 def test_unrecognized_lines_are_counted() -> None:

@@ -14,6 +14,7 @@ from gsym.errors import FormatError
 from gsym.profiles import perf_script_input
 from gsym.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.profiles.model import (
+    SAMPLES,
     Frame,
     Location,
     Mapping,
@@ -74,7 +75,7 @@ def test_samples_have_their_threads_times_and_periods() -> None:
         ValueType("samples", "count"),
         ValueType("cycles", "count"),
     )
-    assert profile.threads == [Thread(7, 7, "app", "app"), Thread(7, 8, "", "pool")]
+    assert profile.threads == [Thread(7, 7, "app", "app"), Thread(7, 8, "app", "pool")]
     assert [
         (each.thread, each.time, each.values, each.labels) for each in profile.samples
     ] == [
@@ -136,7 +137,7 @@ def test_addresses_without_a_module_are_distinguished_by_symbol() -> None:
 
 def test_several_events_have_a_label() -> None:
     profile = profile_of("a 1  5 cycles:\n\t 1 f (/x)\n\na 1  7 faults:\n\t 1 f (/x)\n")
-    assert profile.value_types[1] == ValueType("events", "count")
+    assert [each.type for each in profile.value_types[1:]] == ["cycles", "faults"]
     assert [each.labels for each in profile.samples] == [
         (("event", "cycles", ""),),
         (("event", "faults", ""),),
@@ -415,3 +416,90 @@ def test_a_list_may_have_two_build_ids_of_a_path(tmp_path: Path) -> None:
     path.write_text(f"{ID} /x\n{BUILD_ID} /x\n{ID} /y\n{ID} /y\n")
     found = read_build_ids(path)
     assert found == {"/x": (ID, BUILD_ID), "/y": ID}
+
+
+def test_events_have_values_of_their_own() -> None:
+    profile = profile_of_lines(
+        "app 7/7 1.0:   250000 cpu-clock: \n\t 10 f (/x)\n\n"
+        "app 7/7 1.1:        3 page-faults: \n\t 20 g (/x)\n".splitlines()
+    )
+    assert profile.value_types == (
+        SAMPLES,
+        ValueType("cpu-clock", "nanoseconds"),
+        ValueType("page-faults", "count"),
+    )
+    assert profile.events == (1, 2)
+    assert [each.values for each in profile.samples] == [(1, 250_000, 0), (1, 0, 3)]
+
+
+def test_events_without_periods_count_their_samples() -> None:
+    profile = profile_of_lines(
+        "app 7/7 1.0: cpu-clock: \n\t 10 f (/x)\n\n"
+        "app 7/7 1.1: page-faults: \n\t 20 g (/x)\n".splitlines()
+    )
+    assert [each.unit for each in profile.value_types] == [
+        "count",
+        "samples",
+        "samples",
+    ]
+    assert [each.values for each in profile.samples] == [(1, 1, 0), (1, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # The first thread comes late, has no sample, or runs two programs.
+        ("w 7/8 1: c: \nmain 7/7 2: c: \nw 7/9 3: c: \n", {"main"}),
+        ("w 7/8 1: c: \nw 7/9 3: c: \n", {"w"}),
+        ("w 7/8 1: c: \nv 7/9 3: c: \n", {""}),
+        ("sh 7/7 1: c: \napp 7/7 2: c: \n", {"sh", "app"}),
+    ],
+)
+def test_threads_have_the_name_of_their_process(text: str, names: set[str]) -> None:
+    lines = text.replace(": c", ".0: c").splitlines()
+    profile = profile_of_lines(lines)
+    assert {each.process_name for each in profile.threads} == names
+    assert {each.process for each in profile.threads} == {7}
+
+
+def test_differences_of_times_are_added_up() -> None:
+    text = "".join(f"app 7/7 {each}: c: \n\t 10 f (/x)\n\n" for each in DIFFERENCES)
+    profile = profile_of_lines(text.splitlines())
+    assert [each.time for each in profile.samples] == [0, 1_000_000, 1_998_000]
+
+
+DIFFERENCES = ("0.000000", "0.001000", "0.000998")
+
+
+@pytest.mark.parametrize(
+    ("lines", "sizes"),
+    [
+        # As perf prints inlined calls, and with a library that mistakes the first one.
+        (("leaf (inlined)", "mid (inlined)", "outer (/x)"), [3]),
+        (("outer (/x)", "mid (inlined)", "outer (/x)"), [3]),
+        (("outer (/x)", "mid (inlined)", "outer (/x)") * 2, [3, 3]),
+        (("f (/x)", "f (/x)"), [1, 1]),
+        (("mid (inlined)", "outer (/x)", "outer (/x)"), [2, 1]),
+    ],
+)
+def test_calls_at_one_address_are_one_location(
+    lines: tuple[str, ...], sizes: list[int]
+) -> None:
+    text = ["app 7/7 1.0: c: ", *(f"\t 1024 {line}" for line in lines)]
+    profile = profile_of_lines(text)
+    (stack,) = profile.stacks
+    assert len(stack) == len(sizes)
+    assert profile.losses == {}
+
+
+def test_where_the_kernel_is_its_name_tells() -> None:
+    profile = profile_of_lines(
+        (
+            "app 7/7 1.0: c: ",
+            "\t c0009050 k ([kernel.kallsyms])",
+            "\t 10454 u (/opt/app)",
+            "\t 10500 main (/opt/app)",
+        )
+    )
+    returns = [profile.locations[at].is_return for at in profile.stacks[0]]
+    assert returns == [False, False, True]

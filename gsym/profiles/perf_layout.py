@@ -1,0 +1,241 @@
+"""The layout of a text of `perf script`: the fields in the first line of a sample.
+
+Which fields perf prints depends on its options, and a line alone does not tell them:
+in `pool 2 25649 250000 cycles:` the name of the thread may be `pool` or `pool 2`. All
+lines of a text have one layout, so it is the one that fits them all, of several the one
+with the most fields. After a time the layout is certain, so that lines with it may lack
+the period or the event, as those of tracepoints do.
+
+Source: linux, tools/perf/builtin-script.c, `perf_sample__fprintf_start` and
+`process_event`.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+PERF_EVENT = " PERF_RECORD_"
+
+# Every repetition is bounded, so that no line takes long. A name of a thread has 15
+# bytes, but may have spaces; processes may be named longer.
+_GAP = r"\s{1,64}"
+_COMMANDS = (rf"(?P<command>\S(?:.{{0,62}}\S)?){_GAP}", "")
+_NUMBERS = (
+    r"(?P<process>-?\d{1,10})/(?P<thread>-?\d{1,10})(?:\s{1,64}|$)",
+    r"(?P<process>-?\d{1,10})(?:\s{1,64}|$)",
+    "",
+)
+_CPU = rf"(?:\[(?P<cpu>\d{{1,6}})\]{_GAP})?"
+# Letters for where the code ran, and numbers of a virtual machine.
+_MISC = rf"(?:[A-Za-z]{{1,6}}{_GAP})?(?:VM:\d{{1,10}}{_GAP})?(?:VCPU:\d{{1,10}}{_GAP})?"
+_TIME = r"(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):"
+_PERIOD = r"(?P<period>\d{1,20})"
+_EVENT = r"(?P<event>(?:raw )?\S{1,256}):"
+_REST = r"(?:\s+(?P<rest>\S.*))?\s*$"
+_ENDS = (
+    rf"{_CPU}{_MISC}{_TIME}{_GAP}(?:{_PERIOD}{_GAP})?{_EVENT}{_REST}",
+    rf"{_CPU}{_MISC}{_TIME}{_GAP}{_PERIOD}{_REST}",
+    rf"{_CPU}{_MISC}{_TIME}{_REST}",
+    rf"{_CPU}{_PERIOD}{_GAP}{_EVENT}{_REST}",
+    rf"{_CPU}{_EVENT}{_REST}",
+    rf"{_CPU}{_PERIOD}{_REST}",
+    rf"{_CPU}(?P<rest>\S.*)?$",
+)
+_WITH_EVENT = frozenset({0, 3, 4})
+_TIMED = frozenset({0, 1, 2})
+_PADDED = 3  # its period is as wide as perf prints it
+_PERIOD_WIDTH = 10
+_WEAK = frozenset({5, 6})  # any words may be a layout without time and event
+_MAJORITY = 0.5
+_MOST_LINES = 1024
+
+# Printed after the address of a sample.
+_AFTER = re.compile(
+    r"\s(?:=>.*|(?:insn|ilen|ABI|IPC|bpf-output):.*"
+    r"|0x[0-9a-f]{1,16}(?:\([^)]{0,256}\))?/0x[0-9a-f]{1,16}.*)$",
+    re.ASCII,
+)
+_WORD = re.compile(r"(?<!\S)(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
+_ADDRESS = re.compile(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
+_PLAIN = re.compile(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
+_LEAST_SURE = 8  # digits
+_UNKNOWN = "[unknown]"
+FRAME = re.compile(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
+
+
+class InlineFrame(NamedTuple):
+    """The address in the line of a sample.
+
+    Attributes:
+        address: Of the sample.
+        what: The symbol and the module, as they are printed.
+        others: Whether other fields are around it.
+    """
+
+    address: int
+    what: str
+    others: bool
+
+
+def inline_frame(rest: str) -> InlineFrame | None:
+    """The only address of a sample in the text after its event; None without any.
+
+    Before it may be an address of data, with the name of that, and values; after it the
+    target of a branch, bytes of the instruction, or other branches. After a tracepoint
+    its fields are printed.
+    """
+    # An empty field at the end of a line lost its blanks.
+    text = _AFTER.sub("", f" {rest}").strip()
+    places = [found.start() for found in _ADDRESS.finditer(text)]
+    sure = [at for at in places if _is_address(text, at)]
+    if not places:
+        return None
+    found = _WORD.match(text, sure[-1] if sure else places[0])
+    if found is None:
+        return None
+    what = (found["what"] or "").strip()
+    is_named = what.endswith((")", _UNKNOWN)) or _PLAIN.fullmatch(what) is not None
+    if not is_named or (not what and found.start() and not _are_values(text)):
+        return None
+    address = int(found["address"], 16)
+    return InlineFrame(address, what, others=text != rest.strip() or found.start() > 0)
+
+
+def _is_address(text: str, at: int) -> bool:
+    """Whether a word is as perf prints addresses: long, or with blanks before it."""
+    size = len(text[at:].partition(" ")[0])
+    return at == 0 or text[:at].endswith("  ") or size >= _LEAST_SURE
+
+
+def _are_values(text: str) -> bool:
+    """Whether a text has only addresses, and fields between bars."""
+    return all(_ADDRESS.fullmatch(each) or "|" in each for each in text.split())
+
+
+class Layout:
+    """The fields of the first lines of samples.
+
+    Attributes:
+        is_headless: Whether there are none: samples are addresses alone.
+        is_strong: Whether no line of a stack looks like one of these.
+    """
+
+    def __init__(self, command: str, numbers: str, end: int) -> None:
+        self.end = end
+        # Without blank lines in a text, each line is a sample.
+        self.is_headless = not (command or numbers) and end == len(_ENDS) - 1
+        self.is_strong = end in _WITH_EVENT | _TIMED
+        self.has_numbers = bool(numbers)
+        self._form = re.compile(rf"\s{{0,64}}{command}{numbers}{_ENDS[end]}", re.ASCII)
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """The fields of a line; None if it does not have them."""
+        found = self._form.match(line)
+        if found is None or self.end in _WITH_EVENT:
+            return found
+        rest = found["rest"]
+        return found if not rest or inline_frame(rest) is not None else None
+
+    def are_padded(self, lines: Iterable[str]) -> bool:
+        """Whether periods are as wide as perf prints them."""
+        for found in filter(None, map(self._form.match, lines)):
+            before = found.string[: found.start("period")]
+            blanks = len(before) - len(before.rstrip())
+            if blanks == 1 and len(found["period"]) < _PERIOD_WIDTH:
+                return False
+        return True
+
+
+# Those with the most fields first; a number is rather that of a thread than a period.
+LAYOUTS = sorted(
+    (
+        (command, numbers, end)
+        for end, numbers, command in product(range(len(_ENDS)), _NUMBERS, _COMMANDS)
+    ),
+    key=lambda kind: (
+        -bool(kind[0]) - bool(kind[1]) - _ENDS[kind[2]].count("(?P<"),
+        _NUMBERS.index(kind[1]),
+    ),
+)
+
+
+def find_layout(lines: Sequence[str]) -> tuple[Layout, float]:
+    """The layout that fits the most first lines of samples, with the most fields.
+
+    Returns:
+        The layout, and the share of the lines that it fits.
+    """
+    heads = _heads(lines)
+    best, most = LAYOUTS[0], 0
+    has_times = any(re.search(rf"(?<!\S){_TIME}\s", f"{each} ") for each in heads)
+    for kind in LAYOUTS:
+        end = kind[-1]
+        if (end in _TIMED) != has_times or (
+            end in _WEAK and 3 * most >= len(heads) > 0
+        ):
+            continue
+        layout = Layout(*kind)
+        count = sum(layout.match(line) is not None for line in heads)
+        if end == _PADDED and count and not layout.are_padded(heads):
+            continue
+        if count > most:
+            best, most = kind, count
+        if count == len(heads):
+            break
+    return Layout(*best), most / len(heads) if heads else 0.0
+
+
+def _heads(lines: Iterable[str]) -> list[str]:
+    """Lines that may be the first ones of samples: after blank ones, else all.
+
+    Without blank lines a stack of addresses may follow each of them.
+    """
+    first: list[str] = []
+    others: list[str] = []
+    is_first = True
+    for line in lines:
+        if not line.strip():
+            is_first = True
+        elif not line.startswith("#") and PERF_EVENT not in line:
+            if is_first:
+                first.append(line)
+            elif not line.startswith("\t"):
+                others.append(line)
+            is_first = False
+    if len(first) > 1 or not others:
+        return first[:_MOST_LINES]
+    return [*first, *others][:_MOST_LINES]
+
+
+def is_perf_script(lines: Sequence[str]) -> bool:
+    """Whether lines are samples or records of perf: several things must agree.
+
+    Of a text without times, addresses with modules tell it from those of other tools.
+    """
+    layout, share = find_layout(lines)
+    if not share:
+        return not _heads(lines) and any(PERF_EVENT in line for line in lines)
+    if share <= _MAJORITY:
+        return False
+    if layout.end == 0 and layout.has_numbers:
+        return True
+    return any(_is_named_frame(line, layout) for line in lines)
+
+
+def _is_named_frame(line: str, layout: Layout) -> bool:
+    """Whether a line is an address with a symbol and a module, alone or in a sample."""
+    found = FRAME.match(line)
+    if found is None:
+        head = layout.match(line)
+        inline = inline_frame(head["rest"]) if head and head["rest"] else None
+        return inline is not None and bool(inline.what or layout.end in _TIMED)
+    what = found["what"] or ""
+    is_address = layout.end in _TIMED and not what.strip()
+    return what.rstrip().endswith((")", _UNKNOWN)) or is_address
