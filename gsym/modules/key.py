@@ -1,7 +1,7 @@
-"""The names and ids of a module, and the rules by which two are the same build.
+"""The names and ids of a module, and the rules by which two modules are one build.
 
-docs/identity.md describes the rules. All that search, cache, store and open files of
-modules ask `compare`.
+docs/identity.md explains the ids and the rules to users. `compare` is their only
+implementation: finders, stores, caches and readers call it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ if TYPE_CHECKING:
 
 
 class ModuleKey(NamedTuple):
-    """Names and ids of a module, as far as they are known; "" for unknown ones.
+    """Names and ids of a module; a field that is not known is "".
 
-    The same record is what a request says of the module that it wants, and what a file
-    says of the module that it is.
+    A request names the module that it wants by such a record, a file the module that it
+    belongs to.
 
     Attributes:
-        debug_file: Name of the file with debug information: `xul.pdb`,
-            `libc.so.6`. No folder.
-        debug_id: In Breakpad's format: 32 digits of a GUID and those of its age. 32
-            digits alone: the file does not say the age.
-        code_file: Name of the binary: `xul.dll`. No folder. Of a file, only where
-            it is another name, as for PE.
-        code_id: ELF build id or LC_UUID in hexadecimal; for a PE file its time stamp
-            and image size.
-        path: Where a log or a profile says that its file is, for searches on the
-            machine of the user.
-        os: As Breakpad writes it: "Linux", "mac", "windows".
+        debug_file: Name of the file with debug information, without folder: `xul.pdb`,
+            `libc.so.6`.
+        debug_id: In Breakpad's format: 32 digits of a GUID, then the digits of the age.
+            If the age is not known, it has 32 digits.
+        code_file: Name of the binary, without folder: `xul.dll`. The key of a file has
+            it only if it differs from *debug_file*, as for PE.
+        code_id: Build id of an ELF file or LC_UUID, in hexadecimal; time stamp and
+            image size of a PE file.
+        path: Path of the file in a log or a profile, for searches on this machine.
+        os: Operating system as Breakpad writes it: "Linux", "mac", "windows".
         architecture: As Breakpad writes it: "x86_64", "arm64".
-        go_id: The build id that the linker of Go writes, as `go tool buildid` prints
-            it.
-        code_hash: Of the machine code in the file, in hexadecimal, as `hash_of_code`
-            makes it.
+        go_id: Build id that the linker of Go writes, as `go tool buildid` prints it.
+        code_hash: Hash of the machine code, as `hash_of_code` makes it.
     """
 
     debug_file: str = ""
@@ -54,20 +51,20 @@ class ModuleKey(NamedTuple):
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _MAX_AGE_DIGITS = 8
-_STAMP_DIGITS = 8  # of the code id of a PE file
-_CUT_DIGITS = 40  # digits of a build id that perf, BPF and GSYM version 1 can hold
-_NO_AGE = "0"  # of files that have none: ELF and Mach-O
+_STAMP_DIGITS = 8  # the time stamp at the start of the code id of a PE file
+_CUT_DIGITS = 40  # perf, BPF and GSYM version 1 keep 20 bytes of a build id
+_NO_AGE = "0"  # in debug ids of ELF and Mach-O files, which have no age
 _WINDOWS = "windows"
 _APPLE = frozenset({"mac", "macos", "ios", "tvos", "watchos", "visionos"})
 
 
 def elf_debug_id(build_id: bytes, byteorder: str) -> str:
-    """Debug id of an ELF file: a GUID made of the first 16 bytes of its build id.
+    """Debug id of an ELF file: a GUID of the first 16 bytes of its build id.
 
     Args:
-        build_id: Shorter ones are filled up with zeros.
-        byteorder: "little" or "big", of the file. The fields of a GUID are numbers,
-            so that those of a little-endian file are printed the other way round.
+        build_id: Its build id, which is filled up with zeros if it is shorter.
+        byteorder: That of the file, "little" or "big". The bytes are read as the fields
+            of a GUID, which are numbers in this order.
     """
     guid = build_id[:_GUID_SIZE].ljust(_GUID_SIZE, b"\0")
     return print_guid(guid, is_little=byteorder == "little") + _NO_AGE
@@ -82,19 +79,19 @@ def codeview_debug_id(guid: bytes, age: int | None) -> str:
     """Debug id of a PE file and its PDB.
 
     Args:
-        guid: The 16 bytes in the CodeView record.
-        age: From the same record; None: not known.
+        guid: The 16 bytes of the GUID in the CodeView record.
+        age: The age in this record; None if it is not known.
     """
     return print_guid(guid, is_little=True) + ("" if age is None else f"{age:x}")
 
 
 def pe_code_id(time_stamp: int, size_of_image: int) -> str:
-    """Code id of a PE file, from its COFF and its optional header."""
+    """Code id of a PE file, from its COFF header and its optional header."""
     return f"{time_stamp:08X}{size_of_image:x}"
 
 
 def print_guid(guid: bytes, *, is_little: bool) -> str:
-    """The fields of a GUID as numbers: 4, 2 and 2 bytes, then single ones."""
+    """Digits of a GUID: numbers of 4, 2 and 2 bytes, then 8 bytes."""
     fields = [guid[:4], guid[4:6], guid[6:8]]
     if is_little:
         fields = [field[::-1] for field in fields]
@@ -102,7 +99,7 @@ def print_guid(guid: bytes, *, is_little: bool) -> str:
 
 
 def is_apple(os: str) -> bool:
-    """Whether an operating system has Mach-O files, which an LC_UUID identifies."""
+    """Whether *os*, as Breakpad writes it, is one of Apple, with Mach-O files."""
     return os.lower() in _APPLE
 
 
@@ -112,16 +109,16 @@ def is_windows(os: str) -> bool:
 
 
 def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
-    """Debug id of a module from the UUID of its GSYM file.
+    """Debug id of a module, made from the UUID of its GSYM file.
 
     Args:
-        uuid: Build id, LC_UUID or GUID, as a conversion writes it.
-        os: As Breakpad writes it; it decides which of these it is.
-        byteorder: "little" or "big", of the GSYM file, which is the binary's.
+        uuid: A build id, an LC_UUID or a GUID.
+        os: See `ModuleKey`; it decides which of these the UUID is.
+        byteorder: That of the GSYM file, "little" or "big". The binary has the same.
 
     Returns:
-        "" where there is no UUID, or one that is not of this system; for Windows 32
-        digits, as the age is missing.
+        "" if there is no UUID, or if it is none of this system. For Windows 32 digits,
+        since a GSYM file has no age.
     """
     if is_absent(uuid.hex()):
         return ""
@@ -133,10 +130,11 @@ def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
 
 
 def uuid_code_id(uuid: bytes, os: str) -> str:
-    """Code id of a module from the UUID of its GSYM file, "" where that is none.
+    """Code id of a module, made from the UUID of its GSYM file.
 
-    The code id of a PE file is another thing, and 16 bytes may be a part of a build
-    id: all that a debug id has of it.
+    Returns:
+        "" for a PE file, whose UUID is a GUID, and for 16 bytes of an ELF file, which
+        may be the part of a build id that is in a debug id.
     """
     if is_apple(os) or (not is_windows(os) and len(uuid) != _GUID_SIZE):
         return uuid.hex().upper()
@@ -147,13 +145,19 @@ _NOTHING = ModuleKey()
 
 
 def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> ModuleKey:
-    """Module that the UUID of a GSYM file stands for, if the file says no more.
+    """Key of a GSYM file that has a UUID and does not name its module.
+
+    The kind of the UUID is not known: it may be of any system, and in a file of another
+    tool the byte order may differ from that of the binary.
 
     Args:
         uuid: See `uuid_debug_id`.
-        byteorder: "little" or "big", of the GSYM file, which most have as the binary.
-        wanted: The module that it may be. Without an operating system in it, its ids
-            tell which one the UUID is of; otherwise that is Linux.
+        byteorder: That of the GSYM file, "little" or "big".
+        wanted: The module that is looked for.
+
+    Returns:
+        The key that fits *wanted*, if there is one; otherwise that of an ELF file, or
+        of the system in *wanted*.
     """
     systems = [wanted.os] if wanted.os else ["Linux", "mac", _WINDOWS]
     keys = [
@@ -173,7 +177,11 @@ def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> Mo
 
 
 def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
-    """Whether a file with this UUID may be of the module."""
+    """Whether a GSYM file that names this module may have this UUID.
+
+    The UUID is a GUID for Windows. Otherwise it is a build id or LC_UUID, or the first
+    bytes of one.
+    """
     if not uuid:
         return True
     if is_windows(key.os):
@@ -187,18 +195,20 @@ def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
 
 
 def debug_ids_of_build_id(build_id: str) -> tuple[str, ...]:
-    """Possible debug ids of a module with this build id or LC_UUID, in hexadecimal."""
+    """Possible debug ids of a module with this build id or LC_UUID.
+
+    Args:
+        build_id: In hexadecimal. The system and the byte order are not known; an
+            LC_UUID is printed as a big-endian file prints a build id.
+    """
     identifier = bytes.fromhex(build_id)
-    little, big = (elf_debug_id(identifier, each) for each in ("little", "big"))
-    if len(identifier) == _GUID_SIZE:
-        return little, macho_debug_id(identifier), big
-    return little, big
+    return elf_debug_id(identifier, "little"), elf_debug_id(identifier, "big")
 
 
 def read_debug_id(text: str) -> str:
-    """A debug id in Breakpad's form, from that or the form with dashes.
+    """Read a debug id, with or without dashes, and return it in Breakpad's form.
 
-    Without an age it is 0. An age is a number: zeros before it are left out.
+    The age is written without zeros before it. A missing age is 0.
 
     Raises:
         ValueError: *text* is not a debug id.
@@ -220,13 +230,13 @@ _MAX_GO_DIGITS = 2 * (_MOST_GO_HASHES * (_GO_HASH_SIZE + 1) - 1)
 
 
 def read_go_id(text: str) -> str:
-    """A build id of Go, from that or its bytes as hexadecimal digits.
+    """Read a build id of Go, or the hexadecimal digits of its bytes.
 
-    It consists of hashes in base 64. Builds that set another text with `-buildid`, such
-    as Bazel's "redacted", give it to all of their programs.
+    It consists of 2 to 4 hashes in base 64. The option `-buildid` of Go's linker sets
+    any other text, such as Bazel's "redacted", which many programs have in common.
 
     Returns:
-        "" if *text* is neither.
+        "" if *text* does not consist of hashes.
     """
     if len(text) <= _MAX_GO_DIGITS and "/" not in text:
         try:
@@ -244,23 +254,20 @@ def read_go_id(text: str) -> str:
 
 
 def is_absent(identifier: str) -> bool:
-    """Whether an id says nothing: it is empty, or all of its digits are zeros.
-
-    `code_id_of` knows more cases of code ids.
-    """
+    """Whether an id is empty or consists of zeros. For code ids see `code_id_of`."""
     return not identifier.strip("0-")
 
 
 def has_id(key: ModuleKey) -> bool:
-    """Whether a module is known by any id, and not by names alone."""
+    """Whether a key has an id, and not only names."""
     ids = key.debug_id[:_GUID_DIGITS], code_id_of(key), key.go_id
     return not all(map(is_absent, ids))
 
 
 def search_terms(key: ModuleKey) -> set[str]:
-    """Terms under which an index of modules has a module.
+    """Terms by which an index of modules finds a module.
 
-    Two keys that `compare` finds to be the same, or perhaps, have a term in common.
+    If `compare` finds that two keys are `SAME` or `PART`, they have a term in common.
     """
     code_id = code_id_of(key)
     terms = {each[:_GUID_DIGITS] for each in _debug_ids(key, is_pe=is_windows(key.os))}
@@ -272,7 +279,7 @@ def search_terms(key: ModuleKey) -> set[str]:
 
 
 def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
-    """The key of a module, as in symbolication requests and Breakpad's paths.
+    """The key of a module, as symbolication requests and Breakpad's paths name it.
 
     Args:
         debug_file: Name of the file, without folder.
@@ -326,11 +333,12 @@ def keys_of_text(text: str) -> list[ModuleKey]:
 
 # ---- two modules
 
-SAME = "same"  # an id that identifies a build is equal, and no other one differs
-PART = "part"  # what is equal is only a part of an id
+SAME = "same"  # an id that identifies a build is equal, and no id differs
+PART = "part"  # only a part of such an id is known to be equal, and no id differs
 UNKNOWN = "unknown"  # there is no id that both have
 OTHER = "other"  # an id differs
 OUTCOMES = SAME, PART, UNKNOWN, OTHER  # the most certain first
+_PRECEDENCE = OTHER, SAME, PART, UNKNOWN  # of the results for several ids
 
 
 class Comparison(NamedTuple):
@@ -338,10 +346,10 @@ class Comparison(NamedTuple):
 
     Attributes:
         outcome: `SAME`, `PART`, `UNKNOWN` or `OTHER`.
-        reason: Why it is not `SAME`, in words about the second key: "its build id is
-            2c, not 2d".
-        is_by_code: Whether only equal code says that it is `SAME`: the lines may be
-            those of another build.
+        reason: Reason why it is not `SAME`, a sentence about the second key: "its build
+            id is 2c, not 2d".
+        is_by_code: Whether it is `SAME` only because the code is equal. The lines may
+            be those of another build then.
     """
 
     outcome: str
@@ -354,39 +362,34 @@ class Comparison(NamedTuple):
         return self.outcome == OTHER
 
 
+_NOT_COMPARED = Comparison(UNKNOWN, "there is no id to compare")
+_AGE_UNKNOWN = Comparison(PART, "the age of its debug id is not known")
+
+
 def compare(wanted: ModuleKey, found: ModuleKey) -> Comparison:
     """Whether *found* is the build that *wanted* describes.
 
-    All ids must fit that both have. An id that is whole decides over a part of it; an
-    id that is absent is equal to nothing. Names decide nothing. If the code is equal,
-    the ids are not compared that `_without_weak_ids` removes.
+    Ids that both keys have are compared. One that differs makes it another build; one
+    that is equal and whole makes it the same build. Names are not compared.
     """
     code = _compare_code(wanted, found)
-    if code is not None and code.outcome == SAME:
+    if code.outcome == SAME:
         wanted, found = _without_weak_ids(wanted, found)
-    results = [
-        each
-        for each in (
-            _compare_go_ids(wanted, found),
-            _compare_code_ids(wanted, found),
-            _compare_debug_ids(wanted, found),
-            code,
-        )
-        if each is not None
-    ]
-    for outcome in (OTHER, SAME, PART):
-        for result in results:
-            if result.outcome == outcome:
-                return result
-    return Comparison(UNKNOWN, "there is no id to compare")
+    results = (
+        _compare_go_ids(wanted, found),
+        _compare_code_ids(wanted, found),
+        _compare_debug_ids(wanted, found),
+        code,
+    )
+    return min(results, key=lambda each: _PRECEDENCE.index(each.outcome))
 
 
 def _without_weak_ids(*keys: ModuleKey) -> tuple[ModuleKey, ...]:
-    """The keys of two modules of one code, without ids that say less than the code.
+    """The keys of two modules of equal code, without ids that tell less than the code.
 
-    These are the time stamp and size of a PE file, which `strip` changes, and the debug
-    id of an ELF file: of the build id, it has no more than the code id does; without
-    one, it is made of the code.
+    For PE files, these are time stamp and size if they differ, since `strip` changes
+    them. For ELF files it is the debug id: it is a part of the build id, or is made of
+    the first page of the code.
     """
     systems = {each.os for each in keys} - {""}
     if any(map(is_windows, systems)):
@@ -397,33 +400,33 @@ def _without_weak_ids(*keys: ModuleKey) -> tuple[ModuleKey, ...]:
     return tuple(each._replace(debug_id="") for each in keys)
 
 
-def _compare_code(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    """The result for hashes of code; None where one is absent."""
+def _compare_code(wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """The result for hashes of the code. Other versions made longer ones."""
     if not wanted.code_hash or len(wanted.code_hash) != len(found.code_hash):
-        return None  # hashes of other lengths are made in another way
+        return _NOT_COMPARED
     if wanted.code_hash == found.code_hash:
         return Comparison(SAME, is_by_code=True)
     return Comparison(OTHER, "its code differs")
 
 
-def _compare_go_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    """The result for Go build ids; None where one is absent.
-
-    None as well for equal texts that were set with `-buildid`: many programs have them.
-    """
+def _compare_go_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """The result for Go build ids. Equal texts that are no hashes tell nothing."""
     if is_absent(wanted.go_id) or is_absent(found.go_id):
-        return None
+        return _NOT_COMPARED
     if wanted.go_id == found.go_id:
-        return Comparison(SAME) if read_go_id(found.go_id) else None
-    reason = f"its Go build id is {found.go_id}, not {wanted.go_id}"
-    return Comparison(OTHER, reason)
+        return Comparison(SAME) if read_go_id(found.go_id) else _NOT_COMPARED
+    return Comparison(OTHER, f"its Go build id is {found.go_id}, not {wanted.go_id}")
 
 
-def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    """The result for code ids; None where one is absent, or the debug ids decide."""
+def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """The result for code ids.
+
+    Tools such as `strip` change that of a PE file. If both keys have a GUID, it decides
+    about code ids that differ.
+    """
     first, second = code_id_of(wanted), code_id_of(found)
     if not first or not second:
-        return None
+        return _NOT_COMPARED
     if first == second:
         return Comparison(SAME)
     short, long = sorted((first, second), key=len)
@@ -431,54 +434,54 @@ def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
     if is_cut and build_id_digits(long):
         reason = f"only {_CUT_DIGITS // 2} of {len(long) // 2} bytes of its build id"
         return Comparison(PART, f"{reason} are known")
-    if _are_images(wanted, found):
-        keys = wanted, found
-        if all(_debug_ids(each, is_pe=True) for each in keys):
-            return None  # the debug ids decide, as tools change the code id of an image
+    is_pe = is_windows(wanted.os) or is_windows(found.os)
+    if is_pe and _debug_ids(wanted, is_pe=True) and _debug_ids(found, is_pe=True):
+        return _NOT_COMPARED
     name = "code id" if is_windows(found.os) else "build id"
     return Comparison(
         OTHER, f"its {name} is {found.code_id.lower()}, not {wanted.code_id.lower()}"
     )
 
 
-def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    """The result for debug ids; None where one is absent, or the build ids decide."""
+def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """The result for debug ids.
+
+    If both keys have a build id, of which a debug id is a part, only this is compared.
+    """
     is_pe = is_windows(wanted.os) or is_windows(found.os)
     first, second = _debug_ids(wanted, is_pe=is_pe), _debug_ids(found, is_pe=is_pe)
-    if not first or not second:
-        return None
-    has_whole = code_id_of(wanted) and code_id_of(found)
-    if has_whole and not is_pe:
-        return None  # both build ids are known, and a debug id is a part of one
-    common = set(first) & set(second)
-    if common:
-        return _of_equal_debug_ids(common.pop(), wanted, found)
+    has_build_ids = not is_pe and code_id_of(wanted) and code_id_of(found)
+    if not first or not second or has_build_ids:
+        return _NOT_COMPARED
+    for debug_id in first:
+        if debug_id in second:
+            return _of_equal_debug_ids(debug_id, wanted, found)
     if any(
-        len(one) != len(other) and one[:_GUID_DIGITS] == other[:_GUID_DIGITS]
+        _GUID_DIGITS in {len(one), len(other)}
+        and one[:_GUID_DIGITS] == other[:_GUID_DIGITS]
         for one in first
         for other in second
-        if _GUID_DIGITS in {len(one), len(other)}
     ):
-        return Comparison(PART, "the age of its debug id is not known")
+        return _AGE_UNKNOWN
     return Comparison(OTHER, f"its debug id is {second[0]}, not {first[0]}")
 
 
 def _of_equal_debug_ids(
     debug_id: str, wanted: ModuleKey, found: ModuleKey
 ) -> Comparison:
-    if len(debug_id) == _GUID_DIGITS:
-        return Comparison(PART, "the age of its debug id is not known")
-    if _are_images(wanted, found) and code_id_of(wanted) != code_id_of(found):
+    """The result for two keys with an equal debug id."""
+    age, systems = debug_id[_GUID_DIGITS:], (wanted.os, found.os)
+    codes = code_id_of(wanted), code_id_of(found)
+    if not age:
+        return _AGE_UNKNOWN
+    if any(map(is_windows, systems)) and all(codes) and codes[0] != codes[1]:
         # A tool changed the image after it was linked, or it is of another build.
         reason = f"its debug id fits, but its code id is {found.code_id}"
         return Comparison(PART, f"{reason}, not {wanted.code_id}")
-    systems = {wanted.os, found.os}
-    is_whole = any(is_windows(each) or is_apple(each) for each in systems)
-    # Only Windows has ages, also where no one says that it is Windows.
-    is_whole = is_whole or debug_id[_GUID_DIGITS:] != _NO_AGE
-    sizes = [len(code_id_of(each)) // 2 for each in (found, wanted)]
-    size = sizes[0] or sizes[1]
-    if is_whole or 0 < size <= _GUID_SIZE:
+    # Only Windows has other ages, which tell it if no key names the system.
+    is_elf = age == _NO_AGE and not any(is_windows(e) or is_apple(e) for e in systems)
+    size = len(codes[1] or codes[0]) // 2
+    if not is_elf or 0 < size <= _GUID_SIZE:
         return Comparison(SAME)
     reason = f"only {_GUID_SIZE} of {size} bytes of its build id are known"
     return Comparison(
@@ -487,25 +490,16 @@ def _of_equal_debug_ids(
 
 
 def _debug_ids(key: ModuleKey, *, is_pe: bool) -> tuple[str, ...]:
-    """The debug ids of a module: its own, or those that its build id may have.
+    """The debug id of a module, or those that its build id may have.
 
-    A debug id of zeros is none, and none is made of the build id then.
+    There is none if the key has a debug id of zeros.
     """
     digits = key.debug_id.upper().replace("-", "")
     guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:]
     if not is_absent(guid):
         return (guid + (age and (age.lstrip("0") or _NO_AGE)),)
-    if digits:
-        return ()
     build_id = build_id_digits(code_id_of(key))
-    if not build_id or is_pe:
-        return ()
-    return debug_ids_of_build_id(build_id)
-
-
-def _are_images(*keys: ModuleKey) -> bool:
-    """Whether both are of Windows, with a code id each."""
-    return any(is_windows(key.os) for key in keys) and all(map(code_id_of, keys))
+    return () if digits or is_pe or not build_id else debug_ids_of_build_id(build_id)
 
 
 MOST_ID_BYTES = 64  # of the longest build ids that are in use, of SHA-512
@@ -513,11 +507,12 @@ _MAX_ID_DIGITS = 2 * MOST_ID_BYTES
 
 
 def code_id_of(key: ModuleKey) -> str:
-    """The code id of a module in upper case; "" where it is absent.
+    """The code id of a module in upper case; "" if it is absent.
 
-    It is absent as well where it is longer than any build id, or is that of a PE file
-    without a time stamp. If the system is not known, it may be of a PE file if it has
-    less than 16 digits: with more, it would be of an image of 256 MB or more.
+    It is absent if it is empty, consists of zeros, is longer than any build id, or is
+    that of a PE file with a time stamp of zero. If the system is not known, a code id
+    of 16 digits or more is taken for a build id: as that of a PE file, it would be of
+    an image of 256 MB or more.
     """
     code_id = key.code_id
     if is_absent(code_id) or len(code_id) > _MAX_ID_DIGITS:
@@ -530,14 +525,14 @@ def code_id_of(key: ModuleKey) -> str:
 
 
 def is_hex(digits: str) -> bool:
-    """Whether a text is an id in hexadecimal digits, of a length that ids have."""
+    """Whether a text consists of hexadecimal digits, not more than ids have."""
     return 0 < len(digits) <= _MAX_ID_DIGITS and not digits.lower().strip(
         "0123456789abcdef"
     )
 
 
 def build_id_digits(code_id: str) -> str:
-    """*code_id* as a build id in lower case; "" if it is not one."""
+    """Digits of a build id in lower case; "" if *code_id* has no whole bytes."""
     return code_id.lower() if len(code_id) % 2 == 0 and is_hex(code_id) else ""
 
 
@@ -546,40 +541,12 @@ def completed(key: ModuleKey, more: ModuleKey) -> ModuleKey:
     return ModuleKey(*(own or other for own, other in zip(key, more, strict=True)))
 
 
-# ---- in a file
-
-
-def key_text(key: ModuleKey) -> bytes:
-    """A key as `NAME=VALUE` lines, each with a zero byte at its end.
-
-    Fields without a value, and the path of a request, are left out. A value ends at a
-    zero byte.
-    """
-    fields = key._replace(path="")._asdict()
-    return "".join(
-        f"{name}={value}\0"
-        for name, whole in fields.items()
-        if (value := whole.partition("\0")[0])
-    ).encode("utf-8", "surrogateescape")
-
-
-def read_key(text: bytes) -> ModuleKey:
-    """The key in a text that `key_text` made; fields of other names are ignored."""
-    pairs = (
-        each.decode("utf-8", "surrogateescape").partition("=")
-        for each in text.split(b"\0")
-    )
-    return ModuleKey(**{name: value for name, _, value in pairs if name in _IN_FILES})
-
-
-_IN_FILES = frozenset(ModuleKey._fields) - {"path"}
-
-
 def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
     """The `code_hash` of a module; "" without code.
 
-    It is the XXH64 of those of the sections, 8 bytes each, little-endian: it tells
-    builds apart, but not a file that somebody made to look like another one.
+    Each section is hashed with XXH64. The result is the XXH64 of these hashes, 8 bytes
+    each, little-endian. It tells builds apart; somebody could make a file with the same
+    hash.
 
     Args:
         parts: The contents of the sections with code, in the order of their headers.

@@ -12,7 +12,7 @@ shares strings with its binary has a multiple of 8; the part follows its own str
 
 from __future__ import annotations
 
-from gsym.modules.key import ModuleKey, key_text, read_key
+from gsym.modules.key import ModuleKey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,29 @@ FOOTER_SIZE = 16
 # Limit: The part that names the module
 MOST_BYTES = 64 << 10  # of the text, with padding
 FILE_MULTIPLE = 512
+_IN_FILES = frozenset(ModuleKey._fields) - {"path"}
+
+
+def key_text(key: ModuleKey) -> bytes:
+    """Write a key as `NAME=VALUE` texts, each with a zero byte at its end.
+
+    Fields without a value and the path are left out. A value ends at a zero byte.
+    """
+    fields = key._replace(path="")._asdict()
+    return "".join(
+        f"{name}={value}\0"
+        for name, whole in fields.items()
+        if (value := whole.partition("\0")[0])
+    ).encode("utf-8", "surrogateescape")
+
+
+def read_key(text: bytes) -> ModuleKey:
+    """Read a text that `key_text` wrote. Fields of other names are ignored."""
+    pairs = (
+        each.decode("utf-8", "surrogateescape").partition("=")
+        for each in text.split(b"\0")
+    )
+    return ModuleKey(**{name: value for name, _, value in pairs if name in _IN_FILES})
 
 
 def module_part(

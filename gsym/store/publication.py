@@ -139,20 +139,26 @@ def _publish(
         is_replaced = _swap(store, made, aliases_of(made, key))
         return Publication(made, _OUTCOMES[is_replaced], _note(made, key, others))
     made = _moved(store, folder, made, current.slot)
-    is_same = current.compare(made.identity).outcome == SAME
+    fit = current.compare(made.identity)
+    is_same, note = fit.outcome == SAME, ""
     is_better = may_replace and made.gsym_size > 0 and _is_better(made, current)
     if made.identity.code_hash and _is_of_earlier_version(current):
-        is_equal = _without_module(made.path) == _without_module(current.path)
+        is_equal = _have_equal_contents(made, current)
         is_better |= may_replace and made.quality >= current.quality and not is_equal
         is_same = is_better or is_equal
+    if fit.is_by_code and not is_better and made.quality == current.quality:
+        is_equal = _have_equal_contents(made, current)
+        note = (
+            "" if is_equal else "only its code is equal: remove it to have other lines"
+        )
     best, other = (made, current) if is_better else (current, made)
     joined = _joined(best, other, is_same=is_same)
     if joined == current:
         add_aliases(store, current.folder, current.slot, _names(current, other, key))
-        return Publication(current, "kept")
+        return Publication(current, "kept", note)
     joined = _combined(folder.path, joined)
     _swap(store, joined, _names(joined, other, key))
-    return Publication(joined, _OUTCOMES[True] if is_better else "kept")
+    return Publication(joined, _OUTCOMES[True] if is_better else "kept", note)
 
 
 def remove_module(store: str, slot: str) -> None:
@@ -235,12 +241,16 @@ def _has_other_names(made: Entry, other: Entry) -> bool:
         return False
     if made.quality != other.quality:
         return False  # names of other kinds of symbols may be spelled otherwise
-    if _without_module(made.path) == _without_module(other.path):
+    if _have_equal_contents(made, other):
         return False
     opened = gsym.reading.reader.open
     with opened(made.path) as first, opened(other.path) as second:
         pairs = zip(first, second, strict=False)
         return any(each.name != theirs.name for each, theirs in pairs)
+
+
+def _have_equal_contents(one: Entry, other: Entry) -> bool:
+    return _without_module(one.path) == _without_module(other.path)
 
 
 def _is_of_earlier_version(entry: Entry) -> bool:

@@ -19,11 +19,15 @@ from gsym.modules.key import (
     has_id,
     is_absent,
     key_of_uuid,
-    key_text,
     keys_of_text,
-    read_key,
 )
-from gsym.modules.part import FOOTER_SIZE, module_part, read_module_part
+from gsym.modules.part import (
+    FOOTER_SIZE,
+    key_text,
+    module_part,
+    read_key,
+    read_module_part,
+)
 
 pytestmark = pytest.mark.no_engine
 

@@ -368,6 +368,19 @@ def test_a_dll_is_found_by_the_code_ids_of_all_its_files(
     assert found(other, ModuleKey(code_file="app.dll", code_id=code_id_of(stripped)))
 
 
+def test_other_lines_of_a_program_without_id_are_noticed(
+    store: Store, build: Build
+) -> None:
+    add_file(store, build("alpha", 1, b""))
+    assert add_file(store, build("alpha", 1, b"")).note == ""
+    rebuilt = add_file(store, build("alpha", 1, b"", more="\n\n"))
+    assert rebuilt.outcome == "kept"
+    assert rebuilt.note == "only its code is equal: remove it to have other lines"
+    # A build id tells that they are one build.
+    add_file(store, build("alpha", 1))
+    assert add_file(store, build("alpha", 1, more="\n\n")).note == ""
+
+
 def of_earlier_version(store: Store, program: Path) -> Entry:
     """The module of a program in a store that does not know its code."""
     path = program.with_name(f"{program.name}.gsym")
