@@ -299,7 +299,9 @@ static bool is_magic(const uint8_t *data, size_t size) {
 static gsym_status open_elf(gsym_object *object, gsym_error *error) {
     elf_object *elf = (elf_object *)object;
     GSYM_TRY(read_header(elf, error));
-    if (object->header.type == ET_REL) {
+    /* The code of CUDA's files (cubins) is at address 0 of each section, and its debug
+     * sections keep their relocations, whatever the type of the file. */
+    if (object->header.type == ET_REL || object->header.machine == EM_CUDA) {
         object->header.is_relocatable = object->header.has_base_address = 1;
         GSYM_TRY(elf_place_sections(elf, error));
     }

@@ -8,19 +8,35 @@
 #define EM_386 3
 #define EM_68K 4
 #define EM_MIPS 8
+#define EM_PARISC 15
 #define EM_SPARC32PLUS 18
 #define EM_PPC 20
 #define EM_PPC64 21
 #define EM_S390 22
 #define EM_ALPHA 0x9026
 #define EM_ARM 40
+#define EM_SH 42
 #define EM_SPARCV9 43
+#define EM_IA_64 50
 #define EM_X86_64 62
+#define EM_AVR 83
+#define EM_M32R 88
+#define EM_OPENRISC 92
+#define EM_ARC_COMPACT 93
+#define EM_XTENSA 94
+#define EM_MSP430 105
+#define EM_ALTERA_NIOS2 113
 #define EM_DSPIC30F 118
 #define EM_HEXAGON 164
 #define EM_AARCH64 183
+#define EM_MICROBLAZE 189
+#define EM_CUDA 190
+#define EM_ARC_COMPACT2 195
+#define EM_AMDGPU 224
 #define EM_RISCV 243
 #define EM_BPF 247
+#define EM_VE 251
+#define EM_CSKY 252
 #define EM_LOONGARCH 258
 
 /* Without this flag, Microchip's compiler writes a phantom byte after each byte of DWARF: a

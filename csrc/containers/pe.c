@@ -26,9 +26,14 @@ static const uint8_t big_class[16] = {0xc7, 0xa1, 0xba, 0xd1, 0xee, 0xba, 0xa9, 
 
 /* ---- recognition ------------------------------------------------------------------ */
 
+static bool has_64_bits(uint32_t machine) {
+    return machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_ARM64 ||
+           machine == IMAGE_FILE_MACHINE_ARM64EC || machine == IMAGE_FILE_MACHINE_ARM64X;
+}
+
 static bool is_known_machine(uint32_t machine) {
     return machine == IMAGE_FILE_MACHINE_I386 || machine == IMAGE_FILE_MACHINE_ARMNT ||
-           machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_ARM64;
+           has_64_bits(machine);
 }
 
 static bool is_image(const uint8_t *data, size_t size) {
@@ -97,9 +102,7 @@ static gsym_status read_coff_header(pe_object *pe, uint64_t offset, gsym_error *
         return gsym_fail(error, GSYM_E_FORMAT, offset, "the COFF header is cut off");
     pe->symbol_size = SYMBOL_SIZE;
     pe->section_table = offset + HEADER_SIZE + optional_size;
-    header->is_64 =
-        header->machine == IMAGE_FILE_MACHINE_AMD64 ||
-        header->machine == IMAGE_FILE_MACHINE_ARM64;
+    header->is_64 = has_64_bits(header->machine);
     if (!pe->is_image) return GSYM_OK;
     return read_optional_header(pe, offset + HEADER_SIZE, optional_size, error);
 }
@@ -108,9 +111,7 @@ static void read_big_header(pe_object *pe) {
     gsym_object_header *header = &pe->object.header;
     cursor c = pe_cursor(pe, 6);
     header->machine = cursor_u16(&c);
-    header->is_64 =
-        header->machine == IMAGE_FILE_MACHINE_AMD64 ||
-        header->machine == IMAGE_FILE_MACHINE_ARM64;
+    header->is_64 = has_64_bits(header->machine);
     c = pe_cursor(pe, 44);
     header->section_count = cursor_u32(&c);
     pe->symbol_table = cursor_u32(&c);

@@ -8,6 +8,8 @@
 #define IMAGE_FILE_MACHINE_ARMNT 0x1c4
 #define IMAGE_FILE_MACHINE_AMD64 0x8664
 #define IMAGE_FILE_MACHINE_ARM64 0xaa64
+#define IMAGE_FILE_MACHINE_ARM64EC 0xa641 /* code of ARM64 with the ABI of x64 */
+#define IMAGE_FILE_MACHINE_ARM64X 0xa64e  /* both kinds of code in one file */
 
 #define PE_SECTION_ABSOLUTE (-1) /* section of symbols whose value is no address */
 

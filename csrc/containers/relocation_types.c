@@ -218,6 +218,165 @@ static const relocation_type types_loongarch[] = {
     RELATIVE(R_LARCH_64_PCREL, 109, 64),
 };
 
+/* GNU tools write entries with an addend of 0, and the addend in place. */
+static const relocation_type types_sh[] = {
+    NONE(R_SH_NONE, 0),
+    ADD(R_SH_DIR32, 1, 32),
+    ADD(R_SH_TLS_LDO_32, 146, 32),
+    ADD(R_SH_TLS_DTPOFF32, 150, 32),
+};
+
+static const relocation_type types_alpha[] = {
+    NONE(R_ALPHA_NONE, 0),
+    ABSOLUTE(R_ALPHA_REFLONG, 1, 32),
+    ABSOLUTE(R_ALPHA_REFQUAD, 2, 64),
+    RELATIVE(R_ALPHA_SREL16, 9, 16),
+    RELATIVE(R_ALPHA_SREL32, 10, 32),
+    RELATIVE(R_ALPHA_SREL64, 11, 64),
+    ABSOLUTE(R_ALPHA_DTPREL64, 33, 64),
+};
+
+/* PA-RISC, 32 and 64 bits. */
+static const relocation_type types_parisc[] = {
+    NONE(R_PARISC_NONE, 0),
+    ABSOLUTE(R_PARISC_DIR32, 1, 32),
+    RELATIVE(R_PARISC_PCREL32, 9, 32),
+    ABSOLUTE(R_PARISC_SECREL32, 41, 32),
+    RELATIVE(R_PARISC_PCREL64, 72, 64),
+    ABSOLUTE(R_PARISC_DIR64, 80, 64),
+    ABSOLUTE(R_PARISC_SECREL64, 104, 64),
+    ABSOLUTE(R_PARISC_TLS_DTPOFF32, 244, 32),
+    ABSOLUTE(R_PARISC_TLS_DTPOFF64, 245, 64),
+};
+
+/* IA-64; the names end in the byte order, which is that of the file. */
+static const relocation_type types_ia64[] = {
+    NONE(R_IA64_NONE, 0x00),
+    ABSOLUTE(R_IA64_DIR32MSB, 0x24, 32),
+    ABSOLUTE(R_IA64_DIR32LSB, 0x25, 32),
+    ABSOLUTE(R_IA64_DIR64MSB, 0x26, 64),
+    ABSOLUTE(R_IA64_DIR64LSB, 0x27, 64),
+    RELATIVE(R_IA64_PCREL32MSB, 0x4c, 32),
+    RELATIVE(R_IA64_PCREL32LSB, 0x4d, 32),
+    RELATIVE(R_IA64_PCREL64MSB, 0x4e, 64),
+    RELATIVE(R_IA64_PCREL64LSB, 0x4f, 64),
+    ABSOLUTE(R_IA64_SECREL32MSB, 0x64, 32),
+    ABSOLUTE(R_IA64_SECREL32LSB, 0x65, 32),
+    ABSOLUTE(R_IA64_SECREL64MSB, 0x66, 64),
+    ABSOLUTE(R_IA64_SECREL64LSB, 0x67, 64),
+    ABSOLUTE(R_IA64_DTPREL32MSB, 0xb4, 32),
+    ABSOLUTE(R_IA64_DTPREL32LSB, 0xb5, 32),
+    ABSOLUTE(R_IA64_DTPREL64MSB, 0xb6, 64),
+    ABSOLUTE(R_IA64_DTPREL64LSB, 0xb7, 64),
+};
+
+/* The DIFF types mark differences that are already in place. */
+static const relocation_type types_avr[] = {
+    NONE(R_AVR_NONE, 0),
+    ABSOLUTE(R_AVR_32, 1, 32),
+    ABSOLUTE(R_AVR_16, 4, 16),
+    ABSOLUTE(R_AVR_8, 26, 8),
+    NONE(R_AVR_DIFF8, 30),
+    NONE(R_AVR_DIFF16, 31),
+    NONE(R_AVR_DIFF32, 32),
+};
+
+static const relocation_type types_m32r[] = {
+    NONE(R_M32R_NONE, 0),
+    ABSOLUTE(R_M32R_16, 1, 16),
+    ABSOLUTE(R_M32R_32, 2, 32),
+    ABSOLUTE(R_M32R_16_RELA, 33, 16),
+    ABSOLUTE(R_M32R_32_RELA, 34, 32),
+    RELATIVE(R_M32R_REL32, 45, 32),
+};
+
+static const relocation_type types_or1k[] = {
+    NONE(R_OR1K_NONE, 0),
+    ABSOLUTE(R_OR1K_32, 1, 32),
+    ABSOLUTE(R_OR1K_16, 2, 16),
+    ABSOLUTE(R_OR1K_8, 3, 8),
+    RELATIVE(R_OR1K_32_PCREL, 9, 32),
+    RELATIVE(R_OR1K_16_PCREL, 10, 16),
+    RELATIVE(R_OR1K_8_PCREL, 11, 8),
+};
+
+static const relocation_type types_arc[] = {
+    NONE(R_ARC_NONE, 0),
+    ABSOLUTE(R_ARC_8, 1, 8),
+    ABSOLUTE(R_ARC_16, 2, 16),
+    ABSOLUTE(R_ARC_32, 4, 32),
+    RELATIVE(R_ARC_32_PCREL, 49, 32),
+    ABSOLUTE(R_ARC_TLS_DTPOFF, 67, 32),
+};
+
+/* As for SuperH, the addend is in place. The DIFF types mark differences that are already
+ * there. */
+static const relocation_type types_xtensa[] = {
+    NONE(R_XTENSA_NONE, 0),
+    ADD(R_XTENSA_32, 1, 32),
+    NONE(R_XTENSA_DIFF8, 17),
+    NONE(R_XTENSA_DIFF16, 18),
+    NONE(R_XTENSA_DIFF32, 19),
+    ADD(R_XTENSA_TLS_DTPOFF, 52, 32),
+    NONE(R_XTENSA_PDIFF8, 57),
+    NONE(R_XTENSA_PDIFF16, 58),
+    NONE(R_XTENSA_PDIFF32, 59),
+    NONE(R_XTENSA_NDIFF8, 60),
+    NONE(R_XTENSA_NDIFF16, 61),
+    NONE(R_XTENSA_NDIFF32, 62),
+};
+
+static const relocation_type types_msp430[] = {
+    NONE(R_MSP430_NONE, 0),
+    ABSOLUTE(R_MSP430_32, 1, 32),
+    ABSOLUTE(R_MSP430_16, 3, 16),
+    ABSOLUTE(R_MSP430_16_BYTE, 5, 16),
+    ABSOLUTE(R_MSP430_8, 9, 8),
+};
+
+static const relocation_type types_microblaze[] = {
+    NONE(R_MICROBLAZE_NONE, 0),
+    ABSOLUTE(R_MICROBLAZE_32, 1, 32),
+    RELATIVE(R_MICROBLAZE_32_PCREL, 2, 32),
+};
+
+static const relocation_type types_cuda[] = {
+    NONE(R_CUDA_NONE, 0),
+    ABSOLUTE(R_CUDA_32, 1, 32),
+    ABSOLUTE(R_CUDA_64, 2, 64),
+};
+
+static const relocation_type types_amdgpu[] = {
+    NONE(R_AMDGPU_NONE, 0),
+    ABSOLUTE(R_AMDGPU_ABS64, 3, 64),
+    RELATIVE(R_AMDGPU_REL32, 4, 32),
+    RELATIVE(R_AMDGPU_REL64, 5, 64),
+    ABSOLUTE(R_AMDGPU_ABS32, 6, 32),
+};
+
+static const relocation_type types_csky[] = {
+    NONE(R_CKCORE_NONE, 0),
+    ABSOLUTE(R_CKCORE_ADDR32, 1, 32),
+    RELATIVE(R_CKCORE_PCREL32, 5, 32),
+    ABSOLUTE(R_CKCORE_TLS_DTPOFF32, 57, 32),
+};
+
+static const relocation_type types_nios2[] = {
+    NONE(R_NIOS2_NONE, 0),
+    ABSOLUTE(R_NIOS2_BFD_RELOC_32, 12, 32),
+    ABSOLUTE(R_NIOS2_BFD_RELOC_16, 13, 16),
+    ABSOLUTE(R_NIOS2_BFD_RELOC_8, 14, 8),
+    ABSOLUTE(R_NIOS2_TLS_DTPREL, 34, 32),
+};
+
+static const relocation_type types_ve[] = {
+    NONE(R_VE_NONE, 0),
+    ABSOLUTE(R_VE_REFLONG, 1, 32),
+    ABSOLUTE(R_VE_REFQUAD, 2, 64),
+    RELATIVE(R_VE_SREL32, 3, 32),
+    ABSOLUTE(R_VE_DTPOFF64, 23, 64),
+};
+
 /* ---- COFF ------------------------------------------------------------------------- */
 
 static const relocation_type coff_types_386[] = {
@@ -271,18 +430,35 @@ static const machine_types elf_machines[] = {
     MACHINE(EM_386, types_386),
     MACHINE(EM_68K, types_68k),
     MACHINE(EM_MIPS, types_mips),
+    MACHINE(EM_PARISC, types_parisc),
     MACHINE(EM_SPARC32PLUS, types_sparc),
     MACHINE(EM_PPC, types_ppc),
     MACHINE(EM_PPC64, types_ppc),
     MACHINE(EM_S390, types_s390),
     MACHINE(EM_ARM, types_arm),
+    MACHINE(EM_SH, types_sh),
     MACHINE(EM_SPARCV9, types_sparc),
+    MACHINE(EM_IA_64, types_ia64),
     MACHINE(EM_X86_64, types_x86_64),
+    MACHINE(EM_AVR, types_avr),
+    MACHINE(EM_M32R, types_m32r),
+    MACHINE(EM_OPENRISC, types_or1k),
+    MACHINE(EM_ARC_COMPACT, types_arc),
+    MACHINE(EM_XTENSA, types_xtensa),
+    MACHINE(EM_MSP430, types_msp430),
+    MACHINE(EM_ALTERA_NIOS2, types_nios2),
     MACHINE(EM_HEXAGON, types_hexagon),
     MACHINE(EM_AARCH64, types_aarch64),
+    MACHINE(EM_MICROBLAZE, types_microblaze),
+    MACHINE(EM_CUDA, types_cuda),
+    MACHINE(EM_ARC_COMPACT2, types_arc),
+    MACHINE(EM_AMDGPU, types_amdgpu),
     MACHINE(EM_RISCV, types_riscv),
     MACHINE(EM_BPF, types_bpf),
-    MACHINE(EM_LOONGARCH, types_loongarch)
+    MACHINE(EM_VE, types_ve),
+    MACHINE(EM_CSKY, types_csky),
+    MACHINE(EM_LOONGARCH, types_loongarch),
+    MACHINE(EM_ALPHA, types_alpha),
 };
 
 static const machine_types elf_ilp32 = MACHINE(EM_AARCH64, types_aarch64_ilp32);
@@ -291,6 +467,8 @@ static const machine_types coff_machines[] = {
     MACHINE(IMAGE_FILE_MACHINE_I386, coff_types_386),
     MACHINE(IMAGE_FILE_MACHINE_ARMNT, coff_types_arm),
     MACHINE(IMAGE_FILE_MACHINE_AMD64, coff_types_x86_64),
+    MACHINE(IMAGE_FILE_MACHINE_ARM64EC, coff_types_arm64),
+    MACHINE(IMAGE_FILE_MACHINE_ARM64X, coff_types_arm64),
     MACHINE(IMAGE_FILE_MACHINE_ARM64, coff_types_arm64),
 };
 

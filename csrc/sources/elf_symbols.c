@@ -6,7 +6,8 @@
 #define SYMBOL_NOTYPE 0
 #define SYMBOL_FUNC 2
 #define SYMBOL_GNU_IFUNC 10
-#define SYMBOL_ARM_TFUNC 13 /* a Thumb function, before the EABI of ARM */
+#define SYMBOL_OF_MACHINE 13 /* a Thumb function of ARM before its EABI, millicode of
+                                PA-RISC; a register of SPARC */
 
 #define BINDING_LOCAL 0
 #define BINDING_WEAK 2
@@ -149,10 +150,12 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
 }
 
 /* Whether a name is that of a label of an assembler or of a mapping symbol of ARM, AArch64
- * or RISC-V. */
-static bool names_no_function(const char *name) {
+ * or RISC-V. Tools of ARM before its EABI have more of these, and give them the type of
+ * functions. */
+static bool names_no_function(const elf_object *elf, const char *name) {
+    const char *letters = elf->object.header.machine == EM_ARM ? "abdfmptx" : "adtx";
     if (name[0] == '\0' || (name[0] == '.' && name[1] == 'L')) return true;
-    return name[0] == '$' && strchr("adtx", name[1]) != NULL && name[1] != '\0' &&
+    return name[0] == '$' && strchr(letters, name[1]) != NULL && name[1] != '\0' &&
            (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
@@ -230,7 +233,8 @@ static bool follow_descriptor(const elf_object *elf,
 
 static bool is_function_type(const elf_object *elf, unsigned type) {
     return type == SYMBOL_FUNC || type == SYMBOL_GNU_IFUNC ||
-           (type == SYMBOL_ARM_TFUNC && elf->object.header.machine == EM_ARM);
+           (type == SYMBOL_OF_MACHINE && (elf->object.header.machine == EM_ARM ||
+                                          elf->object.header.machine == EM_PARISC));
 }
 
 /* Read the next symbol that may name a function; relocatable files have been placed. */
@@ -283,7 +287,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     }
     /* mold gives the mapping symbols of its thunks the type of functions. */
     if (size == 0 || ((is_label || (symbol->size == 0 && is_local)) &&
-                      names_no_function(name)))
+                      names_no_function(elf, name)))
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
                                symbol->size, name, unversioned_size(name, size),
@@ -322,7 +326,7 @@ gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *err
         size_t size;
         if (symbol.is_lost || names_other_section(elf, &symbol)) continue;
         name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
-        if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
+        if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(elf, name)))
             status = live_list_add_named(list, symbol.address, symbol.size, name, size,
                                          error);
     }

@@ -35,6 +35,16 @@ typedef struct function_symbol {
     uint32_t binding; /* symbol_binding */
 } function_symbol;
 
+/* Return the character in front of names of C: `_main` for i386, `#main` for code of
+ * ARM64EC; 0 for none. */
+static char mark_of_c(uint32_t machine) {
+    switch (machine) {
+        case IMAGE_FILE_MACHINE_I386: return '_';
+        case IMAGE_FILE_MACHINE_ARM64EC: return '#';
+        default: return '\0';
+    }
+}
+
 static void read_name(symbol_reader *reader, const pe_symbol *symbol,
                       function_symbol *ret) {
     const pe_object *pe = reader->pe;
@@ -47,9 +57,8 @@ static void read_name(symbol_reader *reader, const pe_symbol *symbol,
         ret->name = (const char *)symbol->name;
         ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
     }
-    /* Names of C have an underscore in front: `_main`. */
-    if (pe->object.header.machine == IMAGE_FILE_MACHINE_I386 && ret->name != NULL &&
-        ret->name_size > 1 && ret->name[0] == '_')
+    if (ret->name != NULL && ret->name_size > 1 &&
+        ret->name[0] == mark_of_c(pe->object.header.machine))
         ++ret->name, --ret->name_size;
 }
 

@@ -75,8 +75,12 @@ COMPRESSED = frozenset(
 )
 """The kinds that hold one compressed file; `gsym.store.archives` inflates them."""
 
-# Machine, the first field of a COFF object file: i386, ARM, x86-64, ARM64.
-_COFF_MACHINES = {b"\x4c\x01", b"\xc4\x01", b"\x64\x86", b"\x64\xaa"}
+# Machine, the first field of a COFF object file: i386, ARM, x86-64; ARM64, its ABI of
+# x64 (ARM64EC), both (ARM64X).
+_COFF_MACHINES = {
+    *(b"\x4c\x01", b"\xc4\x01", b"\x64\x86"),
+    *(b"\x64\xaa", b"\x41\xa6", b"\x4e\xa6"),
+}
 _OPTIONAL_SIZE_AT = 16  # only images have an optional header
 _BIG_MAGIC = b"\0\0\xff\xff"  # of an object file with very many sections
 _BIG_CLASS_AT = 12

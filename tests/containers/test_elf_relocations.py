@@ -14,16 +14,30 @@ from gsym.engine.native import lib
 from tests.inputs.elf import (
     AARCH64,
     ABSOLUTE,
+    ALPHA,
+    AMDGPU,
+    ARC_COMPACT,
+    ARC_COMPACT2,
     ARM,
+    AVR,
     BPF,
     COMMON,
+    CSKY,
+    CUDA,
     EXECUTABLE,
     HEXAGON,
     I386,
+    IA_64,
     LOCAL,
     LOONGARCH,
+    M32R,
     M68K,
+    MICROBLAZE,
     MIPS,
+    MSP430,
+    NIOS2,
+    OPENRISC,
+    PARISC,
     PPC,
     PPC64,
     RELA,
@@ -31,11 +45,14 @@ from tests.inputs.elf import (
     RISCV,
     S390,
     SECTION,
+    SH,
     SHARED,
     SPARC,
     SPARCV9,
     UNDEFINED,
+    VE,
     X86_64,
+    XTENSA,
     Compression,
     Elf,
     Relocation,
@@ -254,6 +271,149 @@ TYPES = {
         R_BPF_64_ABS64 2 S+A 64
         R_BPF_64_ABS32 3 S+A 32
         R_BPF_64_NODYLD32 4 S+A 32
+    """,
+    (SH, 32): """
+        - 0 none
+        - 1 + 32
+        - 146 + 32
+        - 150 + 32
+    """,
+    (ALPHA, 64): """
+        - 0 none
+        - 1 S+A 32
+        - 2 S+A 64
+        - 9 S+A-P 16
+        - 10 S+A-P 32
+        - 11 S+A-P 64
+        - 33 S+A 64
+    """,
+    **dict.fromkeys(
+        [(PARISC, 32), (PARISC, 64)],
+        """
+        - 0 none
+        - 1 S+A 32
+        - 9 S+A-P 32
+        - 41 S+A 32
+        - 72 S+A-P 64
+        - 80 S+A 64
+        - 104 S+A 64
+        - 244 S+A 32
+        - 245 S+A 64
+        """,
+    ),
+    (IA_64, 64): """
+        - 0 none
+        - 36 S+A 32
+        - 37 S+A 32
+        - 38 S+A 64
+        - 39 S+A 64
+        - 76 S+A-P 32
+        - 77 S+A-P 32
+        - 78 S+A-P 64
+        - 79 S+A-P 64
+        - 100 S+A 32
+        - 101 S+A 32
+        - 102 S+A 64
+        - 103 S+A 64
+        - 180 S+A 32
+        - 181 S+A 32
+        - 182 S+A 64
+        - 183 S+A 64
+    """,
+    (AVR, 32): """
+        - 0 none
+        - 1 S+A 32
+        - 4 S+A 16
+        - 26 S+A 8
+        - 30 none
+        - 31 none
+        - 32 none
+    """,
+    (M32R, 32): """
+        - 0 none
+        - 1 S+A 16
+        - 2 S+A 32
+        - 33 S+A 16
+        - 34 S+A 32
+        - 45 S+A-P 32
+    """,
+    (OPENRISC, 32): """
+        - 0 none
+        - 1 S+A 32
+        - 2 S+A 16
+        - 3 S+A 8
+        - 9 S+A-P 32
+        - 10 S+A-P 16
+        - 11 S+A-P 8
+    """,
+    **dict.fromkeys(
+        [(ARC_COMPACT, 32), (ARC_COMPACT2, 32)],
+        """
+        - 0 none
+        - 1 S+A 8
+        - 2 S+A 16
+        - 4 S+A 32
+        - 49 S+A-P 32
+        - 67 S+A 32
+        """,
+    ),
+    (XTENSA, 32): """
+        - 0 none
+        - 1 + 32
+        - 17 none
+        - 18 none
+        - 19 none
+        - 52 + 32
+        - 57 none
+        - 58 none
+        - 59 none
+        - 60 none
+        - 61 none
+        - 62 none
+    """,
+    (MSP430, 32): """
+        - 0 none
+        - 1 S+A 32
+        - 3 S+A 16
+        - 5 S+A 16
+        - 9 S+A 8
+    """,
+    (MICROBLAZE, 32): """
+        - 0 none
+        - 1 S+A 32
+        - 2 S+A-P 32
+    """,
+    (CUDA, 64): """
+        - 0 none
+        - 1 S+A 32
+        - 2 S+A 64
+    """,
+    (AMDGPU, 64): """
+        - 0 none
+        - 3 S+A 64
+        - 4 S+A-P 32
+        - 5 S+A-P 64
+        - 6 S+A 32
+    """,
+    (CSKY, 32): """
+        - 0 none
+        - 1 S+A 32
+        - 5 S+A-P 32
+        - 57 S+A 32
+    """,
+    (NIOS2, 32): """
+        - 0 none
+        - 12 S+A 32
+        - 13 S+A 16
+        - 14 S+A 8
+        - 34 S+A 32
+    """,
+    (VE, 64): """
+        - 0 none
+        - 1 S+A 32
+        - 2 S+A 64
+        - 3 S+A-P 32
+        - 23 S+A 64
     """,
 }
 ENUMS = {

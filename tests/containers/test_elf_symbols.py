@@ -22,10 +22,12 @@ from tests.inputs.elf import (
     LOCAL,
     NOTYPE,
     OBJECT,
+    PARISC,
     PPC64,
     RELOCATABLE,
     SECTION,
     SHARED,
+    SPARC,
     UNDEFINED,
     WEAK,
     Elf,
@@ -57,6 +59,12 @@ ONLY_FUNCTIONS = "llvm-gsymutil reads STT_FUNC symbols of .symtab only"
 def with_symbols(*symbols: Symbol, debug: bool = False) -> bytes:
     sections = [code_section(), DATA, *(debug_sections() if debug else [])]
     return Elf(sections, symbols=symbols).to_bytes()
+
+
+def of_machine(machine: int) -> bytes:
+    """A file with a symbol of the type 13, the first that a processor may define."""
+    symbols = [MAIN, Symbol("$$divI", 0x1010, 0x10, 13)]
+    return Elf([code_section()], symbols=symbols, machine=machine, bits=32).to_bytes()
 
 
 SYMBOLS = [
@@ -158,6 +166,34 @@ SYMBOLS = [
             1010-1020 $xylophone
         """),
     ),
+    Case(
+        "more marks of ARM before its EABI, with the type of functions",
+        Elf(
+            [code_section()],
+            symbols=[
+                MAIN,
+                *(Symbol(f"${letter}", 0x1010, 0, FUNC, LOCAL) for letter in "abdfmpt"),
+                Symbol("$b", 0x1020, 0x10),
+            ],
+            machine=ARM,
+            bits=32,
+        ).to_bytes(),
+        words("""
+            1000-1010 main
+            1020-1030 $b
+        """),
+        "llvm-gsymutil reads all STT_FUNC symbols",
+    ),
+    Case(
+        "millicode of PA-RISC",
+        of_machine(PARISC),
+        words("""
+            1000-1010 main
+            1010-1020 $$divI
+        """),
+        "llvm-gsymutil reads STT_FUNC symbols only",
+    ),
+    Case("no registers of SPARC", of_machine(SPARC), "1000-1010 main\n"),
     Case(
         "what has debug information keeps it",
         with_symbols(

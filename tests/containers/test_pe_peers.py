@@ -92,6 +92,20 @@ def gsym_error(binary: Path) -> str:
     return caught.value.reason.partition(";")[0]
 
 
+def test_objects_of_arm64ec_have_the_functions_of_those_of_arm64(
+    clang: str, tmp_path: Path
+) -> None:
+    found = {}
+    for target in ("aarch64", "arm64ec"):
+        flags = [f"--target={target}-windows-msvc", "-ffreestanding", "-gdwarf-4"]
+        binary = build(clang, tmp_path / "a.o", *flags, "-O1", "-c")
+        gsym.convert(str(binary), str(tmp_path / "a.gsym"))
+        with gsym.open(str(tmp_path / "a.gsym")) as reader:
+            found[target] = {f.name for f in reader.functions() if f.line_table}
+    assert found["arm64ec"] == found["aarch64"]
+    assert len(found["arm64ec"]) > 2
+
+
 @pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize(("target", "emulation", "options"), TARGETS)
 def test_objects_say_of_functions_what_the_linked_image_says(

@@ -16,6 +16,8 @@ from tests.inputs.elf import (
     ABSOLUTE,
     ALLOC,
     CODE,
+    CUDA,
+    EXECUTABLE,
     EXECUTE,
     I386,
     NOBITS,
@@ -29,6 +31,7 @@ from tests.inputs.elf import (
     Elf,
     Section,
     Symbol,
+    code_section,
 )
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import unit
@@ -126,6 +129,28 @@ def test_sections_are_placed_one_after_the_other(name: str, tmp_path: Path) -> N
             f"{place.lstrip('.')} {start:x}-{end:x}"
             for place, start, end in report.placements
         )
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (CUDA, "0-20 first\n20-60 second\n"),  # whose kernels share addresses
+        (X86_64, "0-20 first\n0-40 second\n"),  # of `ld --emit-relocs`
+    ],
+)
+def test_sections_of_cuda_are_placed_whatever_the_type_of_the_file(
+    machine: int, expected: str, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section(0, 0x20, ".text.first"), code_section(0, 0x40, ".text.second")],
+        symbols=[
+            Symbol("first", 0, 0x20, section=".text.first"),
+            Symbol("second", 0, 0x40, section=".text.second"),
+        ],
+        machine=machine,
+        type=EXECUTABLE,
+    ).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
 
 
 def test_symbols_count_from_where_their_section_is_placed(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ TARGETS = (
     *("loongarch32", "loongarch64", "mips", "mipsel", "mips64", "mips64el"),
     *("powerpc", "powerpc64", "powerpc64le", "riscv32", "riscv64", "s390x"),
     *("sparc", "sparcv9", "x86_64", "bpfel", "bpfeb"),
+    *("avr", "hexagon", "msp430", "ve", "m68k"),
 )
+# Those without a system.
+BARE = {"bpfel", "bpfeb", "avr", "hexagon", "msp430"}
 FLAVOURS = (
     "-gdwarf-5 -O1 -ffunction-sections",
     "-gdwarf-4 -O1",
@@ -61,7 +64,7 @@ def compile_with(compiler: str, output: Path, *options: str) -> Path:
 def test_objects_of_every_target_answer_as_llvm_symbolizer_says(
     target: str, options: str, clang: str, tmp_path: Path
 ) -> None:
-    triple = target if target.startswith("bpf") else f"{target}-linux-gnu"
+    triple = target if target in BARE else f"{target}-linux-gnu"
     binary = tmp_path / "a.o"
     compile_with(clang, binary, f"--target={triple}", *options.split())
     answers = ask(binary, tmp_path, place(binary, tmp_path / "placed"))

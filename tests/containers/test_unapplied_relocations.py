@@ -169,17 +169,13 @@ def test_the_first_types_are_named(clang: str, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("target", ["avr", "lanai", "ve", "msp430"])
-def test_of_an_unknown_machine_there_are_symbols(
-    target: str, clang: str, tmp_path: Path
-) -> None:
+def test_of_an_unknown_machine_there_are_symbols(clang: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(SOURCES["a.c"])
-    command = [clang, f"--target={target}", "-g", "-O1", "-c", "a.c"]
+    command = [clang, "--target=lanai", "-g", "-O1", "-c", "a.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     if done.returncode:
         pytest.skip(f"not built here: {done.stderr.decode()[:200]}")
     report, found = answers(tmp_path, (tmp_path / "a.o").read_bytes())
     assert found.keys() == {"first", "second"}
     assert [name for name, each in found.items() if each.line_table] == []
-    kind = 4 if target == "lanai" else 1
-    assert report.warnings[f"Relocation of type {kind} could not be applied"] > 0
+    assert report.warnings["Relocation of type 4 could not be applied"] > 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,15 @@ from elftools.elf import constants as elf_constants, enums as elf_enums
 
 from tests.conftest import REPOSITORY, find_peer
 from tests.inputs import dwarf_constants as inputs_of_dwarf
+from tests.inputs.elf import (
+    RELOCATABLE,
+    XTENSA,
+    Elf,
+    Relocation,
+    Section,
+    Symbol,
+    code_section,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +88,29 @@ def numbers_of_pyelftools() -> Iterator[tuple[str, int]]:
                 )
 
 
+def numbers_of_readelf() -> Iterator[tuple[str, int]]:
+    """Names of Xtensa's relocation types that only binutils has."""
+    relocations = [Relocation(0, number, "g") for number in range(64)]
+    sections = [code_section(), Section(".debug_info", bytes(8))]
+    elf = Elf(
+        sections,
+        symbols=[Symbol("g", 0, 4)],
+        relocations=[(".debug_info", relocations)],
+        machine=XTENSA,
+        bits=32,
+        type=RELOCATABLE,
+    )
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(elf.to_bytes())
+        file.flush()
+        command = [find_peer("readelf"), "-rW", file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        _, info, name, *_ = *line.split(), "", "", ""
+        if name.startswith("R_XTENSA_"):
+            yield name, int(info, 16) & 0xFF
+
+
 @cache
 def known() -> dict[str, set[int]]:
     """The numbers of each name, in lower case; needs LLVM's headers."""
@@ -87,7 +120,11 @@ def known() -> dict[str, set[int]]:
     if not (folder / "llvm/BinaryFormat/Dwarf.def").exists():
         pytest.skip("not installed: llvm-22-dev")
     found: dict[str, set[int]] = {}
-    pairs = [*numbers_of_llvm(folder), *numbers_of_pyelftools()]
+    pairs = [
+        *numbers_of_llvm(folder),
+        *numbers_of_pyelftools(),
+        *numbers_of_readelf(),
+    ]
     header = Path("/usr/include/elf.h")
     if header.exists():
         pairs += [(name, int(n, 0)) for name, n in _DEFINED.findall(header.read_text())]
@@ -211,8 +248,13 @@ def is_known(name: str, number: int) -> bool:
 
 
 def test_the_engine_has_the_numbers_of_others() -> None:
-    # LLVM has other names for those of CodeView's subsections.
-    ours = [each for each in numbers_in_c() if not each[0].startswith("DEBUG_S_")]
+    # LLVM has other names for those of CodeView's subsections, and no open source has
+    # the relocation types of CUDA.
+    ours = [
+        each
+        for each in numbers_in_c()
+        if not each[0].startswith(("DEBUG_S_", "R_CUDA_"))
+    ]
     assert len(ours) > 300
     assert [each for each in ours if not is_known(*each)] == []
 
