@@ -3,8 +3,8 @@
 #include "sources/debug_files.h"
 #include "sources/symbols.h"
 
-/* Symbols may share the bytes of their names, so the sum of the names is limited. Limit:
- * Names of symbols that tell which code at address 0 is live */
+/* Symbols may share the bytes of their names, so the sum of the names is limited.
+ * Limit: Names of symbols that tell which code at address 0 is live */
 LIMIT(LIVE_NAME_BYTES, 1 << 20, 16);
 
 uint64_t live_name_bytes(uint64_t object_size) {

@@ -60,7 +60,7 @@ def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
     command = Command("tool", (), convert_options(*names))
     assert convert_keywords(command.parse([]), *names) == {}
     line = "-j 2 --output-version 2 --segment-size 1KiB --uuid 0a0b --path-map a=b"
-    line += " --address-range 1-0x10 --keep-functions ^f --dwp x --debuginfod"
+    line += " --address-range 1-0x10 --keep-functions ^f --dwp . --debuginfod"
     assert convert_keywords(command.parse(line.split()), *names) == {
         "threads": 2,
         "output_version": 2,
@@ -69,7 +69,7 @@ def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
         "path_map": [("a", "b")],
         "address_ranges": [(1, 16)],
         "keep_functions": ["^f"],
-        "dwp": "x",
+        "dwp": ".",
         "debuginfod": True,
     }
 
