@@ -11,8 +11,8 @@ enum {
     NO_LANGUAGE = 0x100,
 };
 
-/* Functions may overlap and so share rows, but only up to a limit. Limit: Rows of a PDB
- * module that several functions have, and cuts of inlined ranges */
+/* Functions may overlap and so share rows, but only up to a limit.
+ * Limit: Rows of a PDB module that several functions have, and cuts of inlined ranges */
 LIMIT(PDB_ROWS, 1 << 16, 16);
 
 void pdb_reader_deinit(pdb_reader *reader) {
