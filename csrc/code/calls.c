@@ -18,8 +18,7 @@ static instruction_size decoder_of(gsym_instruction_set set) {
     }
 }
 
-/* Return the range of code that contains `address`, or NULL. */
-static const gsym_code *find_code(const gsym_machine_code *code, uint64_t address) {
+const gsym_code *code_piece_at(const gsym_machine_code *code, uint64_t address) {
     size_t low = 0, left = code->count;
     while (left > 1) {
         size_t half = left / 2;
@@ -30,21 +29,6 @@ static const gsym_code *find_code(const gsym_machine_code *code, uint64_t addres
                    address - code->pieces[low].address < code->pieces[low].size
                ? &code->pieces[low]
                : NULL;
-}
-
-/* It is unknown where instructions begin, so each size of an instruction is tried. */
-uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
-    const instruction_size size_of = decoder_of(code->set);
-    const gsym_code *piece = find_code(code, address - 1);
-    size_t before;
-    if (size_of == NULL || piece == NULL) return true;
-    before = (size_t)(address - piece->address);
-    for (size_t size = 1; size <= before && size <= MAX_INSTRUCTION_SIZE; ++size) {
-        const cursor at = cursor_at(piece->bytes + before - size, size, 0, false);
-        bool is_call = false;
-        if (size_of(&at, &is_call) == size && is_call) return true;
-    }
-    return false;
 }
 
 typedef struct call_search {
@@ -126,7 +110,7 @@ static gsym_status go_through(call_search *search, cursor code, uint64_t address
 static gsym_status search_range(call_search *search, uint64_t start, uint64_t end,
                                 bool returns_to_start, gsym_error *error) {
     uint64_t address = search->image->header.base_address + start;
-    const gsym_code *code = find_code(search->code, address);
+    const gsym_code *code = code_piece_at(search->code, address);
     uint64_t offset, left;
     if (code == NULL) {
         search->calls->counts.without_code++;

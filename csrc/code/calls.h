@@ -17,6 +17,9 @@ struct gsym_calls {
 /* Append a call; false where memory ran out. */
 bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line);
 
+/* Return the range of code that contains `address`, or NULL. */
+const gsym_code *code_piece_at(const gsym_machine_code *code, uint64_t address);
+
 enum { MAX_INSTRUCTION_SIZE = 15 };
 
 /* Return the size of the instruction at the cursor, which does not move; 0 if it is

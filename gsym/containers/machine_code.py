@@ -22,7 +22,26 @@ _INSTRUCTION_SETS = {
     "arm64": lib.GSYM_INSTRUCTIONS_AARCH64,
     "arm64e": lib.GSYM_INSTRUCTIONS_AARCH64,
     "arm64_32": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "i386": lib.GSYM_INSTRUCTIONS_X86,
+    "riscv32": lib.GSYM_INSTRUCTIONS_RISCV,
+    "riscv64": lib.GSYM_INSTRUCTIONS_RISCV,
+    "s390x": lib.GSYM_INSTRUCTIONS_S390,
+    "powerpc": lib.GSYM_INSTRUCTIONS_POWERPC,
+    "powerpc64": lib.GSYM_INSTRUCTIONS_POWERPC,
+    "powerpcle": lib.GSYM_INSTRUCTIONS_POWERPC_LE,
+    "powerpc64le": lib.GSYM_INSTRUCTIONS_POWERPC_LE,
+    "ppc": lib.GSYM_INSTRUCTIONS_POWERPC,
+    "ppc64": lib.GSYM_INSTRUCTIONS_POWERPC,
+    "mips": lib.GSYM_INSTRUCTIONS_MIPS,
+    "mips64": lib.GSYM_INSTRUCTIONS_MIPS,
+    "mipsel": lib.GSYM_INSTRUCTIONS_MIPS_LE,
+    "mips64el": lib.GSYM_INSTRUCTIONS_MIPS_LE,
+    **dict.fromkeys(
+        ("arm", "armeb", "armv6", "armv7", "armv7k", "armv7s", "armv6m", "thumb"),
+        lib.GSYM_INSTRUCTIONS_ARM,
+    ),
 }
+_DECODED = frozenset({lib.GSYM_INSTRUCTIONS_X86_64, lib.GSYM_INSTRUCTIONS_AARCH64})
 
 
 class MachineCode:
@@ -44,7 +63,7 @@ class MachineCode:
         pieces = [] if binary is None else _pieces(binary)
         architecture = "" if binary is None else binary.architecture
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
-        self.is_decoded = instructions != lib.GSYM_INSTRUCTIONS_OTHER
+        self.is_decoded = instructions in _DECODED
         self._data = None if binary is None else binary.data  # keeps it mapped
         self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
         self.handle: CData = ffi.new(
@@ -61,6 +80,10 @@ class MachineCode:
         True unless the code before it is known, and is no call.
         """
         return bool(lib.gsym_code_may_return(self.handle, address))
+
+    def is_known(self, address: int) -> bool:
+        """Whether the code before a link-time address tells if a call ends there."""
+        return bool(lib.gsym_code_is_known(self.handle, address))
 
 
 def find_machine_code(paths: Iterable[str]) -> MachineCode:

@@ -11,7 +11,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Literal
 
     from gsym.modules.key import Comparison
@@ -168,6 +168,15 @@ class StackFrame(NamedTuple):
         trust: How it was found where a stack was walked here, or "".
         may_be_exact: Whether the report does not tell if it is a return address: it is
             not if the code before it is no call.
+        may_return: Likewise of one that is not said to be a return address: it is if
+            the code before it is a call, as of most others in its stack.
+        others: What it may be instead; the binaries decide.
+        is_guess: Whether it is text unless a module has code at the address.
+        function_size: Of *symbol*, in bytes, as the report has it; or None.
+        is_counter: Whether the report says that it is the program counter.
+        line: The line that it is in, which it may share with others; or -1.
+        ordinal: Its number in the stack, or -1.
+        heading: Index of the last heading before it, or -1.
     """
 
     text: str
@@ -180,6 +189,14 @@ class StackFrame(NamedTuple):
     stack: int = 0
     trust: str = ""
     may_be_exact: bool = False
+    may_return: bool = False
+    others: tuple[StackFrame, ...] = ()
+    is_guess: bool = False
+    function_size: int | None = None
+    is_counter: bool = False
+    line: int = -1
+    ordinal: int = -1
+    heading: int = -1
 
 
 class StackHeading(NamedTuple):
@@ -206,6 +223,7 @@ class ParsedReport(NamedTuple):
         notes: Sentences about omissions.
         stacks: The stacks, in order.
         reason: Why the program ended, as the report says; "" if it does not.
+        headings: All headings, also those of stacks without a frame.
     """
 
     form: str
@@ -215,6 +233,35 @@ class ParsedReport(NamedTuple):
     notes: tuple[str, ...] = ()
     stacks: tuple[StackHeading, ...] = ()
     reason: str = ""
+    headings: tuple[StackHeading, ...] = ()
+
+
+def with_stacks(
+    parts: Iterable[str | StackFrame], headings: Sequence[StackHeading]
+) -> tuple[tuple[str | StackFrame, ...], tuple[StackHeading, ...]]:
+    """The parts of a report with the numbers of their stacks, and the stacks.
+
+    A stack begins after a heading, and with a frame whose number is not greater than
+    that of the one before.
+    """
+    stacks: list[StackHeading] = []
+    found: list[str | StackFrame] = []
+    last, heading, line = -1, -1, -1
+    for part in parts:
+        if isinstance(part, str):
+            found.append(part)
+            continue
+        is_same_line = 0 <= part.line == line
+        is_next = is_same_line or part.ordinal < 0 or part.ordinal > last
+        is_under_new = part.heading != heading
+        if is_under_new or not stacks or not is_next:
+            own = headings[part.heading] if is_under_new else StackHeading()
+            stacks.append(own)
+        if not is_same_line:
+            last = part.ordinal
+        heading, line = part.heading, part.line
+        found.append(part._replace(stack=len(stacks) - 1))
+    return tuple(found), tuple(stacks)
 
 
 class StackBuilder:
@@ -234,9 +281,7 @@ class StackBuilder:
         self._pending: list[str] = []
         self._frames = 0
         self._forms: dict[str, int] = {}
-        self._stacks: list[StackHeading] = []
-        self._heading: StackHeading | None = None  # of the next stack
-        self._last_number = -1
+        self._headings: list[StackHeading] = []
         self._modules: list[StackModule] = []
         self._number_of: dict[tuple[ModuleKey, str], int] = {}
         self._notes: dict[str, None] = {}
@@ -246,6 +291,11 @@ class StackBuilder:
         """Whether there is a frame."""
         return self._frames > 0
 
+    @property
+    def has_heading(self) -> bool:
+        """Whether the report has a heading of the stack that it is in."""
+        return bool(self._headings and self._headings[-1].name)
+
     def add_text(self, text: str) -> None:
         """Append text."""
         if text:
@@ -253,7 +303,7 @@ class StackBuilder:
 
     def begin(self, name: str, is_crashed: bool = False) -> None:
         """Begin a stack with the next frame."""
-        self._heading = StackHeading(name, is_crashed)
+        self._headings.append(StackHeading(name, is_crashed))
 
     def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
         """Append a frame; beyond the limits it is text.
@@ -272,15 +322,11 @@ class StackBuilder:
             self.add_note(f"Only the first {self._frames} frames are looked up.")
             self.add_text(frame.text)
             return
-        is_next = number < 0 or number > self._last_number
-        if self._heading is not None or not self._stacks or not is_next:
-            self._stacks.append(self._heading or StackHeading())
-            self._heading = None
-        self._last_number = number
         self._frames += 1
         self._forms[form] = self._forms.get(form, 0) + 1
         self._flush()
-        self._parts.append(frame._replace(stack=len(self._stacks) - 1))
+        heading = len(self._headings) - 1
+        self._parts.append(frame._replace(ordinal=number, heading=heading))
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -318,21 +364,23 @@ class StackBuilder:
         if not is_verbatim:
             self._make_valid()
         usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
+        parts, stacks = with_stacks(self._parts, self._headings)
         return ParsedReport(
             form or usual,
-            tuple(self._parts),
+            parts,
             tuple(self._modules),
             is_verbatim,
             tuple(self._notes),
-            tuple(self._stacks),
+            stacks,
             self.reason,
+            tuple(self._headings),
         )
 
     def take(self) -> ParsedReport:
         """The parts since the last call, of a report that continues."""
         taken = self.finish()
         self._parts.clear()
-        del self._stacks[:-1]  # the last one may go on
+        del self._headings[:-1]  # the last stack may go on
         return taken
 
     def _make_valid(self) -> None:
@@ -347,7 +395,9 @@ class StackBuilder:
             each._replace(name=_valid(each.name), path=_valid(each.path))
             for each in self._modules
         ]
-        self._stacks = [each._replace(name=_valid(each.name)) for each in self._stacks]
+        self._headings = [
+            each._replace(name=_valid(each.name)) for each in self._headings
+        ]
         self.reason = _valid(self.reason)
 
     def _flush(self) -> None:

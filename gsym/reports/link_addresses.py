@@ -6,13 +6,14 @@ from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gsym.containers.headers import Segment
     from gsym.containers.machine_code import MachineCode
     from gsym.memory.function_names import FunctionNames
     from gsym.memory.module_files import LoadedFile
     from gsym.memory.stack_parts import StackFrame
+    from gsym.model import FunctionRange
     from gsym.reading.reader import Reader
 
 # What reports call functions that they do not know.
@@ -20,6 +21,8 @@ NO_NAMES = frozenset(
     {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
 )
 _PAGE = 4096
+_LINKED = frozenset(" (<:)>[]")
+_MOST_WORDS = 8  # before the name of a function
 # Bases of addresses that may be those of the process.
 MAY_BE_LINK = frozenset({"link", "either", "file"})
 NOT_PLACED = "the report does not say where its module was loaded"
@@ -33,8 +36,10 @@ class LinkAddresses:
         binary: A file with its segments and sections; "" if there is none.
         names: Its functions by name.
         frames: Frames in it; those that name their functions tell where it was loaded.
+        code: Its machine code.
 
     Attributes:
+        code: Its machine code.
         reason: Why the last frame has none.
     """
 
@@ -44,17 +49,20 @@ class LinkAddresses:
         binary: str,
         names: FunctionNames,
         frames: Sequence[StackFrame],
+        code: MachineCode,
     ) -> None:
         self._reader = reader
         self._base = reader.header.base_address
         self._layout = _Layout(binary)
         self._names = names
+        self._found: dict[str, Sequence[FunctionRange]] = {}
+        self.code = code
         self._loaded = self._find_load_address(frames)
         self.reason = ""
 
     def link_address(self, frame: StackFrame) -> int | None:
         """The link-time address to look up; None if it cannot be told."""
-        address = self._address(frame)
+        address = self.address(frame)
         if address is None:
             return None
         return min(max(address - frame.is_return, 0), UINT64_MAX)
@@ -64,15 +72,32 @@ class LinkAddresses:
 
         Libraries without a symbol table do not name where that is.
         """
-        address = self._address(frame)
+        address = self.address(frame)
         return address is not None and self._layout.is_signal_frame(address)
 
-    def may_return(self, frame: StackFrame, code: MachineCode) -> bool:
-        """Whether a call may return to a frame, by the code of the module."""
-        address = self._address(frame)
-        return address is None or code.may_return(address)
+    def addresses(self, frame: StackFrame) -> Iterator[int]:
+        """The link-time addresses that a frame may be at, as in the report."""
+        if frame.base != "symbol":
+            address = self.address(frame)
+            if address is not None:
+                yield address
+            return
+        for start in self._named_starts(frame):
+            yield start + (frame.plus or 0)
 
-    def _address(self, frame: StackFrame) -> int | None:
+    def has_function(self, address: int) -> bool:
+        """Whether a function is at an address, or ends there."""
+        return bool(self._reader.lookup(address)) or self._is_code(address)
+
+    def is_in(self, symbol: str, address: int) -> bool | None:
+        """Whether an address is in a function of a name; None if there is none."""
+        found = self._functions(symbol)
+        if not found:
+            return None
+        return any(0 <= address - each.start <= each.size for each in found)
+
+    def address(self, frame: StackFrame) -> int | None:
+        """The link-time address of a frame, as in the report; None if unknown."""
         base, address = frame.base, frame.address
         if base == "symbol":
             return self._symbol_address(frame)
@@ -97,12 +122,46 @@ class LinkAddresses:
         return bool(self._reader.lookup(max(address - 1, 0)))
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
-        plus = frame.plus or 0
-        fitting = [each for each in self._names.find(frame.symbol) if plus <= each.size]
-        if not fitting:
+        starts = self._named_starts(frame)
+        if not starts:
             self.reason = f"no function {frame.symbol} of this size"
             return None
-        return fitting[0].start + plus
+        if len(starts) > 1:
+            self.reason = (
+                f"ambiguous: {len(starts)} functions are called {frame.symbol}"
+            )
+            return None
+        return starts[0] + (frame.plus or 0)
+
+    def _named_starts(self, frame: StackFrame) -> list[int]:
+        """Starts of the functions that a frame may be in."""
+        plus = frame.plus or 0
+        found = [each for each in self._functions(frame.symbol) if plus <= each.size]
+        if frame.function_size is not None:
+            # Symbol tables have the end of a function; the kernel the next start.
+            sized = [each for each in found if each.size == frame.function_size]
+            if not sized:
+                after = [each for each in found if each.size < frame.function_size]
+                sized = [each for each in after if self._reaches(each, frame)]
+            found = sized or found
+        starts = list(dict.fromkeys(each.start for each in found))
+        if len(starts) > 1 and self.code:
+            called = [each for each in starts if self.code.may_return(each + plus)]
+            starts = called if len(called) == 1 else starts
+        return starts
+
+    def _reaches(self, function: FunctionRange, frame: StackFrame) -> bool:
+        """Whether no function starts before the end that a report gives one."""
+        end = function.start + (frame.function_size or 0)
+        found = self._reader.lookup(end - 1)
+        return found is None or found.function.start <= function.start
+
+    def _functions(self, symbol: str) -> Sequence[FunctionRange]:
+        """The functions of a name, before which there may be other words."""
+        if symbol not in self._found:
+            several = map(self._names.find, name_variants(symbol))
+            self._found[symbol] = next(filter(None, several), ())
+        return self._found[symbol]
 
     def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
         """Distance of addresses in the process, if all named functions agree on it.
@@ -117,7 +176,7 @@ class LinkAddresses:
             if self._is_code(frame.address):
                 continue
             exact = frame.address - frame.is_return
-            for each in self._names.find(frame.symbol):
+            for each in self._functions(frame.symbol):
                 if frame.plus is not None:
                     distance = frame.address - each.start - frame.plus
                 elif each.size > _PAGE:
@@ -128,6 +187,26 @@ class LinkAddresses:
                 if distance % _PAGE == 0 and 0 <= inside < each.size:
                     found.add(distance)
         return found.pop() if len(found) == 1 else None
+
+
+def name_variants(text: str) -> Iterator[str]:
+    """Names of functions that a text may end with, the likeliest first."""
+    last = text.rpartition(" ")[2]
+    if last.isidentifier() or _LINKED.isdisjoint(last):
+        yield last
+    starts = [0]
+    depth = 0
+    for at, each in enumerate(text):
+        if each in "(<[":
+            depth += 1
+        elif each in ")>]":
+            depth -= 1
+        elif each == " " and depth <= 0:
+            starts.append(at + 1)
+    for start in starts[:_MOST_WORDS]:
+        yield text[start:]
+    if "(" in last or "(" in text:  # `main()`, where it has no parameters
+        yield text[starts[-1] :].partition("(")[0]
 
 
 class _Layout:

@@ -10,10 +10,11 @@ from itertools import pairwise
 from time import perf_counter
 
 from gsym.memory.function_names import FunctionNames
-from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from gsym.memory.stack_parts import NO_MODULE, StackFrame, with_stacks
 from gsym.model import Frame
 from gsym.modules.file_match import NAME_ALONE
 from gsym.modules.key import key_of_debug_id
+from gsym.reports.judgement import Judge
 from gsym.reports.link_addresses import (
     MAY_BE_LINK,
     NO_NAMES,
@@ -26,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from gsym.containers.machine_code import MachineCode
     from gsym.memory.report_modules import FoundModule
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.modules.key import ModuleKey
@@ -76,6 +78,8 @@ class ModuleOfReport:
         places: Its link-time addresses, while the report is answered.
     """
 
+    _code: MachineCode | None = None
+
     def __init__(self, named: StackModule, chosen: str = "") -> None:
         self.named = named
         self.chosen = chosen
@@ -100,6 +104,15 @@ class ModuleOfReport:
     def reader(self) -> Reader | None:
         """The GSYM file of the module, if it was found."""
         return self.module.reader if self.module is not None else None
+
+    @property
+    def code(self) -> MachineCode:
+        """Machine code, as far as a file at hand has it."""
+        if self._code is None:
+            from gsym.containers.machine_code import find_machine_code
+
+            self._code = find_machine_code(self.files())
+        return self._code
 
     @property
     def missing(self) -> str:
@@ -167,7 +180,8 @@ class ReportWork:
 
     Args:
         stack: The parsed report.
-        choices: Debug ids that the user chose, by index of the module.
+        choices: Debug ids that the user chose, by index of the module; all modules
+            then keep their indexes.
 
     Attributes:
         modules: The modules in the order of the report.
@@ -176,21 +190,34 @@ class ReportWork:
     def __init__(
         self,
         stack: ParsedReport,
-        choices: Mapping[int, str] = {},
+        choices: Mapping[int, str] | None = None,
     ) -> None:
         self._stack = stack
+        self._has_choices = choices is not None
         self.modules = [
-            ModuleOfReport(module, choices.get(at, ""))
+            ModuleOfReport(module, (choices or {}).get(at, ""))
             for at, module in enumerate(stack.modules)
         ]
         self._with_ids: dict[str, list[StackModule]] = {}  # by name
         for named in stack.modules:
             if named.has_id and not named.problem:
                 self._with_ids.setdefault(named.name, []).append(named)
-        self._frames = [part for part in stack.parts if isinstance(part, StackFrame)]
+        self._stacks = stack.stacks
+        self._take(stack.parts)
+
+    def _take(self, parts: Iterable[str | StackFrame]) -> None:
+        """Take the parts of the report, and list the frames of each module."""
+        self._kept_parts = tuple(parts)
+        self._frames = [
+            part for part in self._kept_parts if isinstance(part, StackFrame)
+        ]
+        for module in self.modules:
+            module.frames = []
         for at, frame in enumerate(self._frames):
-            if frame.module != NO_MODULE:
-                self.modules[frame.module].frames.append(at)
+            options = (frame, *frame.others)
+            for number in dict.fromkeys(each.module for each in options):
+                if number != NO_MODULE:
+                    self.modules[number].frames.append(at)
 
     def same_as(self, module: StackModule) -> StackModule | None:
         """The module of the same name, if the report has an id of it elsewhere.
@@ -235,6 +262,7 @@ class ReportWork:
         Raises:
             GsymError: A file is damaged.
         """
+        self._settle()
         answers = [
             ReportFrame(
                 each.text, each.module, each.address, each.symbol, trust=each.trust
@@ -260,8 +288,88 @@ class ReportWork:
             self._stack.is_verbatim,
         )
 
+    def _settle(self) -> None:
+        """Choose what each frame is, and which are return addresses."""
+        for module in self.modules:
+            if module.reader is None or not module.frames:
+                continue
+            options = [
+                each
+                for at in module.frames
+                for each in (self._frames[at], *self._frames[at].others)
+                if self.modules[each.module] is module
+            ]
+            names = module.names or FunctionNames(module.reader, module.binary)
+            module.places = LinkAddresses(
+                module.reader, module.binary, names, options, module.code
+            )
+        if any(each.line >= 0 for each in self._frames):
+            asked = [each for each in self.modules if each.frames]
+            settled = Judge(self.modules).settle(self._kept_parts)
+            parts, self._stacks = with_stacks(settled, self._stack.headings)
+            self._take(parts)
+            if not self._has_choices:
+                self._leave_out([each for each in asked if not each.frames])
+        self._judge_returns()
+
+    def _leave_out(self, unneeded: Sequence[ModuleOfReport]) -> None:
+        """Leave out modules that nothing but wrong readings named."""
+        wrong = [each for each in unneeded if not each.has_id]
+        if not wrong:
+            return
+        kept = [each for each in self.modules if each not in wrong]
+        number = {id(each): at for at, each in enumerate(kept)}
+        new = {at: number.get(id(each), -1) for at, each in enumerate(self.modules)}
+        self.modules = kept
+        self._take(
+            part
+            if isinstance(part, str)
+            else part._replace(module=new.get(part.module, NO_MODULE))
+            for part in self._kept_parts
+        )
+
+    def _judge_returns(self) -> None:
+        """Let the code tell which are return addresses, where it is at hand."""
+        # A tool prints all addresses under a heading alike.
+        several: dict[int, list[tuple[int, bool]]] = {}
+        adjusted: set[int] = set()
+        counters: dict[int, list[int]] = {}
+        for at, frame in enumerate(self._frames):
+            if frame.is_counter:
+                counters.setdefault(frame.heading, []).append(at)
+            ends = self._is_after_call(frame, 0)
+            if ends is not None:
+                several.setdefault(frame.heading, []).append((at, ends))
+                if self._is_after_call(frame, 1):
+                    adjusted.add(frame.heading)
+        exact: set[int] = set()
+        for heading, members in several.items():
+            calls = sum(ends for _, ends in members)
+            if calls == 0 and len(members) > 1 and heading not in adjusted:
+                continue  # not the code of this stack
+            are_returns = 2 * calls >= len(members) > 1
+            for at, ends in members:
+                frame = self._frames[at]
+                if frame.is_return and frame.may_be_exact and not ends:
+                    exact.add(at)
+                elif frame.may_return and are_returns and ends:
+                    self._frames[at] = frame._replace(is_return=True)
+        # Of many in a stack, "pc" is what the tool calls all addresses.
+        exact.update(*(each for each in counters.values() if len(each) == 1))
+        self._take_as_exact(exact)
+
+    def _is_after_call(self, frame: StackFrame, by: int) -> bool | None:
+        """Whether a call ends *by* bytes after a frame; None if it tells nothing."""
+        if not (frame.may_return or frame.may_be_exact) or frame.module == NO_MODULE:
+            return None
+        module = self.modules[frame.module]
+        address = None if module.places is None else module.places.address(frame)
+        if address is None or not module.code.is_known(address):
+            return None
+        return module.code.may_return(address + by)
+
     def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
-        frames: list[list[ReportFrame]] = [[] for _ in self._stack.stacks]
+        frames: list[list[ReportFrame]] = [[] for _ in self._stacks]
         for frame, answer in zip(self._frames, answers, strict=True):
             if answer.module == NO_MODULE and frame.symbol in NO_NAMES:
                 answer = answer._replace(reason=NO_PLACE)  # noqa: PLW2901
@@ -271,13 +379,13 @@ class ReportWork:
             frames[frame.stack].append(answer)
         return tuple(
             ReportThread(heading.name, heading.is_crashed, tuple(own))
-            for heading, own in zip(self._stack.stacks, frames, strict=True)
+            for heading, own in zip(self._stacks, frames, strict=True)
         )
 
     def _parts(self) -> tuple[str | tuple[int, int], ...]:
-        seen = [0] * len(self._stack.stacks)
+        seen = [0] * len(self._stacks)
         parts: list[str | tuple[int, int]] = []
-        for part in self._stack.parts:
+        for part in self._kept_parts:
             if isinstance(part, str):
                 parts.append(part)
             else:
@@ -316,14 +424,6 @@ class ReportWork:
         )
         return places is not None and places.is_signal_return(frame)
 
-    def _exact(self, module: ModuleOfReport, places: LinkAddresses) -> set[int]:
-        """Frames that no call returns to, where the report does not say it."""
-        asked = [at for at in module.frames if self._frames[at].may_be_exact]
-        from gsym.containers.machine_code import find_machine_code
-
-        code = find_machine_code(module.files() if asked else ())
-        return {at for at in asked if not places.may_return(self._frames[at], code)}
-
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:
             self._frames[at] = self._frames[at]._replace(is_return=False)
@@ -338,14 +438,9 @@ class ReportWork:
     ) -> int:
         reader = module.reader
         wanted = [at for at in module.frames if chosen is None or at in chosen]
-        if reader is None or not wanted:
-            return text_left
-        if module.places is None:
-            every = [self._frames[at] for at in module.frames]
-            names = module.names or FunctionNames(reader, module.binary)
-            module.places = LinkAddresses(reader, module.binary, names, every)
-            self._take_as_exact(self._exact(module, module.places))
         places = module.places
+        if reader is None or places is None or not wanted:
+            return text_left
         addresses: dict[int, int] = {}  # by frame
         for at in wanted:
             address = places.link_address(self._frames[at])

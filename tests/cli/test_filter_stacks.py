@@ -160,10 +160,10 @@ def test_a_log_goes_on_after_a_damaged_module(
 
 
 def test_sentences_with_offsets_stay(
-    app: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     log = tmp_path / "a.log"
-    text = f"0x10 + 0x20 = 0x30, {app}+0x1141, app.c+0x12\nC++0x\nx+0x10\n"
+    text = "0x10 + 0x20 = 0x30, app.c+0x12\nC++0x\nx+0x10\n"
     log.write_text(text)
     main(["filter", str(log)])
     assert capfd.readouterr() == (text, "")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.memory.stack_parts import ReportLimits, StackFrame, module_of_path
-from gsym.reports.stacks import addresses
 from gsym.reports.stacks.recognition import PROGRAMS, parse_report
 from tests.reports.test_form_list import LINES
 
@@ -30,10 +29,9 @@ with warnings.catch_warnings():
 
 pytestmark = [pytest.mark.long, pytest.mark.hostile]
 
-TABLES = (*PROGRAMS, addresses.TYPED)
 PATTERNS = [
     form.pattern
-    for table in TABLES
+    for table in PROGRAMS
     for forms in (table.frames, table.images, table.headings)
     for form in forms
 ]

@@ -153,7 +153,16 @@ gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
 typedef enum gsym_instruction_set {
     GSYM_INSTRUCTIONS_OTHER = 0, /* not decoded here */
     GSYM_INSTRUCTIONS_X86_64 = 1,
-    GSYM_INSTRUCTIONS_AARCH64 = 2
+    GSYM_INSTRUCTIONS_AARCH64 = 2,
+    /* Of the following only calls are recognized; functions are not gone through. */
+    GSYM_INSTRUCTIONS_X86 = 3,
+    GSYM_INSTRUCTIONS_ARM = 4, /* and Thumb */
+    GSYM_INSTRUCTIONS_RISCV = 5,
+    GSYM_INSTRUCTIONS_S390 = 6,
+    GSYM_INSTRUCTIONS_POWERPC = 7,
+    GSYM_INSTRUCTIONS_POWERPC_LE = 8,
+    GSYM_INSTRUCTIONS_MIPS = 9,
+    GSYM_INSTRUCTIONS_MIPS_LE = 10
 } gsym_instruction_set;
 
 /* All machine code of a binary. */
@@ -166,6 +175,9 @@ typedef struct gsym_machine_code {
 /* Whether a call may return to `address`: 1 if the code before it is unknown, or if some
  * bytes that end there are a call instruction when they are decoded. */
 uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
+
+/* Whether the code before `address` is known, so that `gsym_code_may_return` tells. */
+uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address);
 
 typedef struct gsym_call_columns {
     size_t count;

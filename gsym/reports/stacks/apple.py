@@ -49,7 +49,7 @@ _SAMPLE = re.compile(
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("Apple crash report", "0x", _FRAME),
+        FrameForm("Apple crash report", "0x", _FRAME, has_heading=True),
         FrameForm(
             "Apple crash report",
             "(0x",

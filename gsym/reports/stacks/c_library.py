@@ -11,23 +11,9 @@ from gsym.reports.stacks.line_forms import (
     OFFSET,
     FrameForm,
     HeadingForm,
-    ImageForm,
     ReportForms,
 )
 
-# `./app(main+0x1a) [0x5581c0de1234]`, `./app(+0x1234) [0x...]`, `./app() [0x401136]`,
-# `./app[0x401136]`; backtrace_symbols_fd writes no space
-_MODULE = r"(?<![^\s()\[\]\"'])(?P<shown>(?P<module>[^\s()\[\]\"']+)"
-# The C library takes the title of the process for its file: `./redis-server *:6379`,
-# `postgres: me mine [local] SELECT`
-_MODULE += r"(?: \*:\d{1,5}|(?<=postgres): [^()]{1,128})?"
-_GLIBC = re.compile(
-    rf"{_MODULE}(?:\((?:(?P<symbol>[^()\s+]+)(?:\+(?P<plus>0x{HEX}))?)?\))?)"
-    rf" ?\[{ADDRESS}\]"
-)
-_GLIBC_OFFSET = re.compile(rf"{_MODULE}\(\+{OFFSET}\))(?: ?\[{ADDRESS}\])?")
-# Of a static program: `[0x401136]`
-_STATIC = re.compile(rf"^\s*(?P<shown>\[{ADDRESS}\])\s*$")
 # `0x401136 <main+0x1a> at ./app`
 _LIBEXECINFO = re.compile(
     rf"(?P<shown>{ADDRESS} <(?P<symbol>[^<>\s+]+)\+(?P<plus>(?:0x)?{HEX})>"
@@ -72,9 +58,6 @@ _STRACE = re.compile(
 FORMS = ReportForms(
     frames=(
         FrameForm("strace", " > /", _STRACE, base="file"),
-        FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
-        FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
-        FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
         FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
         FrameForm("glog", " 0x", _GLOG, returns="all"),
         FrameForm("backward-cpp", "Object ", _BACKWARD, returns="all"),
@@ -85,7 +68,6 @@ FORMS = ReportForms(
         FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
         FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
-    images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
     headings=(
         HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
         HeadingForm(

@@ -15,6 +15,7 @@ Groups of all patterns, each optional:
     offset      from the start of the module, or link-time: `FrameForm.base`
     symbol      function, as in the report
     plus        bytes from its start: hexadecimal with 0x, else decimal
+    function_size  its size, in hexadecimal
     number      of the frame in its stack
     start, end  addresses of an image in the process; the end may be missing
     last        instead of `end`: the last address
@@ -39,6 +40,8 @@ from gsym.memory.stack_parts import (
     module_of_uuid,
 )
 from gsym.records import NamedTuple
+from gsym.reports.stacks import evidence
+from gsym.reports.stacks.tokens import pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +86,8 @@ class FrameForm(NamedTuple):
         whole: What the line must be from its start.
         module: The module of frames whose lines do not name one.
         problem: Why such modules cannot be looked up, or "".
+        has_heading: Whether a heading is before each stack: without one, the stack is
+            another tool's, and its first frame may be a return address.
     """
 
     form: str
@@ -96,6 +101,7 @@ class FrameForm(NamedTuple):
     whole: re.Pattern[str] | None = None
     module: str = ""
     problem: str = ""
+    has_heading: bool = False
 
 
 class ImageForm(NamedTuple):
@@ -161,6 +167,8 @@ def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
     ]
 
 
+# A start of a module ends so; a range has two of them.
+_MAY_PLACE = re.compile(r"[0-9a-fA-F]{3}000(?![0-9a-zA-Z])")
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 
 
@@ -201,6 +209,7 @@ class LineReader:
         stack: Where the parts go.
         chosen: The module of addresses without one; None: such lines are text.
         process: What is loaded in the process of the report, beside its own images.
+        is_log: Whether the text is a log, and not a report.
     """
 
     def __init__(
@@ -209,6 +218,8 @@ class LineReader:
         stack: StackBuilder,
         chosen: StackModule | None = None,
         process: Loaded | None = None,
+        *,
+        is_log: bool = False,
     ) -> None:
         every = list(tables)
         self._all_frames = _by_hint(form for table in every for form in table.frames)
@@ -228,6 +239,11 @@ class LineReader:
         self._first: dict[int, int] = {}  # by module: where the start of its file is
         self._known_starts: set[int] = set()
         self._images_read = 0
+        self._around = evidence.Surroundings(
+            stack, self._loaded, self.find, chosen, is_log
+        )
+        self._before: list[evidence.Line] = []  # the last one first
+        self._number = 0  # of the line
 
     def place(self, module: StackModule, start: int) -> None:
         """Place a module at an address of the process."""
@@ -245,23 +261,34 @@ class LineReader:
         self._images = _occurring(self._all_images, text)
         self._headings = _occurring(self._all_headings, text)
         for line in maps:
-            self._add_image(line)
+            if not self._add_image(line):
+                self._place_all(evidence.Line(line))
+        several = [piece for line in lines for piece in pieces(line)]
         images = {
             at
-            for at, line in enumerate(lines)
+            for at, line in enumerate(several)
             if len(line) <= most and self._add_image(_without_colours(line))
         }
         self._loaded.close()
-        for at, line in enumerate(lines):
+        # What a form describes comes first: it has ids and ends.
+        for at, line in enumerate(several):
+            if len(line) <= most and at not in images and _MAY_PLACE.search(line):
+                placing = evidence.Line(_without_colours(line))
+                self._place_all(placing)
+                if placing.is_image:
+                    images.add(at)
+        for at, line in enumerate(several):
+            self._number += 1
             if at in images:
                 self._position = 0
                 self._stack.add_text(line)
             else:
-                self._add_line(line)
+                following = several[at + 1] if at + 1 < len(several) else ""
+                self._add_line(line, following)
 
-    def _add_line(self, line: str) -> None:
+    def _add_line(self, line: str, following: str) -> None:
         stack = self._stack
-        if stack.is_over:
+        if stack.is_over or evidence.IS_INLINED.search(line):
             stack.add_text(line)
         elif len(line) > stack.limits.line:
             stack.add_text(line)
@@ -269,11 +296,62 @@ class LineReader:
                 f"Lines of more than {stack.limits.line} characters are not read."
             )
         elif not self._add_frames(plain := _Plain(line)):
-            stack.add_text(line)
-            if self._position and any(map(plain.is_like, self._between)):
+            is_between = self._position and any(map(plain.is_like, self._between))
+            is_heading = not is_between and self._add_heading(plain.text)
+            if not is_heading and self._add_candidates(plain, following):
                 return
-            self._position = 0
-            self._add_heading(plain.text)
+            stack.add_text(line)
+            if not is_between:
+                self._position = 0
+
+    def _add_candidates(self, plain: _Plain, following: str) -> bool:
+        """Whether the line has something that may be a frame."""
+        line = evidence.Line(plain.text)
+        before, self._before = self._before, [line, *self._before[:3]]
+        if not line.parts:
+            return False
+        self._place_all(line)
+        after = evidence.Line(_without_colours(following)) if following else None
+        found = [*evidence.candidates(line, self._around, before, after)]
+        if not found:
+            return False
+        form, is_return = evidence.form_of(plain.text)
+        at = 0
+        for each in found:
+            start, end = plain.span(each.start, each.end)
+            if start < at:
+                continue
+            self._stack.add_text(plain.line[at:start])
+            frame = each.frame._replace(
+                text=plain.line[start:end],
+                line=self._number,
+                is_return=is_return,
+                may_return=True,
+                may_be_exact=True,
+            )
+            is_numbered = frame.ordinal >= 0
+            number = frame.ordinal if is_numbered else self._position
+            self._stack.add_frame(frame, form, number)
+            at = end
+        self._stack.add_text(plain.line[at:])
+        self._position += not all(each.frame.is_guess for each in found)
+        return True
+
+    def _place_all(self, line: evidence.Line) -> None:
+        """Place the modules of a line, unless they are placed."""
+        is_new = False
+        for module, start, end, offset in line.images():
+            if start in self._known_starts or self._loaded.covering(start):
+                continue
+            if end and not offset:
+                self._first.setdefault(self._stack.number(module), start)
+            self._known_starts.add(start)
+            number = self._stack.number(module)
+            base: Base = "file" if offset else "image"
+            self._loaded.add(Region(start, end, number, 0, offset, base))
+            is_new = True
+        if is_new:
+            self._loaded.close()
 
     def _add_image(self, line: str) -> bool:
         """Whether the line has an image, and no frame."""
@@ -373,14 +451,18 @@ class LineReader:
         self._add_reason(groups.get("reason"))
         number = groups.get("number")
         position = int(number) if number else self._position
+        is_return = _is_return(found, form, position)
         frame = StackFrame(
             "",
             NO_MODULE,
             0,
             form.base,
-            _is_return(found, form, position),
+            is_return,
             groups.get("symbol") or "",
             _plus(groups.get("plus")),
+            may_be_exact=is_return,
+            may_return=form.has_heading and not self._stack.has_heading,
+            function_size=_number(groups.get("function_size")) or None,
         )
         module = _module(groups, form.module)
         if module is not None and self._process is not None and not module.has_id:
@@ -404,7 +486,7 @@ class LineReader:
         self, frame: StackFrame, address: int, module: StackModule | None
     ) -> StackFrame | None:
         """A frame at an address of the process."""
-        placed = self._find(address - frame.is_return)
+        placed = self.find(address - frame.is_return)
         if placed is not None and self._may_be_in(placed, module):
             return frame._replace(
                 module=placed.module,
@@ -429,7 +511,8 @@ class LineReader:
             return True
         return self._stack.module_name(placed.module) == module.name
 
-    def _find(self, address: int) -> Region | None:
+    def find(self, address: int) -> Region | None:
+        """The part of a region from an address on, as far as is known."""
         region, process = self._loaded.region(address), self._process
         if region is not None or process is None:
             return region
@@ -440,7 +523,8 @@ class LineReader:
             module=self._stack.number(process.modules[region.module])
         )
 
-    def _add_heading(self, line: str) -> None:
+    def _add_heading(self, line: str) -> bool:
+        """Whether the line is a heading."""
         for form in _possible(self._headings, line):
             if found := form.pattern.search(line):
                 groups = found.groupdict()
@@ -449,7 +533,8 @@ class LineReader:
                         groups["name"].strip(" \t\r\n:"), bool(groups.get("crashed"))
                     )
                 self._add_reason(groups.get("reason"))
-                return
+                return True
+        return False
 
     def _add_reason(self, reason: str | None) -> None:
         if reason and not self._stack.reason:

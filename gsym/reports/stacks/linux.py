@@ -34,7 +34,8 @@ _FAULT_OFFSET = re.compile(
 )
 # `RIP: 0010:panic+0x12/0x34`, `? f+0x12/0x34 [nf_tables]`, `[<0>] wait+0x1b5/0x2c0`
 _KERNEL = re.compile(
-    rf"(?P<shown>(?<![\w.$])(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
+    rf"(?P<shown>(?<![\w.$])(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})"
+    rf"/0x(?P<function_size>{HEX})"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
 # SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`, ` 0x4005a6 [/opt/app+0x5a6/0x50]`

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.memory.maps import MAPPING
 from gsym.memory.stack_parts import (
     NO_MODULE,
     ReportLimits,
@@ -16,7 +17,6 @@ from gsym.memory.stack_parts import (
     module_of_path,
 )
 from gsym.reports.stacks import (
-    addresses,
     android,
     apple,
     breakpad,
@@ -29,7 +29,7 @@ from gsym.reports.stacks import (
 )
 from gsym.reports.stacks.apple import add_ips_report, is_ips_report
 from gsym.reports.stacks.documents import as_list, decode_document
-from gsym.reports.stacks.line_forms import LineReader, ReportForms
+from gsym.reports.stacks.line_forms import ImageForm, LineReader, ReportForms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ _OF_PROGRAMS = (
     apple.FORMS,
     profilers.FORMS,
 )
-PROGRAMS = (*_OF_PROGRAMS, addresses.FORMS)
-# Of a log, sentences may have `a.c+0x12`.
-LOGS = (*_OF_PROGRAMS, ReportForms(images=addresses.FORMS.images))
+PROGRAMS = (*_OF_PROGRAMS, ReportForms(images=(ImageForm("-", MAPPING),)))
 # Elements with addresses, or that addresses depend on.
 _MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
 _PAIR = 2
@@ -141,24 +139,26 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         parsed = _parse_document(report, text, stack)
         if parsed is not None:
             return parsed
+    process = None if isinstance(maps, str) else maps
+    mapped = maps.splitlines() if isinstance(maps, str) else ()
+    reader = LineReader(PROGRAMS, stack, chosen, process)
+    for path, start in load_addresses.items():
+        reader.place(module_of_path(path), start)
+    if report is not None:
+        from gsym.reports.stacks import json_frames
+
+        reader.read((), mapped)
+        json_frames.add_json_report(report, stack, reader.find)
+        form = json_frames.form_of(report)
+        if stack.has_frames or form != json_frames.FORM:
+            return stack.finish(form, is_verbatim=False)
     lines, rest = _lines(text, limits.lines)
     if _MARKUP.search(text):
         from gsym.reports.stacks.markup_log import add_markup_log
 
         add_markup_log(lines, stack)
     else:
-        process = None if isinstance(maps, str) else maps
-        mapped = maps.splitlines() if isinstance(maps, str) else ()
-        typed = (addresses.TYPED,)
-        # What lies in a process that is known is an address of it, whatever its form.
-        for tables in (PROGRAMS, typed) if process is None else ((*PROGRAMS, *typed),):
-            stack = StackBuilder(limits)
-            reader = LineReader(tables, stack, chosen, process)
-            for path, start in load_addresses.items():
-                reader.place(module_of_path(path), start)
-            reader.read(lines, mapped)
-            if stack.has_frames or not (chosen or maps or load_addresses):
-                break
+        reader.read(lines, mapped)
     if rest:
         stack.add_text(rest)
         stack.add_note(f"Only the first {limits.lines} lines are read.")
@@ -167,7 +167,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
 
 def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport | None:
     """Parse decoded JSON; None if it is not of a known form."""
-    from gsym.reports.stacks import browser_profile, minidump_json
+    from gsym.reports.stacks import browser_profile
 
     if is_symbolication_request(report):
         add_symbolication_request(report, stack)
@@ -178,11 +178,7 @@ def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport
     if browser_profile.is_browser_profile(report):
         browser_profile.add_browser_profile(report, text, stack)
         return stack.finish(browser_profile.FORM)
-    minidump = minidump_json.find_minidump_report(report)
-    if minidump is None:
-        return None
-    minidump_json.add_minidump_report(minidump, stack)
-    return stack.finish(minidump_json.FORM, is_verbatim=False)
+    return None
 
 
 def _lines(text: str, limit: int) -> tuple[list[str], str]:

@@ -1,0 +1,108 @@
+/* returns.c - tell whether a call ends at an address.
+ *
+ * Sources: Arm Architecture Reference Manual for A-profile architecture, F5.1 (A32, T32);
+ * RISC-V Unprivileged ISA Specification, 2.5 and 16.4; z/Architecture Principles of
+ * Operation, chapter 7; Power ISA, book I, 2.4; MIPS Architecture for Programmers,
+ * volume II. */
+#include "code/calls.h"
+
+/* An instruction that calls. `back` bytes before the return address begins a value of
+ * `width` bytes, which is `value` where `mask` has bits; a delay slot is between. */
+typedef struct call_pattern {
+    gsym_instruction_set set;
+    uint8_t back, width;
+    uint32_t mask, value;
+} call_pattern;
+
+#define POWERPC_CALLS(set)                                   \
+    {set, 4, 4, 0xfc000001, 0x48000001},     /* bl, bla */   \
+        {set, 4, 4, 0xfc000001, 0x40000001}, /* bcl, bcla */ \
+        {set, 4, 4, 0xfc0007ff, 0x4c000021}, /* bclrl */     \
+        {set, 4, 4, 0xfc0007ff, 0x4c000421}, /* bcctrl */    \
+        {set, 4, 4, 0xfffff01d, 0x44000000}  /* sc, scv */
+
+#define MIPS_CALLS(set)                                        \
+    {set, 8, 4, 0xfc000000, 0x0c000000},     /* jal */         \
+        {set, 8, 4, 0xfc1f003f, 0x00000009}, /* jalr */        \
+        {set, 8, 4, 0xfc1e0000, 0x04100000}, /* bltzal, bal */ \
+        {set, 4, 4, 0xfc000000, 0xe8000000}, /* balc */        \
+        {set, 4, 4, 0xfc00003f, 0x0000000c}  /* syscall */
+
+static const call_pattern patterns[] = {
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0x0f000000, 0x0b000000},   /* BL, BLX */
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0xff000000, 0xfa000000},   /* BLX */
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0x0ffffff0, 0x012fff30},   /* BLX (register) */
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0x0f000000, 0x0f000000},   /* SVC */
+    {GSYM_INSTRUCTIONS_ARM, 8, 4, 0x0fffffff, 0x01a0e00f},   /* MOV lr, pc; jump */
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0xd000f800, 0xd000f000},   /* Thumb: BL */
+    {GSYM_INSTRUCTIONS_ARM, 4, 4, 0xd001f800, 0xc000f000},   /* Thumb: BLX */
+    {GSYM_INSTRUCTIONS_ARM, 2, 2, 0xff87, 0x4780},           /* Thumb: BLX (register) */
+    {GSYM_INSTRUCTIONS_ARM, 2, 2, 0xff00, 0xdf00},           /* Thumb: SVC */
+    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0x00000dff, 0x000000ef}, /* jal ra, jal t0 */
+    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0x00007dff, 0x000000e7}, /* jalr ra, jalr t0 */
+    {GSYM_INSTRUCTIONS_RISCV, 4, 4, 0xffffffff, 0x00000073}, /* ecall */
+    {GSYM_INSTRUCTIONS_RISCV, 2, 2, 0xf07f, 0x9002},         /* c.jalr */
+    {GSYM_INSTRUCTIONS_S390, 6, 2, 0xff0f, 0xc005},          /* BRASL */
+    {GSYM_INSTRUCTIONS_S390, 4, 2, 0xff0f, 0xa705},          /* BRAS */
+    {GSYM_INSTRUCTIONS_S390, 4, 2, 0xff00, 0x4d00},          /* BAS */
+    {GSYM_INSTRUCTIONS_S390, 2, 2, 0xff00, 0x0d00},          /* BASR */
+    {GSYM_INSTRUCTIONS_S390, 2, 2, 0xff00, 0x0a00},          /* SVC */
+    POWERPC_CALLS(GSYM_INSTRUCTIONS_POWERPC),
+    POWERPC_CALLS(GSYM_INSTRUCTIONS_POWERPC_LE),
+    MIPS_CALLS(GSYM_INSTRUCTIONS_MIPS),
+    MIPS_CALLS(GSYM_INSTRUCTIONS_MIPS_LE),
+};
+
+static bool is_big_endian(gsym_instruction_set set) {
+    return set == GSYM_INSTRUCTIONS_S390 || set == GSYM_INSTRUCTIONS_POWERPC ||
+           set == GSYM_INSTRUCTIONS_MIPS;
+}
+
+/* Whether the code of `size` bytes ends with a call, by the patterns of its set. */
+static bool ends_with_pattern(const uint8_t *bytes, size_t size, gsym_instruction_set set) {
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i) {
+        const call_pattern *call = &patterns[i];
+        cursor at;
+        uint32_t word;
+        if (call->set != set || call->back > size) continue;
+        at = cursor_at(bytes + size - call->back, call->width, 0, is_big_endian(set));
+        word = call->width == 2 ? cursor_u16(&at) : cursor_u32(&at);
+        if ((word & call->mask) == call->value) return true;
+    }
+    return false;
+}
+
+/* It is unknown where instructions begin, so each size of an instruction is tried. */
+static bool ends_with_x86_call(const uint8_t *bytes, size_t size) {
+    for (size_t own = 1; own <= size && own <= MAX_INSTRUCTION_SIZE; ++own) {
+        const cursor at = cursor_at(bytes + size - own, own, 0, false);
+        bool is_call = false;
+        if (x86_instruction_size(&at, &is_call) == own && is_call) return true;
+    }
+    return false;
+}
+
+static bool ends_with_aarch64_call(const uint8_t *bytes, size_t size) {
+    enum { WORD = 4 };
+    const cursor at = cursor_at(bytes + size - WORD, WORD, 0, false);
+    bool is_call = false;
+    return aarch64_instruction_size(&at, &is_call) == WORD && is_call;
+}
+
+uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address) {
+    return code->set != GSYM_INSTRUCTIONS_OTHER && code_piece_at(code, address - 1) != NULL;
+}
+
+uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
+    const gsym_code *piece = code_piece_at(code, address - 1);
+    size_t before;
+    if (code->set == GSYM_INSTRUCTIONS_OTHER || piece == NULL) return true;
+    before = (size_t)(address - piece->address);
+    switch (code->set) {
+        case GSYM_INSTRUCTIONS_X86_64:
+        case GSYM_INSTRUCTIONS_X86: return ends_with_x86_call(piece->bytes, before);
+        case GSYM_INSTRUCTIONS_AARCH64:
+            return before >= 4 && ends_with_aarch64_call(piece->bytes, before);
+        default: return ends_with_pattern(piece->bytes, before, code->set);
+    }
+}

@@ -1,0 +1,174 @@
+"""The choice among the readings of a line, by the modules that are at hand.
+
+A reading is right where its module has a function at the address, where the function is
+that which the line names, and where other readings of the line say the same.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from gsym.memory.stack_parts import NO_MODULE, StackFrame
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gsym.reports.report_work import ModuleOfReport
+
+_NAMES_IT, _NAMES_OTHER = 4, -6
+_IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
+_NEAR = 1  # bytes between an address and the one that a tool has adjusted
+
+
+class _Reading(NamedTuple):
+    frame: StackFrame
+    module: str
+    address: int  # link-time
+    score: int
+
+    def is_as(self, other: _Reading) -> bool:
+        """Whether both are the same place."""
+        is_near = abs(self.address - other.address) <= _NEAR
+        return is_near and self.module == other.module
+
+
+class Judge:
+    """Chooses among the readings of frames.
+
+    Args:
+        modules: The modules of the report, opened.
+    """
+
+    def __init__(self, modules: Sequence[ModuleOfReport]) -> None:
+        self._modules = modules
+
+    def settle(self, parts: Iterable[str | StackFrame]) -> Iterator[str | StackFrame]:
+        """The parts of a report, each frame with the reading that is right.
+
+        What no reading of a line explains is text.
+        """
+        pending: list[str | StackFrame] = []
+        line = -1
+        for part in parts:
+            of_line = line if isinstance(part, str) else part.line
+            if of_line != line or of_line < 0:
+                yield from self._settle_line(pending)
+                pending, line = [], of_line
+            pending.append(part)
+        yield from self._settle_line(pending)
+
+    def _settle_line(self, parts: list[str | StackFrame]) -> Iterator[str | StackFrame]:
+        """The parts of a line, and of the text after it."""
+        frames = [part for part in parts if isinstance(part, StackFrame)]
+        if not frames or frames[0].line < 0:
+            yield from parts
+            return
+        readings = [[*self._readings(each)] for each in frames]
+        chosen = [self._best(at, readings) for at in range(len(frames))]
+        is_known = any(chosen)
+        kept: list[StackFrame | None] = []
+        for frame, best in zip(frames, chosen, strict=True):
+            if best is not None:
+                found = best.frame
+                kept.append(
+                    found._replace(
+                        text=frame.text,
+                        ordinal=frame.ordinal,
+                        heading=frame.heading,
+                        line=frame.line,
+                        is_return=frame.is_return,
+                        may_return=frame.may_return,
+                        may_be_exact=frame.may_be_exact,
+                        is_counter=frame.is_counter,
+                        others=(),
+                    )
+                )
+            else:
+                is_text = is_known or frame.is_guess
+                kept.append(None if is_text else frame._replace(others=()))
+        self._merge(kept, chosen)
+        yield from _joined(parts, kept)
+
+    def _readings(self, frame: StackFrame) -> Iterator[_Reading]:
+        for each in (frame, *frame.others):
+            if each.module == NO_MODULE:
+                continue
+            module = self._modules[each.module]
+            places = module.places
+            if places is None:
+                continue
+            for address in places.addresses(each):
+                if not places.has_function(address):
+                    continue
+                score = 0 if each.is_guess else _IS_EXPLICIT
+                if each.symbol and each.base != "symbol":
+                    named = places.is_in(each.symbol, address)
+                    score += {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}[named]
+                elif each.base == "symbol":
+                    score += _NAMES_IT
+                if module.code.is_known(address) and module.code.may_return(address):
+                    score += _IS_CALL
+                yield _Reading(each, module.named.name, address, score)
+
+    def _best(self, at: int, readings: list[list[_Reading]]) -> _Reading | None:
+        others = [each for number, each in enumerate(readings) if number != at]
+
+        def rank(reading: _Reading) -> int:
+            agreeing = sum(any(map(reading.is_as, each)) for each in others)
+            return reading.score + _AGREES * agreeing
+
+        best = max(readings[at], key=rank, default=None)
+        return best if best is not None and rank(best) >= 0 else None
+
+    def _merge(
+        self, kept: list[StackFrame | None], chosen: Sequence[_Reading | None]
+    ) -> None:
+        """Leave one frame of those of a line that are one place."""
+        for at, frame in enumerate(kept):
+            if frame is None:
+                continue
+            for other in range(at + 1, len(kept)):
+                following = kept[other]
+                if following is None:
+                    continue
+                first, second = chosen[at], chosen[other]
+                if first is None or second is None:
+                    same = first is second and _is_same(frame, following)
+                else:
+                    same = first.is_as(second)
+                if not same:
+                    continue
+                # What names the place is replaced; its address stays.
+                if "+" in following.text and "+" not in frame.text:
+                    kept[at] = None
+                    is_counter = frame.is_counter or following.is_counter
+                    kept[other] = following._replace(is_counter=is_counter)
+                    break
+                kept[other] = None
+
+
+def _is_same(one: StackFrame, other: StackFrame) -> bool:
+    return one.module == other.module and (
+        one.address == other.address or one.base != other.base
+    )
+
+
+def _joined(
+    parts: Sequence[str | StackFrame], kept: Sequence[StackFrame | None]
+) -> Iterator[str | StackFrame]:
+    """Parts with their frames, or with the texts of those that are none."""
+    several = iter(kept)
+    replaced: list[str | StackFrame] = []
+    for part in parts:
+        if isinstance(part, str):
+            replaced.append(part)
+        else:
+            frame = next(several)
+            replaced.append(part.text if frame is None else frame)
+    for is_text, run in groupby(replaced, lambda each: isinstance(each, str)):
+        if is_text:
+            yield "".join(map(str, run))
+        else:
+            yield from run

@@ -1,0 +1,375 @@
+"""Frames by evidence: what the tokens of a line may mean, for the binaries to decide.
+
+A line of a form that nobody has described gives candidates: for each number and offset
+the modules that it may be in. `gsym.reports.judgement` chooses among them when the
+modules are open. What fits no module stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    StackFrame,
+    module_of_build_id,
+    module_of_path,
+    module_of_uuid,
+)
+from gsym.records import NamedTuple
+from gsym.reports.stacks.tokens import MAY_HAVE_ADDRESS, objects, tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gsym.memory.regions import Region, Regions
+    from gsym.memory.stack_parts import Base, StackBuilder, StackModule
+    from gsym.reports.stacks.tokens import Number, Offset, Tokens
+
+FORM = "addresses"
+KERNEL = "vmlinux"
+
+_PAGE = 4096
+_LEAST_START = 0x10000  # of a module in a process
+_MOST_SIZE = 1 << 32  # of a module
+_NEAR_LINES = 4  # before an address, which may name its module
+_MOST_MODULES = 16  # that a function without one is searched in
+_UUID_SIZE = 36
+IS_INLINED = re.compile(r"\(inlined?\)")
+"""Found in lines of calls that a tool has found in those around them."""
+
+_SAYS_NOTHING = re.compile(rf"{IS_INLINED.pattern}|SUMMARY: ")
+_ORDINAL = re.compile(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
+# The C library takes the title of a process for its file: `./redis-server *:6379`.
+_JOINS = re.compile(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
+_OTHER = re.compile(r"[^0-9a-fA-FxX`\s,]")  # than numbers
+_BESIDE = re.compile(r"[\s(\[]*(?:(?:in|at|from) )?[\s(\[]*$")
+_SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
+
+
+# What lines are called that have nothing else that tells: the form, and whether its
+# addresses are return addresses where no code is at hand.
+_FORMS = (
+    (
+        "glibc backtrace()",
+        re.compile(r"\S(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"),
+        True,
+    ),
+)
+
+
+FORMS = frozenset({FORM, *(name for name, _, _ in _FORMS)})
+"""What the lines are called whose frames are found by evidence."""
+
+
+def form_of(line: str) -> tuple[str, bool]:
+    """The name of the form of a line; whether it has return addresses."""
+    for name, pattern, is_return in _FORMS:
+        if pattern.search(line):
+            return name, is_return
+    return FORM, False
+
+
+class Candidate(NamedTuple):
+    """Something that may be a frame, and its place in the line."""
+
+    start: int
+    end: int
+    frame: StackFrame
+
+
+class Surroundings(NamedTuple):
+    """Facts from the rest of a report.
+
+    Attributes:
+        stack: Numbers its modules.
+        loaded: What it says to be loaded where.
+        region: Finds the region of an address, also of a process that is known.
+        chosen: The module of addresses without one, or None.
+        is_log: Whether the text is a log, in which a word with an offset that is alone
+            in its line need not be a module.
+    """
+
+    stack: StackBuilder
+    loaded: Regions
+    region: Callable[[int], Region | None]
+    chosen: StackModule | None
+    is_log: bool
+
+
+class Line:
+    """A line, cut into the tokens of each of its parts."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parts: list[tuple[int, Tokens]] = []
+        if MAY_HAVE_ADDRESS.search(text):
+            self.parts = [(at, tokens(part)) for at, part in objects(text)]
+
+    def images(self) -> Iterator[tuple[StackModule, int, int, int]]:
+        """The modules that it places: start, end or 0, and offset in the file."""
+        for _, part in self.parts:
+            identifier = part.identifier()
+            if found := part.range():
+                mention, start, end, at = found
+                yield _module(mention.path, identifier), start, end, at
+                continue
+            if not part.mentions:
+                continue
+            module = _module(part.mentions[0].path, identifier)
+            for start in _starts(part):
+                yield module, start, 0, 0
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it only says where a module is."""
+        found = False
+        for _, part in self.parts:
+            is_start = all(_may_be_start(each.value) for each in part.numbers)
+            is_range = part.range() is not None
+            if part.offsets or not (is_start or is_range):
+                return False
+            found |= bool(part.mentions and (part.numbers or is_range))
+        return found
+
+    def only_module(self) -> str:
+        """The path that it has, if it has nothing else."""
+        text = self.text.strip()
+        for lead in ("in ", "at ", "from "):
+            text = text.removeprefix(lead)
+        text = text.rpartition(" ")[2]
+        found = tokens(text)
+        several = found.mentions
+        is_only = len(several) == 1 and not (found.numbers or found.offsets)
+        return several[0].path if is_only and several[0].is_sure else ""
+
+
+def _module(path: str, identifier: str) -> StackModule:
+    if identifier in path:
+        return module_of_path(path)
+    if len(identifier) >= _UUID_SIZE and "-" in identifier:
+        return module_of_uuid(path, identifier)
+    return module_of_build_id(path, identifier)
+
+
+def _may_be_start(address: int) -> bool:
+    return address >= _LEAST_START and address % _PAGE == 0
+
+
+def _starts(part: Tokens) -> Iterator[int]:
+    """Possible starts of the module that a part names."""
+    bases = [each.base.value for each in part.offsets if each.base is not None]
+    yield from filter(_may_be_start, bases)
+    values = [each.value for each in part.numbers if each.is_marked]
+    large = [each for each in values if each >= _LEAST_START]
+    starts = [each for each in large if _may_be_start(each)]
+    others = [each for each in large if not _may_be_start(each)]
+    is_frame = any(each.name for each in part.offsets) and not others
+    if (
+        len(starts) == 1
+        and not is_frame
+        and all(0 < each - starts[0] < _MOST_SIZE for each in others)
+    ):
+        yield starts[0]
+    offsets = [each for each in values if each < _MOST_SIZE]
+    for plus in part.offsets:
+        if not plus.name and plus.base is None:
+            offsets += plus.values
+    for address in others:
+        for offset in offsets:
+            start = address - offset
+            if start != address and _may_be_start(start):
+                yield start
+
+
+def candidates(
+    line: Line, around: Surroundings, before: Sequence[Line], after: Line | None
+) -> Iterator[Candidate]:
+    """The candidates for frames in a line, in order.
+
+    Args:
+        line: The line.
+        around: What the rest of the report says.
+        before: The lines before it, the last one first.
+        after: The line after it.
+    """
+    if not line.parts or _SAYS_NOTHING.search(line.text):
+        return
+    for at, part in line.parts:
+        maker = _Maker(part, around, before, after)
+        for each in maker.candidates():
+            yield each._replace(start=each.start + at, end=each.end + at)
+
+
+class _Maker:
+    def __init__(
+        self,
+        part: Tokens,
+        around: Surroundings,
+        before: Sequence[Line],
+        after: Line | None,
+    ) -> None:
+        self._part = part
+        self._around = around
+        number = around.stack.number
+        self._mentions = [
+            number(_module(each.path, "" if at else part.identifier()))
+            for at, each in enumerate(part.mentions)
+        ]
+        self._is_sure = [each.is_sure for each in part.mentions]
+        self._usual: list[int] = []
+        if not any(self._is_sure):
+            self._usual = [*self._nearby(before, after)]
+
+    def candidates(self) -> Iterator[Candidate]:
+        """The candidates, in the order of their places."""
+        found = [self._of_offset(each) for each in self._part.offsets]
+        found += [self._of_number(each) for each in self._part.numbers]
+        yield from sorted(filter(None, found), key=lambda each: each.start)
+
+    def _nearby(self, before: Sequence[Line], after: Line | None) -> Iterator[int]:
+        number = self._around.stack.number
+        if after is not None and (path := after.only_module()):
+            yield number(module_of_path(path))
+            return
+        for line in before[:_NEAR_LINES]:
+            if _SAYS_MODULE.search(line.text):
+                for _, part in line.parts or [(0, tokens(line.text))]:
+                    for each in part.mentions:
+                        yield number(module_of_path(each.path))
+
+    def _modules(self, place: int) -> list[tuple[int, bool]]:
+        """The modules that something may be in, the nearest first; whether surely."""
+
+        def distance(at: int) -> tuple[bool, bool, int]:
+            each = self._part.mentions[at]
+            return not each.is_sure, each.start > place, abs(each.start - place)
+
+        order = sorted(range(len(self._mentions)), key=distance)
+        found = [(self._mentions[at], self._is_sure[at]) for at in order]
+        found += [(each, True) for each in self._usual]
+        if self._around.chosen is not None and not any(sure for _, sure in found):
+            found.append((self._around.stack.number(self._around.chosen), False))
+        return [each for each in found if each[0] != NO_MODULE]
+
+    def _of_offset(self, offset: Offset) -> Candidate | None:
+        if offset.base is not None:
+            return self._of_base(offset, offset.base)
+        options: list[StackFrame] = []
+        if offset.name:
+            options += self._named(offset)
+        if offset.is_word:
+            module = self._around.stack.number(module_of_path(offset.name))
+            text, is_log = self._part.text, self._around.is_log
+            is_alone = not is_log and text.strip() == text[offset.start :].strip()
+            own = [
+                _frame(module, value, is_guess=not is_alone) for value in offset.values
+            ]
+            options = [*own, *options] if is_alone else [*options, *own]
+        if not offset.name:
+            modules_here = self._modules(offset.start)
+            if offset.module >= 0:
+                modules_here = [(self._mentions[offset.module], True)]
+            options += (
+                _frame(module, value, is_guess=not sure)
+                for module, sure in modules_here
+                for value in offset.values
+            )
+        start = self._with_module(offset.start)
+        end = offset.end
+        if "(" in self._part.text[start : offset.start + 1]:
+            end += self._part.text.startswith(")", end)
+        return self._made(start, end, options)
+
+    def _with_module(self, start: int) -> int:
+        """The place where the module begins that is right before an offset."""
+        for each in self._part.mentions:
+            if each.end <= start and _JOINS.match(self._part.text[each.end : start]):
+                return each.start
+        return start
+
+    def _of_base(self, offset: Offset, base: Number) -> Candidate | None:
+        options = [
+            placed
+            for value in offset.values
+            if (placed := self._placed(base.value + value, "", None)) is not None
+        ]
+        if _may_be_start(base.value):
+            options += (
+                _frame(module, value, "image", is_guess=not sure)
+                for module, sure in self._modules(offset.start)
+                for value in offset.values
+            )
+        return self._made(offset.start, offset.end, options)
+
+    def _named(self, offset: Offset) -> Iterator[StackFrame]:
+        """Readings of a function with an offset: a function of each module."""
+        modules = self._modules(offset.start)
+        if not modules:
+            regions = self._around.loaded.regions
+            every = dict.fromkeys(each.module for each in regions)
+            kernel = self._around.stack.number(module_of_path(KERNEL))
+            several = [*islice(every, _MOST_MODULES), kernel]
+            modules = [(each, False) for each in several]
+        for module, is_sure in modules:
+            for value in offset.values:
+                frame = _frame(module, 0, "symbol", is_guess=not is_sure)
+                yield frame._replace(
+                    symbol=offset.name, plus=value, function_size=offset.size
+                )
+
+    def _of_number(self, number: Number) -> Candidate | None:
+        symbol, plus = self._part.name_of(number)
+        options: list[StackFrame] = []
+        placed = self._placed(number.value, symbol, plus)
+        if placed is not None:
+            options.append(placed)
+        are_only = self._around.chosen is not None and not _OTHER.search(
+            self._part.text
+        )
+        for module, is_sure in self._modules(number.start):
+            if number.is_marked or is_sure or self._around.chosen is not None:
+                is_guess = not (are_only or (is_sure and self._is_beside(number)))
+                frame = _frame(module, number.value, is_guess=is_guess)
+                options.append(frame._replace(symbol=symbol, plus=plus))
+        made = self._made(number.start, number.end, options)
+        if made is not None and number.is_counter:
+            return made._replace(frame=made.frame._replace(is_counter=True))
+        return made
+
+    def _is_beside(self, number: Number) -> bool:
+        """Whether a module is right after a number: `0x1189 in ./app`."""
+        return any(
+            each.start >= number.end
+            and _BESIDE.match(self._part.text[number.end : each.start])
+            for each in self._part.mentions
+        )
+
+    def _placed(self, address: int, symbol: str, plus: int | None) -> StackFrame | None:
+        """The frame of an address in the process."""
+        region = self._around.region(address)
+        if region is None or region.module == NO_MODULE:
+            return None
+        frame = StackFrame("", region.module, region.address, region.base)
+        is_guess = region.is_open or not self._part.mentions
+        return frame._replace(symbol=symbol, plus=plus, is_guess=is_guess)
+
+    def _made(
+        self, start: int, end: int, options: Sequence[StackFrame]
+    ) -> Candidate | None:
+        kept = [each for each in dict.fromkeys(options) if each.module != NO_MODULE]
+        kept = kept or [*options][:1]  # more modules than are looked up
+        if not kept:
+            return None
+        found = _ORDINAL.search(self._part.text, 0, start)
+        number = int(found[1]) if found else -1
+        frame = kept[0]._replace(others=tuple(kept[1:]), ordinal=number)
+        return Candidate(start, end, frame)
+
+
+def _frame(
+    module: int, address: int, base: Base = "either", *, is_guess: bool = False
+) -> StackFrame:
+    return StackFrame("", module, address, base, is_guess=is_guess)

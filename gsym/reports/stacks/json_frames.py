@@ -1,0 +1,331 @@
+"""Frames in JSON of any program, by structure.
+
+An object with an address is a frame. Its module is the one that it names, the one of
+that index or id, or the one whose range has the address. An object with a name and a
+base or an id, but no address, is a module.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.memory.regions import Region, Regions
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    StackFrame,
+    base_name,
+    module_of_ids,
+    module_of_path,
+)
+from gsym.reports.stacks.documents import as_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from gsym.memory.stack_parts import StackBuilder, StackModule
+
+    _Find = Callable[[int], Region | None]
+
+FORM = "JSON with addresses"
+MINIDUMP = "minidump-stackwalk JSON"
+
+# Keys, without their case, "_" and "-".
+_ADDRESS = re.compile(
+    r"(?:instruction|return|absolute|code|frame|program)?(?:addr|address|counter)|ip|pc"
+    r"|[er]ip|instruction|instructionaddr(?:ess)?|(?:native)?pc|addressinprocess"
+)
+_OFFSET = re.compile(
+    r"(?:rel|relative|module|image|library|binary|so|elf|file|dso)?"
+    r"(?:offset|relativeaddress|reladdr|rva|relpc|relativepc)"
+    r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
+)
+_BASE = re.compile(
+    r"(?:module|image|load|binary|library|start|base|map|mapped|dso|segment)?"
+    r"(?:base|load|start|image|begin|mapping)?(?:addr|address|base|start|begin|at)"
+    r"|base|loadaddress|imageloadaddress"
+)
+_END = re.compile(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
+_SIZE = re.compile(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
+_DEBUG_ID = re.compile(r"(?:debug|breakpad)id(?:entifier)?")
+_CODE_ID = re.compile(r"(?:code|build|gnubuild)id|(?:image|binary|module)?uuid|id")
+_NAME = re.compile(
+    r"(?:code|image|module|object|binary|library|lib|debug|dso|elf|so|mapping|exe)?"
+    r"(?:file|path|name|filename|filepath)?|package"
+)
+_NAMES_BEST = ("path", "code", "package", "module", "file", "binary", "image", "name")
+_INDEX = re.compile(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
+_FUNCTION = re.compile(
+    r"(?:function|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
+)
+_THREAD_NAME = re.compile(r"(?:thread)?name")
+_TRUST = re.compile(r"trust|kind|type")
+_CRASHED = re.compile(
+    r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)"
+)
+_CRASHED_INDEX = re.compile(r"(?:crashing|crashed|faulting|requesting)thread(?:index)?")
+_REASON = re.compile(r"(?:crash|exception|signal)?(?:reason|type|kind|signal)")
+_IS_REASON = re.compile(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
+_LEAST_START = 0x10000  # of a module in a process
+
+
+def form_of(report: Any) -> str:
+    """The name of the form of decoded JSON."""
+    for each in (report, as_object(report).get("json_dump")):
+        item = as_object(each)
+        if all(isinstance(item.get(key), list) for key in ("modules", "threads")):
+            return MINIDUMP
+    return FORM
+
+
+def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
+    """Parse decoded JSON of any form.
+
+    Args:
+        report: The value.
+        stack: Receives the frames; none if it has no addresses.
+        region: Finds what is mapped at an address by what else is known.
+    """
+    _Walk(stack, region).add(report)
+
+
+def _key(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
+
+
+def _number(value: Any) -> int | None:
+    """A number, given as one or as digits."""
+    if type(value) is int:
+        return value if value >= 0 else None
+    if not isinstance(value, str):
+        return None
+    text = value.strip().lower()
+    try:
+        if text.startswith("0x"):
+            return int(text, 16)
+        return int(text) if text.isdigit() else None
+    except ValueError:
+        return None
+
+
+class _Fields:
+    """The fields of an object that say what it is."""
+
+    def __init__(self, item: Mapping[str, Any]) -> None:
+        self._item = {_key(key): value for key, value in item.items()}
+
+    def number(self, kind: re.Pattern[str]) -> int | None:
+        """The first number whose key is of a kind."""
+        for key, value in self._item.items():
+            if kind.fullmatch(key) and (found := _number(value)) is not None:
+                return found
+        return None
+
+    def text(self, kind: re.Pattern[str]) -> str:
+        """The first text whose key is of a kind, or ""."""
+        for key, value in self._item.items():
+            if kind.fullmatch(key) and isinstance(value, str) and value:
+                return value
+        return ""
+
+    def name(self) -> str:
+        """The best name of a module, or ""."""
+        found = {
+            key: value
+            for key, value in self._item.items()
+            if key and _NAME.fullmatch(key) and isinstance(value, str) and value
+        }
+        for word in _NAMES_BEST:
+            for key, value in found.items():
+                if word in key:
+                    return value
+        return next(iter(found.values()), "")
+
+    @property
+    def is_crashed(self) -> bool:
+        """Whether it says that it crashed."""
+        return any(
+            value is True and _CRASHED.fullmatch(key)
+            for key, value in self._item.items()
+        )
+
+
+class _Walk:
+    """One walk through a document; modules first, as others refer to them."""
+
+    def __init__(self, stack: StackBuilder, region: _Find) -> None:
+        self._stack = stack
+        self._region = region
+        self._loaded = Regions()
+        self._lists: list[list[int]] = []  # modules of each list that has some
+        self._by_name: dict[str, int] = {}
+        self._crashed: int | None = None
+
+    def add(self, report: Any) -> None:
+        """Add all frames of a value."""
+        for item in _objects(report):
+            self._read_head(_Fields(item))
+        for several in _lists(report):
+            numbers = [self._module(_Fields(each)) for each in several]
+            if any(each != NO_MODULE for each in numbers):
+                self._lists.append(numbers)
+        for item in _objects(report):
+            self._module(_Fields(item))
+        self._loaded.close()
+        for title, several, owner in _frame_lists(report):
+            fields = _Fields(owner)
+            frames = [self._frame(at, _Fields(each)) for at, each in enumerate(several)]
+            if all(each.module == NO_MODULE for each in frames):
+                continue
+            is_crashed = fields.is_crashed or title == f"Thread {self._crashed}"
+            self._stack.begin(title, is_crashed)
+            name = fields.text(_THREAD_NAME)
+            crashed = " crashed" * is_crashed
+            self._stack.add_text(f"\n{title}{crashed}:{f'  {name}' if name else ''}\n")
+            for at, frame in enumerate(frames):
+                self._stack.add_text(f"{at:<4}")
+                self._stack.add_frame(frame)
+                self._stack.add_text("\n")
+
+    def _read_head(self, fields: _Fields) -> None:
+        if self._crashed is None:
+            self._crashed = fields.number(_CRASHED_INDEX)
+        reason = fields.text(_REASON)
+        if not self._stack.reason and _IS_REASON.match(reason):
+            self._stack.reason = reason
+            self._stack.add_text(f"Crash reason: {reason}\n")
+
+    def _module(self, fields: _Fields) -> int:
+        """The module that an object describes, placed; NO_MODULE if it is none."""
+        name = fields.name()
+        debug_id, code_id = fields.text(_DEBUG_ID), fields.text(_CODE_ID)
+        start = fields.number(_BASE)
+        is_frame = fields.number(_ADDRESS) is not None and start is None
+        if not name or is_frame or (start is None and not (debug_id or code_id)):
+            return NO_MODULE
+        return self._place(_identified(name, debug_id, code_id), fields, start)
+
+    def _place(self, module: StackModule, fields: _Fields, start: int | None) -> int:
+        number = self._stack.number(module)
+        self._by_name.setdefault(module.name, number)
+        if start is None or start < _LEAST_START:
+            return number
+        size, end = fields.number(_SIZE), fields.number(_END) or 0
+        if size:
+            end = start + size
+        if self._loaded.covering(start) is None:
+            self._loaded.add(Region(start, end, number, base="image"))
+        return number
+
+    def _frame(self, at: int, fields: _Fields) -> StackFrame:
+        address, offset = fields.number(_ADDRESS), fields.number(_OFFSET)
+        module = self._module_of(fields)
+        options: list[StackFrame] = []
+        if module != NO_MODULE and offset is not None:
+            options.append(StackFrame("", module, offset, "image"))
+        found = None if address is None else self._find(address)
+        if found is not None:
+            options.append(StackFrame("", found.module, found.address, found.base))
+        if address is not None and module != NO_MODULE and found is None:
+            options.append(StackFrame("", module, address, "either"))
+        symbol = fields.text(_FUNCTION)
+        if not options:
+            options.append(StackFrame("", NO_MODULE, address or offset or 0, "either"))
+        place = f"{address if address is not None else offset or 0:#x}"
+        return options[0]._replace(
+            text=symbol or place,
+            symbol=symbol,
+            may_return=at > 0 or fields.text(_TRUST) != "context",
+            may_be_exact=True,
+        )
+
+    def _module_of(self, fields: _Fields) -> int:
+        index = fields.number(_INDEX)
+        if index is not None:
+            for several in self._lists:
+                if index < len(several) and several[index] != NO_MODULE:
+                    return several[index]
+        name = fields.name()
+        if not name:
+            return NO_MODULE
+        code_id = fields.text(_CODE_ID)
+        debug_id = fields.text(_DEBUG_ID)
+        if code_id or debug_id:
+            return self._stack.number(_identified(name, debug_id, code_id))
+        known = self._by_name.get(base_name(name))
+        return self._stack.number(module_of_path(name)) if known is None else known
+
+    def _find(self, address: int) -> Region | None:
+        return self._loaded.region(address) or self._region(address)
+
+
+def _identified(name: str, debug_id: str, code_id: str) -> StackModule:
+    """A module with the ids of it; a UUID is a debug id if it is of their size."""
+    if "-" in code_id and not debug_id:
+        debug_id, code_id = code_id, ""
+    return module_of_ids(name, base_name(name), debug_id, code_id)
+
+
+def _objects(report: Any) -> Iterator[Mapping[str, Any]]:
+    """All objects in a value, in its order."""
+    return (item for item, _ in _titled_objects(report, ""))
+
+
+def _titled_objects(report: Any, title: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """All objects in a value with what they are called: their keys and indexes."""
+    left = [(report, title)]
+    while left:
+        item, own = left.pop()
+        if isinstance(item, dict):
+            yield item, own
+            left += reversed([(each, str(key)) for key, each in item.items()])
+        elif isinstance(item, list):
+            one = "Thread" if own.lower() == "threads" else own
+            left += [(item[at], f"{one} {at}") for at in reversed(range(len(item)))]
+
+
+def _lists(report: Any) -> Iterator[list[Mapping[str, Any]]]:
+    """All lists of objects in the values of objects."""
+    for item in _objects({"": report}):
+        for value in item.values():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                yield [each if isinstance(each, dict) else {} for each in value]
+
+
+def _is_frame(item: Mapping[str, Any]) -> bool:
+    fields = _Fields(item)
+    if fields.number(_ADDRESS) is not None:
+        return True
+    has_module = fields.number(_INDEX) is not None or bool(fields.name())
+    return fields.number(_OFFSET) is not None and has_module
+
+
+def _frame_lists(
+    report: Any,
+) -> Iterator[tuple[str, list[Mapping[str, Any]], Mapping[str, Any]]]:
+    """Lists of frames, with their keys and the objects that have them.
+
+    Frames may be nested: each has those that it called, or its callers.
+    """
+    seen: set[int] = set()
+    for item, title in _titled_objects(report, "Stack"):
+        if id(item) in seen:
+            continue
+        for key, value in item.items():
+            several = value if isinstance(value, list) else [value]
+            frames = [each for each in several if isinstance(each, dict)]
+            if not frames or not _is_frame(frames[0]):
+                continue
+            nested = [
+                each
+                for root in frames
+                for each in (root, *_objects(root))
+                if each is root or _is_frame(each)
+            ]
+            fresh = [
+                *{id(each): each for each in nested if id(each) not in seen}.values()
+            ]
+            seen.update(map(id, nested))
+            if fresh:
+                yield title or str(key), fresh, item

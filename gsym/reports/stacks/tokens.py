@@ -1,0 +1,336 @@
+"""Tokens of a line: numbers, modules, functions with offsets, ranges, ids.
+
+What is around them does not matter: prefixes of logs, quotes, brackets, columns.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAY_HAVE_ADDRESS = re.compile(
+    r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
+)
+"""Found in each line that has an address or an offset."""
+
+_LINE_BREAK = re.compile(r"(\\r\\n|\\n|#012)")
+_DRIVE = re.compile(r"(?<![\w])[A-Za-z]:\\(?!\\)")
+_OBJECT = re.compile(r"[{}]+")
+_PLUS = re.compile(
+    r"\+ ?(?P<value>0[xX][0-9a-fA-F]{1,16}|[0-9a-fA-F]{1,16})(?![\w.])"
+    r"(?:/(?P<size>0x[0-9a-fA-F]{1,8}))?"
+)
+_NUMBER = re.compile(
+    r"(?<![\w.])(?:0[xX]|\$)[0-9a-fA-F]{1,16}(?!\w)"
+    r"|(?<![\w.])[0-9a-fA-F]{8}`[0-9a-fA-F]{8}(?!\w)"
+    r"|(?<![\w.\-/])[0-9a-fA-F]{6,16}(?![\w-])(?!\.\w)"
+)
+_SUFFIX = (
+    r"(?:so(?:\.\d+)*|dll|exe|dylib|sys|ko|drv|pyd|node|elf|axf|oat|odex|efi|bin|out"
+    r"|pdb|sym)"
+)
+# An archive's member belongs to its path: `/data/app/base.apk!lib/arm64/libapp.so`.
+_END = r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|[\s()\[\]<>\"'|;,{}@`:!]|$)"
+_PATH = re.compile(
+    r"\"(?P<quoted>(?:[A-Za-z]:\\|\.{0,2}/)(?:[^\"()\[\]+]|\(x86\))+)\""
+    rf"|(?<![\w./\\~-])(?P<path>(?:[A-Za-z]:[\\/]|\\\\|\.{{0,2}}/)"
+    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!]|(?<=apk)!|(?<=jar)!|(?<==)@)+?){_END}"
+    rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
+    re.IGNORECASE,
+)
+_SOURCE = re.compile(
+    r"(?:\.(?:[chm]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|inl|inc|mm|rs|go|s|asm|d|f90|f|pas|adb|zig"
+    r"|swift|kt|java|scala|py|js|ts|rb|php|cs|fs|nim|cr|log|txt|json|xml|html|conf|pid"
+    r"|core|dmp)|[\\/])$",
+    re.IGNORECASE,
+)
+_WORD = r"(?P<word>[A-Za-z_][\w.+-]{0,127})"
+_GUESSES = (
+    re.compile(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
+    re.compile(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
+    re.compile(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
+    re.compile(rf"[(\[]{_WORD}[)\]]"),
+    re.compile(rf"(?<![\w/\\.]){_WORD}(?=\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    re.compile(
+        r"\b(?:module|image|library|object|binary|application|program|file)"
+        rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}",
+        re.IGNORECASE,
+    ),
+)
+_NO_WORDS = frozenset(
+    {
+        *("unknown", "null", "nil", "inlined", "inline", "unavailable", "none"),
+        *("in", "at", "from", "of", "pc", "lr", "ip", "ra", "sp", "fp", "frame", "to"),
+        *("address", "offset", "thread", "clone", "the", "to", "and", "libc", "tid"),
+    }
+)
+_ID = re.compile(
+    r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[0-9a-fA-F]?"
+    r"|[0-9a-fA-F]{32,64})(?![0-9a-zA-Z-])"
+)
+_HEX = r"(?:0[xX])?([0-9a-fA-F]{6,16}|[0-9a-fA-F]{8}`[0-9a-fA-F]{8})"
+_RANGE = re.compile(
+    rf"(?<![\w.]){_HEX}(?:[ \t]*(?:-|\.\.|to|:)[ \t]*|(?<=000)[ \t]+){_HEX}(?!\w)"
+)
+_MODE = re.compile(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
+_BEFORE = re.compile(r"([\w/]+)\)?[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
+# Registers whose contents are no code address that a stack has.
+_REGISTER = re.compile(
+    r"[er]?[abcd]x|[er]?[sd]il?|[er]?[sb]p|[rxwqdvf]\d{1,2}|[astk]\d{1,2}|fp|gp|tp|ssp"
+    r"|[cdefgs]s|[cd]r\d|[er]?flags|pstate|[ac]?psr|ps|sar|exc\w+|l(?:count|beg|end)"
+    r"|si_addr|frame|cfa|esr|far|badaddr|cause|status|psp|msp|[fo]rig_\w+|handle|tid"
+    r"|thread|stack|size|bias|gsbase|fsbase",
+    re.IGNORECASE,
+)
+_COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
+_NO_NAME = re.compile(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
+_PLACE = re.compile(r":\d{1,9}$")
+_IDENTIFIER = re.compile(r"[\w.$@~]+$")
+_NAMED = re.compile(
+    r"[\s:>)\]\"-]*(?:in |: |- |<)?(?P<name>[A-Za-z_~][^\s()<>\"'|;,{}]*"
+    r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?)"
+)
+_OPEN, _CLOSE = frozenset("(<[{"), frozenset(")>]}")
+_ENDS_NAME = frozenset("\"'|;,=\t")
+_LONGEST_NAME = 2_048
+
+
+class Mention(NamedTuple):
+    """A module that a line names; *is_sure* if it can be nothing else."""
+
+    start: int
+    end: int
+    path: str
+    is_sure: bool
+
+
+class Number(NamedTuple):
+    """A number that may be an address.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        value: As hexadecimal digits.
+        is_marked: Whether it has a prefix, or as many digits as an address has.
+        word: What is before it, in lower case: the name of a register.
+    """
+
+    start: int
+    end: int
+    value: int
+    is_marked: bool
+    word: str
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether the line says that it is the program counter."""
+        return any(each in _COUNTER for each in self.word.split("/"))
+
+
+class Offset(NamedTuple):
+    """An offset after a plus sign.
+
+    Attributes:
+        start: Where its name begins, or the offset.
+        end: Where it ends.
+        values: It may be one of these: hexadecimal, decimal.
+        name: What is before it, or "".
+        size: Of the function, or None.
+        base: The number that is before it, or None.
+        module: Index of the mention that is before it, or -1.
+    """
+
+    start: int
+    end: int
+    values: tuple[int, ...]
+    name: str = ""
+    size: int | None = None
+    base: Number | None = None
+    module: int = -1
+
+    @property
+    def is_word(self) -> bool:
+        """Whether its name may be that of a module."""
+        return _IDENTIFIER.match(self.name) is not None
+
+
+class Tokens(NamedTuple):
+    """The tokens of a line or of a part of it, in order."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+    numbers: tuple[Number, ...]
+    offsets: tuple[Offset, ...]
+
+    def range(self) -> tuple[Mention, int, int, int] | None:
+        """Module, start, end and place in the file of what a line says to be mapped."""
+        found = _RANGE.search(self.text)
+        if found is None or not self.mentions:
+            return None
+        start, end = (int(each.replace("`", ""), 16) for each in found.groups())
+        at = _MODE.search(self.text, found.end())
+        after = (each for each in self.mentions if each.start >= found.end())
+        mention = next(after, self.mentions[0])
+        return (
+            (mention, start, end, int(at[1], 16) if at else 0) if start < end else None
+        )
+
+    def identifier(self) -> str:
+        """The id that a line has, or ""."""
+        found = _ID.search(self.text)
+        return found[0] if found else ""
+
+    def name_of(self, number: Number) -> tuple[str, int | None]:
+        """The function that a line names for a number, and the offset in it."""
+        named = [each for each in self.offsets if each.name]
+        if len(named) == 1:
+            return named[0].name, named[0].values[0]
+        found = _NAMED.match(self.text, number.end)
+        name = "" if found is None else found["name"]
+        return ("" if _NO_NAME.match(name) else name), None
+
+
+def pieces(line: str) -> list[str]:
+    """The parts of a line that other programs wrote as lines, with what is between."""
+    if "#012" in line or ("\\n" in line and not _DRIVE.search(line)):
+        return _LINE_BREAK.split(line)
+    return [line]
+
+
+def objects(line: str) -> Iterator[tuple[int, str]]:
+    """The parts of a line with their places: each object of JSON is one."""
+    if '{"' not in line:
+        yield 0, line
+        return
+    at = 0
+    for brace in _OBJECT.finditer(line):
+        yield at, line[at : brace.start()]
+        at = brace.start()
+    yield at, line[at:]
+
+
+def tokens(text: str) -> Tokens:
+    """The tokens of a text."""
+    mentions = [*_mentions(text)]
+    taken: list[tuple[int, int]] = [(each.start, each.end) for each in mentions]
+    numbers = [
+        _number(found, text)
+        for found in _NUMBER.finditer(text)
+        if not _is_in(found.start(), taken)
+    ]
+    offsets = [
+        offset
+        for found in _PLUS.finditer(text)
+        if not _is_in(found.start(), taken)
+        and (offset := _offset(found, text, mentions, numbers)) is not None
+    ]
+    used = [(each.start, each.end) for each in offsets]
+    bases = {each.base for each in offsets}
+    numbers = [
+        each
+        for each in numbers
+        if not _is_in(each.start, used)
+        and each not in bases
+        and not _REGISTER.fullmatch(each.word)
+    ]
+    return Tokens(text, tuple(mentions), tuple(numbers), tuple(offsets))
+
+
+def _is_in(place: int, taken: list[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in taken)
+
+
+def _mentions(text: str) -> Iterator[Mention]:
+    found = False
+    for each in _PATH.finditer(text):
+        path = each["quoted"] or each["path"] or each["file"]
+        if _SOURCE.search(path):
+            continue
+        found = True
+        yield Mention(each.start(), each.end(), path, is_sure=True)
+    if found:
+        return
+    seen: set[str] = set()
+    for pattern in _GUESSES:
+        for each in pattern.finditer(text):
+            word = each["word"].rstrip(".+-")
+            is_other = word.lower() in _NO_WORDS or _REGISTER.fullmatch(word)
+            if is_other or word in seen or word.startswith("0x"):
+                continue
+            seen.add(word)
+            start = each.start("word")
+            end = start + len(word)
+            yield Mention(start, end, word, text.startswith("(+0x", end))
+
+
+def _number(found: re.Match[str], text: str) -> Number:
+    digits = found[0].lower().replace("`", "").removeprefix("$")
+    is_marked = len(digits) >= 8 or digits.startswith("0x") or "`" in found[0]  # noqa: PLR2004
+    before = _BEFORE.search(text, max(found.start() - 48, 0), found.start())
+    word = before[1].lower() if before else ""
+    return Number(found.start(), found.end(), int(digits, 16), is_marked, word)
+
+
+def _offset(
+    found: re.Match[str],
+    text: str,
+    mentions: list[Mention],
+    numbers: list[Number],
+) -> Offset | None:
+    digits = found["value"].lower()
+    values = [int(digits, 16)]
+    if digits.isdigit():  # "+ 4735" is decimal in most reports
+        values.insert(0, int(digits))
+    size = int(found["size"], 16) if found["size"] else None
+    left = len(text[: found.start()].rstrip(" "))
+    made = Offset(found.start(), found.end(), tuple(values), "", size)
+    for number, each in enumerate(mentions):
+        if each.is_sure and each.end == left:
+            return made._replace(start=each.start, module=number)
+    for base in numbers:
+        if base.end == left:
+            return made._replace(start=base.start, base=base)
+    name = _name_before(text[:left])
+    places = [(each.start, each.end) for each in mentions if each.is_sure]
+    places += [(each.start, each.end) for each in numbers]
+    for start, end in places:  # `app:(+0x1189)[0x55d1c0ffe189] + 0x10`
+        if left - len(name) <= start < left:
+            name = text[end:left].lstrip(" :!@`")
+    if name.startswith(("]", ")")) or _PLACE.search(name):  # `main.c:12`
+        return None
+    if not name or _NO_NAME.search(name):
+        return made
+    return made._replace(start=left - len(name), name=name)
+
+
+def _name_before(text: str) -> str:
+    """The name at the end of a text, from where its brackets are balanced on."""
+    depth, at = 0, len(text)
+    while at > max(len(text) - _LONGEST_NAME, 0):
+        each = text[at - 1]
+        if each in _CLOSE and text[at - 2 : at] != "->":
+            depth += 1
+        elif each in _OPEN:
+            if depth == 0:
+                break
+            depth -= 1
+        elif depth == 0 and (each in _ENDS_NAME or _is_end(text, at)):
+            break
+        at -= 1
+    return text[at:].strip(" ")
+
+
+def _is_end(text: str, at: int) -> bool:
+    """Whether a name cannot go on before a place."""
+    if text[at - 1] != " ":
+        return False
+    before = text[: at - 1]
+    if before.endswith((" ", "\t", ":", "-", ">", " at", " in", "=>")):
+        return True
+    word = next(reversed(before.rsplit(None, 1)), "")
+    return _NUMBER.fullmatch(word) is not None or word.isdigit()
