@@ -70,10 +70,12 @@ class Job(msgspec.Struct, frozen=True):
     Attributes:
         modules: Debug file and debug id of each.
         stacks: The stacks to symbolicate.
+        code_ids: Code id of each module, "" if it is not known; empty if none is.
     """
 
     modules: list[tuple[str, str]]
     stacks: list[Stack]
+    code_ids: list[str] = []
 
 
 class RequestError(CopyableError):
@@ -149,16 +151,18 @@ def _check_jobs(jobs: list[Any], limits: RequestLimits) -> list[Job]:
         if "memoryMap" not in job:
             _refuse(f"job {number} is invalid: no memoryMap specified")
         modules, stacks = job["memoryMap"], job["stacks"]
+        code_ids = job.get("codeIds", [])
         modules_left -= len(modules) if type(modules) is list else 0
         _check_left(modules_left, "modules", limits.modules)
-        error = _module_error(modules, names)
+        error = _module_error(modules, names) or _code_id_error(code_ids, modules)
         if error:
             raise RequestError(
                 f"job {number} has invalid modules: {error}", "invalid_modules"
             )
         frames_left -= _count_frames(stacks)
         _check_left(frames_left, "frames", limits.frames)
-        checked.append(Job(modules, _check_stacks(stacks, len(modules), number)))
+        stacks = _check_stacks(stacks, len(modules), number)
+        checked.append(Job(modules, stacks, code_ids))
     return checked
 
 
@@ -194,6 +198,18 @@ def _module_error(modules: Any, names: re.Pattern[str]) -> str:
             return f"module index {at} has an invalid debug_filename"
         if type(debug_id) is not str or not is_id(debug_id):
             return f"module index {at} has an invalid debug_id"
+    return ""
+
+
+def _code_id_error(code_ids: Any, modules: list[Any]) -> str:
+    """The error in the code ids of a job, or ""."""
+    if code_ids == []:
+        return ""
+    if type(code_ids) is not list or len(code_ids) != len(modules):
+        return "codeIds must be a list with an id for each module"
+    for at, code_id in enumerate(code_ids):
+        if type(code_id) is not str or not _ID.fullmatch(code_id):
+            return f"module index {at} has an invalid code id"
     return ""
 
 

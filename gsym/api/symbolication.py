@@ -32,6 +32,7 @@ class ModuleWork:
     Attributes:
         name: Its debug file as in the request.
         debug_id: As in the request.
+        code_id: As in the request; "" if it has none.
         offsets: Of its frames, from its base, in the order of the request.
         unknown: Indexes of unknown offsets, which are 0 in *offsets*.
         key: None if nothing is to be looked up, or the id is invalid.
@@ -41,6 +42,7 @@ class ModuleWork:
     """
 
     __slots__ = (
+        "code_id",
         "debug_id",
         "key",
         "module",
@@ -51,9 +53,10 @@ class ModuleWork:
         "was_open",
     )
 
-    def __init__(self, name: str, debug_id: str) -> None:
+    def __init__(self, name: str, debug_id: str, code_id: str = "") -> None:
         self.name = name
         self.debug_id = debug_id
+        self.code_id = code_id
         self.offsets: array[int] = array("Q")
         self.unknown: list[int] = []
         self.key: ModuleKey | None = None
@@ -135,12 +138,16 @@ class Symbolication:
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._started = time.perf_counter()
-        self.modules: dict[tuple[str, str], ModuleWork] = {}
+        self.modules: dict[tuple[str, str, str], ModuleWork] = {}
         self.jobs: list[tuple[Job, list[ModuleWork]]] = []
         self.frames = 0
         nowhere = ModuleWork("", "")
         for job in jobs:
-            works = [self._work(*module) for module in job.modules]
+            code_ids = job.code_ids or [""] * len(job.modules)
+            works = [
+                self._work(*module, code_id)
+                for module, code_id in zip(job.modules, code_ids, strict=True)
+            ]
             works.append(nowhere)  # which is at index -1
             self.jobs.append((job, works))
             for stack in job.stacks:
@@ -149,14 +156,16 @@ class Symbolication:
         for work in self.modules.values():
             if work.is_wanted:
                 try:
-                    work.key = key_of_debug_id(work.name, work.debug_id)
+                    key = key_of_debug_id(work.name, work.debug_id)
+                    work.key = key._replace(code_id=work.code_id.upper())
                 except ValueError:
                     work.key = None
 
-    def _work(self, name: str, debug_id: str) -> ModuleWork:
-        work = self.modules.get((name, debug_id))
+    def _work(self, *ids: str) -> ModuleWork:
+        name, debug_id, code_id = ids
+        work = self.modules.get((name, debug_id, code_id))
         if work is None:
-            work = self.modules[name, debug_id] = ModuleWork(name, debug_id)
+            work = self.modules[name, debug_id, code_id] = ModuleWork(*ids)
         return work
 
     @property

@@ -53,6 +53,13 @@ class Job(msgspec.Struct, rename="camel"):
         ],
         Meta(min_length=1),
     ]
+    code_ids: (
+        Annotated[
+            list[str],
+            Meta(description="code id of each module: the whole build id; or empty"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Jobs(msgspec.Struct):

@@ -104,7 +104,7 @@ def by_code_id(cell: Cell, folder: Path) -> str:
 
 
 def by_all_ids(cell: Cell, folder: Path) -> str:
-    """Minidump: both ids."""
+    """Both ids: minidump, symbolication API with `codeIds`."""
     return _ask(cell, folder, cell.wanted._replace(debug_file="app", code_file="app"))
 
 

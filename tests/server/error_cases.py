@@ -32,6 +32,8 @@ BAD_STACKS = "job 0 has invalid stacks: "
 NO_PAIR = "module index 0 does not have a debug_filename and debug_id"
 BAD_NAME = BAD_MODULES + "module index 0 has an invalid debug_filename"
 BAD_ID = BAD_MODULES + "module index 0 has an invalid debug_id"
+NO_CODE_IDS = "codeIds must be a list with an id for each module"
+BAD_CODE_ID = "module index 0 has an invalid code id"
 NO_FRAME = BAD_STACKS + "stack 0 frame 0 is not a list of two items"
 BAD_INDEX = BAD_STACKS + "stack 0 frame 0 has an invalid module_index"
 NO_MODULE = BAD_STACKS + "stack 0 frame 0 has a module_index that isn't in modules"
@@ -54,6 +56,10 @@ COMMON: list[tuple[Any, str]] = [
     (b"7", "job 0 is invalid"),
     ({}, "job 0 is invalid: no stacks specified"),
     ({"stacks": []}, "job 0 is invalid: no memoryMap specified"),
+    ({**job(), "codeIds": "AB"}, BAD_MODULES + NO_CODE_IDS),
+    ({**job(), "codeIds": ["AB", "CD"]}, BAD_MODULES + NO_CODE_IDS),
+    ({**job(), "codeIds": [None]}, BAD_MODULES + BAD_CODE_ID),
+    ({**job(), "codeIds": ["A/B"]}, BAD_MODULES + BAD_CODE_ID),
     (job(modules={}), BAD_MODULES + "modules must be a list"),
     (job(modules=None), BAD_MODULES + "modules must be a list"),
     (job(modules=["ab"]), BAD_MODULES + NO_PAIR),

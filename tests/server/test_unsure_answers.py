@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,28 @@ def test_an_answer_by_a_part_of_an_id_says_so(
         key = key_of_debug_id("app", debug_id)
         found = RemoteSymbolizer(client).symbolize(key, offset=0x1130)
         assert found.module.unsure == PART
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_the_code_id_of_a_request_tells_the_whole_build_id(
+    server: RunningServer, folder: Path, version: int
+) -> None:
+    known = identify(folder / "app")
+    other = known.code_id[:-1] + "F0"[known.code_id.endswith("F")]
+    for code_id, is_found in ((known.code_id, True), (other, False)):
+        job = {**asked(known.debug_id), "codeIds": [code_id]}
+        answer = server.post(job, f"/symbolicate/v{version}").json
+        (result,) = answer["results"] if version == 5 else [answer]
+        found = {f"app/{known.debug_id}": is_found}
+        assert result["found_modules" if version == 5 else "knownModules"] == (
+            found if version == 5 else [is_found]
+        )
+        assert "unsure" not in result
+    with SymbolicationClient(server.url) as client:
+        module = RemoteSymbolizer(client).symbolize(known, offset=0x1130).module
+    assert module.unsure == ""
+    named = gsym.symbolicate(json.dumps(job), source=str(folder))
+    assert [each.state for each in named.modules] == ["missing"]
 
 
 def test_an_answer_by_a_whole_id_has_no_mark(server: RunningServer) -> None:

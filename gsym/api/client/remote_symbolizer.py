@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
-from gsym.modules.key import elf_debug_id
+from gsym.modules.key import elf_debug_id, is_hex
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
 from gsym.store.modules import Attempt
@@ -55,7 +55,7 @@ class RemoteSymbolizer:
         Raises:
             ServerError: As for `symbolize`.
         """
-        offsets: dict[tuple[str, str], list[int]] = {}
+        offsets: dict[tuple[str, str, str], list[int]] = {}
         places = []
         for key, offset in asked:
             frames = offsets.setdefault(_module(key), [])
@@ -65,10 +65,13 @@ class RemoteSymbolizer:
         modules = [module for module, found in offsets.items() if found]
         jobs = [
             {
-                "memoryMap": [list(module)],
-                "stacks": [[[0, offset] for offset in offsets[module]]],
+                "memoryMap": [[name, debug_id]],
+                "stacks": [
+                    [[0, offset] for offset in offsets[name, debug_id, code_id]]
+                ],
             }
-            for module in modules
+            | ({"codeIds": [code_id]} if code_id else {})
+            for name, debug_id, code_id in modules
         ]
         answers = self._client.symbolicate(jobs) if jobs else []
         by_module = dict(zip(modules, answers, strict=True))
@@ -102,15 +105,16 @@ class RemoteSymbolizer:
         return Symbolization(None, reason, module)
 
 
-def _module(key: ModuleKey) -> tuple[str, str]:
-    """Name and debug id for the API."""
+def _module(key: ModuleKey) -> tuple[str, str, str]:
+    """Name, debug id and code id for the API."""
     debug_id = key.debug_id
     if not debug_id and key.code_id:
         try:
             debug_id = elf_debug_id(bytes.fromhex(key.code_id), "little")
         except ValueError:
             raise ServerError(f"invalid build id '{key.code_id}'") from None
-    return key.debug_file or key.code_file or "unknown", debug_id
+    name = key.debug_file or key.code_file or "unknown"
+    return name, debug_id, key.code_id if is_hex(key.code_id) else ""
 
 
 def _lookup(frame: StackFrame) -> Lookup | None:

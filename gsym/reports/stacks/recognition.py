@@ -16,6 +16,7 @@ from gsym.memory.stack_parts import (
     module_of_debug_id,
     module_of_path,
 )
+from gsym.modules.key import is_hex
 from gsym.reports.stacks import (
     android,
     apple,
@@ -85,7 +86,12 @@ def _is_job(job: Any) -> bool:
 
 
 def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
-    modules = [_module_number(entry, stack) for entry in job["memoryMap"]]
+    entries, code_ids = job["memoryMap"], as_list(job.get("codeIds"))
+    if len(code_ids) != len(entries):
+        code_ids = [""] * len(entries)
+    modules = [
+        _module_number(*each, stack) for each in zip(entries, code_ids, strict=True)
+    ]
     for number, frames in enumerate(job["stacks"]):
         stack.begin(f"{prefix} {number}")
         stack.add_text(f"{prefix} {number}:\n")
@@ -100,10 +106,13 @@ def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
             stack.add_text("\n")
 
 
-def _module_number(entry: Any, stack: StackBuilder) -> int:
+def _module_number(entry: Any, code_id: Any, stack: StackBuilder) -> int:
     if not _is_pair(entry, str) or not entry[0]:
         return NO_MODULE
-    return stack.number(module_of_debug_id(entry[0], entry[1]))
+    module = module_of_debug_id(entry[0], entry[1])
+    if isinstance(code_id, str) and is_hex(code_id):
+        module = module._replace(key=module.key._replace(code_id=code_id.upper()))
+    return stack.number(module)
 
 
 def _is_pair(value: Any, kind: type) -> bool:
