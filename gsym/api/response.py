@@ -141,9 +141,7 @@ def _errors(work: ModuleWork) -> list[dict[str, str]]:
     said = [
         {
             "name": _ERROR_NAMES.get(attempt.outcome, "SourceFailed"),
-            "message": clean_text(
-                f"{attempt.source}: {attempt.detail or attempt.outcome}"
-            ),
+            "message": clean_text(attempt.text),
         }
         for attempt in attempts
         if attempt.outcome != "found"

@@ -22,7 +22,7 @@ from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file
-from gsym.store.module_file import modules_in
+from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,7 +265,8 @@ def _convert(
         file = inflate_file(path, folder, most_inflated)
         if not recognise_file(file):
             raise UnsupportedError("unrecognized file format")
-        found = modules_in(file, completed(stated, ModuleKey(debug_id=key.debug_id)))
+        wanted = completed(stated, ModuleKey(debug_id=key.debug_id))
+        found = storable_modules(file, wanted)
         if any(stated) and len(found) > 1:
             reason = "the parameters describe one module, the file has several"
             raise FormatError(reason)

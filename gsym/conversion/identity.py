@@ -27,7 +27,7 @@ from gsym.modules.key import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from os import PathLike
     from typing import TypeAlias
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
 _GO_NOTE = b".note.go.buildid"
-_BREAKPAD_HEADER = 64 << 10  # where MODULE and INFO records are expected
 _NOTHING = ModuleKey()
 
 # From the names of LLVM's target triples; what is missing has the same name.
@@ -209,69 +208,6 @@ def compare_binary(
     if code_hash == module.code_hash:
         return best
     return compare(own._replace(code_hash=code_hash), module)
-
-
-def keys_in(
-    path: str | PathLike[str],
-    wanted: ModuleKey = _NOTHING,
-    *,
-    with_code: bool = False,
-) -> Iterator[tuple[ModuleKey, str | None]]:
-    """The modules in a file, each with its architecture if it is a slice of a fat file.
-
-    Args:
-        path: As for `identify`, or a GSYM file, or one of Breakpad.
-        wanted: The module that it may be, for GSYM files that only have a UUID.
-        with_code: Whether to read the code, for its hash.
-
-    Raises:
-        FormatError: As for `identify`, or it has no valid `MODULE` line.
-        UnsupportedError: It is of a kind that is not read.
-        OSError: It cannot be opened or mapped.
-    """
-    from os import fspath
-
-    from gsym.containers.fat import list_slices
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-    from gsym.containers.recognition import recognise_file
-    from gsym.conversion.companions.macho import bundle_member
-
-    file = bundle_member(fspath(path))
-    kind = recognise_file(file)
-    if kind not in {"object", "fat"}:
-        yield _KEY_IN.get(kind, _key_in_other)(file, wanted), None
-        return
-    data = map_file(file)
-    for each in list_slices(data, file):
-        with ObjectFile(data[each.offset :][: each.size], file) as binary:
-            key = module_of(binary) if with_code else key_of_binary(binary)
-            yield key, each.architecture if kind == "fat" else None
-
-
-def _key_in_gsym(path: str, wanted: ModuleKey) -> ModuleKey:
-    from gsym.reading.reader import open as open_reader
-
-    with open_reader(path) as reader:
-        return reader.module_like(wanted)
-
-
-def _key_in_breakpad(path: str, _wanted: ModuleKey) -> ModuleKey:
-    from gsym.conversion.inputs.breakpad import breakpad_identity
-
-    with open(path, "rb", buffering=0) as file:
-        lines = file.read(_BREAKPAD_HEADER).splitlines()
-    try:
-        return breakpad_identity(lines)
-    except ValueError as error:
-        raise FormatError(str(error), path=path) from None
-
-
-def _key_in_other(path: str, _wanted: ModuleKey) -> ModuleKey:
-    return identify(path)
-
-
-_KEY_IN = {"gsym": _key_in_gsym, "breakpad": _key_in_breakpad}
 
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:

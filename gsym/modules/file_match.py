@@ -6,7 +6,7 @@ import os
 from stat import S_ISREG
 
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.identity import keys_in
+from gsym.conversion.module_file import modules_in
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import (
     OTHER,
@@ -97,8 +97,10 @@ def _best_module(
         OSError: It cannot be read.
         ValueError: It has an invalid id.
     """
-    found = keys_in(path, wanted, with_code=bool(wanted.code_hash))
-    several = [(compare(wanted, key), key, name) for key, name in found]
+    several = [
+        (compare(wanted, each.identity), each.identity, each.architecture)
+        for each in modules_in(path, wanted, with_code=bool(wanted.code_hash))
+    ]
     best = min((OUTCOMES.index(each[0].outcome) for each in several), default=0)
     equal = [each for each in several if each[0].outcome == OUTCOMES[best]]
     if not equal:

@@ -79,11 +79,8 @@ class OpenModule:
         """Reason why there is no reader; else ""."""
         if self.reader is not None:
             return ""
-        said = [
-            f"{attempt.source}: {attempt.detail or attempt.outcome}"
-            for attempt in self.attempts
-        ]
-        return "; ".join(said) or "no symbols for this module"
+        said = "; ".join(attempt.text for attempt in self.attempts)
+        return said or "no symbols for this module"
 
     @property
     def has_lines(self) -> bool:

@@ -11,7 +11,7 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import keys_in
+from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey, has_id, is_windows
 from gsym.profiles.model import module_key
@@ -168,9 +168,10 @@ def module_at(
         return PathModule(known)
     try:
         status = os.stat(path)
-        (key, _), *others = keys_in(path)
+        first, *others = modules_in(path)
     except (GsymError, OSError, ValueError):
         return PathModule()
+    key = first.identity
     if others or not (key.code_id or key.go_id):
         return PathModule()  # a debug id alone is of the first page of its code
     unsure = "the profile has no id of it: the file that is at its path now is used"

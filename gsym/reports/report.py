@@ -129,8 +129,7 @@ class Report(NamedTuple):
         """Sentences about what was tried for each module, and for each frame."""
         for module in self.modules:
             for each in module.attempts:
-                detail = each.outcome if each.detail == each.source else each.detail
-                yield f"{module.name}: {each.source}: {detail or each.outcome}"
+                yield f"{module.name}: {each.text}"
         for frame in self.frames():
             if frame.calls and frame.offset is not None:
                 module = self.modules[frame.module]

@@ -31,17 +31,17 @@ from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.binary_facts import facts_of
 from gsym.store.layout import GUID_DIGITS, checked_identity
-from gsym.store.module_file import modules_in
 from gsym.store.modules import Quality
+from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from gsym.conversion.module_file import ModuleFile
     from gsym.conversion.report import ConversionReport
     from gsym.store.directory import Store
-    from gsym.store.module_file import ModuleFile
     from gsym.store.publication import Publication
     from gsym.writing.creator_handle import CreatorReport
 
@@ -156,7 +156,7 @@ class _Addition(NamedTuple):
             try:
                 file = inflate_file(file, folder, most_inflated)
                 wanted = completed(self.known, self.key or ModuleKey())
-                yield folder, modules_in(file, wanted)
+                yield folder, storable_modules(file, wanted)
             except GsymError as error:
                 if error.path is not None and error.path.startswith(file):
                     error.path = label

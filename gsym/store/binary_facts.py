@@ -8,7 +8,8 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.elf import read_altlink
-from gsym.conversion.identity import key_of_binary, keys_in, module_of
+from gsym.conversion.identity import key_of_binary, module_of
+from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 
@@ -49,7 +50,8 @@ def facts_of(path: str, section: str = "", *, with_code: bool = False) -> Binary
         OSError: It cannot be read.
     """
     if recognise_file(path) in {"fat", "pdb"}:
-        return BinaryFacts(tuple(key for key, _ in keys_in(path)), KINDS[:1])
+        found = tuple(each.identity for each in modules_in(path))
+        return BinaryFacts(found, KINDS[:1])
     with ObjectFile(map_file(path), path) as binary:
         module = module_of(binary) if with_code else key_of_binary(binary)
         if not binary.is_elf:

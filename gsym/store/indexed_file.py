@@ -57,9 +57,9 @@ def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
             return _read_gsym(path, stamp)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
             return IndexedFile(stamp, is_debug_file=False)
-        from gsym.store.module_file import modules_in
+        from gsym.store.storable import storable_modules
 
-        modules = [each.identity for each in modules_in(path, ModuleKey())]
+        modules = [each.identity for each in storable_modules(path, ModuleKey())]
         rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
         return IndexedFile(stamp, is_debug_file=False)
@@ -74,10 +74,10 @@ def with_code(path: str, kind: str, module: ModuleKey) -> ModuleKey:
     """
     if module.code_hash or kind not in _WITH_CODE:
         return module
-    from gsym.conversion.identity import keys_in
+    from gsym.conversion.module_file import modules_in
 
     try:
-        for key, _ in keys_in(path, with_code=True):
+        for key in (each.identity for each in modules_in(path, with_code=True)):
             if (key.debug_id, key.code_id) == (module.debug_id, module.code_id):
                 return module._replace(code_hash=key.code_hash)
     except (GsymError, OSError):

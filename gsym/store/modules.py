@@ -103,6 +103,12 @@ class Attempt(NamedTuple):
     seconds: float = 0.0
     size: int = 0
 
+    @property
+    def text(self) -> str:
+        """The source and the detail; without a detail of its own, the outcome."""
+        detail = "" if self.detail == self.source else self.detail
+        return f"{self.source}: {detail or self.outcome}"
+
 
 class Resolution(NamedTuple):
     """The result of the search for a module.

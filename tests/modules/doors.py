@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import gsym
-from gsym.conversion.identity import keys_in
+from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.memory.report_modules import ReportModules
 from gsym.memory.stack_parts import StackModule
@@ -45,8 +45,8 @@ def key_of(data: bytes) -> ModuleKey:
     with TemporaryDirectory() as folder:
         path = Path(folder, "app")
         path.write_bytes(data)
-        ((key, _),) = keys_in(path)
-        return key
+        (found,) = modules_in(path)
+        return found.identity
 
 
 def outcome(reader: Reader | None, unsure: object, reason: str = "") -> str:

@@ -18,6 +18,10 @@ from tests.inputs.elf import Elf
 if TYPE_CHECKING:
     from pathlib import Path
 
+UNKNOWN = (
+    "neither a binary (ELF, Mach-O, PE) nor an archive of such, a PDB, a Breakpad .sym "
+    "file or a GSYM file"
+)
 SOURCE = "int f(int x) { return x; }\n"
 
 
@@ -135,7 +139,7 @@ def test_the_file_at_a_path_must_have_the_id(
         ("without.o", "", ""),
         ("without.o", "abcdef01", "there is no id to compare"),
         ("text", "", ""),
-        ("text", "abcdef01", "PATH: offset 0x0: not a binary"),
+        ("text", "abcdef01", f"PATH: offset 0x0: {UNKNOWN}"),
         ("empty", "", "not a regular file with contents"),
         ("pipe", "", "not a regular file with contents"),
         (".", "", "not a regular file with contents"),

@@ -12,8 +12,8 @@ from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable, progress_for
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
-from gsym.conversion.identity import keys_in
 from gsym.conversion.many import is_folder
+from gsym.conversion.module_file import modules_in
 from gsym.conversion.tree import files_below, is_linked_object
 from gsym.errors import GsymError, ServerError
 from gsym.model import detail_level
@@ -213,7 +213,7 @@ def _described(path: str) -> _File:
         OSError: It cannot be read.
     """
     member = bundle_member(path)
-    keys = tuple(key for key, _ in keys_in(path))
+    keys = tuple(each.identity for each in modules_in(path))
     name = os.path.basename(path.rstrip(os.sep)).removesuffix(".dSYM")
     kind, level, is_code = recognise_file(member), _LINES, False
     if kind == "gsym":
