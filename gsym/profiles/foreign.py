@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.profiles.protobuf import each_field
 
-# By their first bytes: what it is, and what to do.
-_MAGICS = {
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    # What it is, and what to do.
+    _Foreign = tuple[str, str]
+
+_TOP = "; gsym trace top"
+_JVM_HEAP = (
+    "a heap dump of the JVM",
+    "type: jcmd PID JFR.start to record samples",
+)
+_PY_SPY = "type: py-spy record -f speedscope -o out.json -- python PROGRAM"
+_PSTATS = (
+    "a file of Python's cProfile",
+    f"it has no stacks; {_PY_SPY}, or for these sums: gprof2dot -f pstats {{}}",
+)
+# By their first bytes.
+_MAGICS: Mapping[bytes, _Foreign] = {
     b"SIMPLEPERF": (
         "a report of Android's simpleperf",
         "type: stackcollapse.py -i perf.data | gsym trace top -",
@@ -19,15 +37,14 @@ _MAGICS = {
     ),
     b"FLR\0": (
         "a recording of Java Flight Recorder",
-        "type: jfrconv -o collapsed {} stacks.txt; gsym trace top stacks.txt",
+        f"type: jfrconv -o collapsed {{}} stacks.txt{_TOP} stacks.txt",
     ),
-    b"JAVA PROFILE 1.": (
-        "a heap dump of the JVM, which has no samples",
-        "type: jcmd PID JFR.start to record some",
-    ),
-    bytes(8) + b"\3" + bytes(15): (
-        "a CPU profile of gperftools",
-        "type: go tool pprof -proto -output {0}.pb.gz PROGRAM {0}",
+    b"JAVA PROFILE 1.0.1\0": _JVM_HEAP,
+    b"JAVA PROFILE 1.0.2\0": _JVM_HEAP,
+    b"JAVA PROFILE 1.0.3\0": _JVM_HEAP,
+    b"JAVA PROFILE ": (
+        "a text of hprof of the JVM",
+        f"type: stackcollapse-hprof.pl {{}} > stacks.txt{_TOP} stacks.txt",
     ),
     b"\xdc\xdfJSLB": (
         "a profile of the Firefox Profiler in its binary form (JSLB)",
@@ -37,6 +54,140 @@ _MAGICS = {
         "a trace of trace-cmd",
         "type: perf record -g PROGRAM; perf script | gsym trace top -",
     ),
+    b"MOJ": (
+        "a file of austin in its binary form (MOJO)",
+        f"type: mojo2austin {{}} stacks.txt{_TOP} stacks.txt",
+    ),
+    b"memray\0": (
+        "a recording of memray",
+        f"type: memray transform speedscope {{}} -o out.json{_TOP} out.json",
+    ),
+    b"\x95\xa8\xc5\xca": (
+        "a capture of sysprof",
+        "type: perf record -g PROGRAM; perf script | gsym trace top -",
+    ),
+    b"\xca\xa8\xc5\x95": (
+        "a capture of sysprof",
+        "type: perf record -g PROGRAM; perf script | gsym trace top -",
+    ),
+    b"JiTD": (
+        "a jitdump",
+        "type: perf inject --jit -i perf.data -o out.data; gsym trace top out.data",
+    ),
+    b"DTiJ": (
+        "a jitdump",
+        "type: perf inject --jit -i perf.data -o out.data; gsym trace top out.data",
+    ),
+    b"\xfb\xda\x00": _PSTATS,  # the marks of marshal: a dictionary
+    b"{\xe9": _PSTATS,
+    b"{(": _PSTATS,
+    b"\xfb\xa9": _PSTATS,
+    b"\xfb\xe9": _PSTATS,
+    b"SLOW": (
+        "a method trace of Android",
+        "open it at profiler.firefox.com, and save it as JSON",
+    ),
+    b"MDMP": (
+        "a minidump",
+        "type: gsym symbolicate {}",
+    ),
+}
+_GO_TEXT = (
+    "a profile of Go as text",
+    f"type: go tool pprof -proto -output out.pb.gz {{}}{_TOP} out.pb.gz",
+)
+# By their first lines, each a regular expression for the beginning of one.
+_LINES: Mapping[str, _Foreign] = {
+    r"# callgrind format|creator: (?:callgrind|xdebug|yappi)|events: \w|version: 1$": (
+        "a profile of callgrind",
+        "open it in speedscope or kcachegrind, or type: gprof2dot -f callgrind {}",
+    ),
+    r"desc: --|mem_heap_B=": (
+        "a profile of massif",
+        "type: ms_print {}",
+    ),
+    r"v \d+ \d+|# heaptrack": (
+        "a recording of heaptrack",
+        f"type: heaptrack_print -F stacks.txt {{}}{_TOP} stacks.txt",
+    ),
+    r"CPU +ID +FUNCTION:NAME|dtrace:": (
+        "a text of DTrace",
+        f"type: inferno-collapse-dtrace {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    r"Analysis of sampling |Sampling process ": (
+        "a text of macOS's sample",
+        "type: gsym symbolicate {}; or inferno-collapse-sample {} > stacks.txt",
+    ),
+    r"Level,Function Name,Number of Calls": (
+        "a table of Visual Studio's profiler",
+        f"type: inferno-collapse-vsprof {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    r"Function\tModule\t|Function Stack[,\t]CPU Time": (
+        "a table of VTune",
+        f"type: inferno-collapse-vtune {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    r"\*version$": (
+        "a method trace of Android",
+        "open it at profiler.firefox.com, and save it as JSON",
+    ),
+    r"(?:goroutine|threadcreate) profile: total \d|--- (?:contention|mutex)": _GO_TEXT,
+    r"#! +(?:\S+ )?heap profile|growthz|fragmentationz": _GO_TEXT,
+    r"\s*COST CENTRE\b|\t.* Time and Allocation Profiling Report": (
+        "a profile of GHC",
+        "type: ghc-prof-flamegraph {}",
+    ),
+    r"JOB \"": (
+        "a heap profile of GHC",
+        "type: hp2ps {}, or eventlog2html",
+    ),
+    r"-+BEGIN MICRODUMP|W/google-breakpad": (
+        "a microdump",
+        "type: microdump_stackwalk {} SYMBOLS",
+    ),
+    r"# ?(?:Flat profile|@ \d+ callchains)|Flat profile:": (
+        "a report of gprof or pmcstat",
+        "type: gprof2dot {}, or for pmcstat: stackcollapse-pmc.pl",
+    ),
+    r"<\?xml .*|<trace-query-result": (
+        "an export of Instruments or VTune as XML",
+        f"type: inferno-collapse-xctrace {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    r"@\[$": (
+        "a text of bpftrace",
+        f"type: stackcollapse-bpftrace.pl {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    r"Filename: .*|Total time: \d.* s$": (
+        "a report of line_profiler or memory_profiler",
+        f"it has no stacks; {_PY_SPY}",
+    ),
+    r"\S+ \d+ \d+\.\d{6} (?:read|openat|mmap|execve)\(": (
+        "a text of strace",
+        "it has no samples; type: perf record -g PROGRAM; gsym trace top perf.data",
+    ),
+}
+# By members of JSON, of which the first ones are looked at.
+_MEMBERS: Mapping[str, _Foreign] = {
+    "dhatFileVersion": ("a profile of dhat", "open it in dh_view.html of valgrind"),
+    "snapshot": (
+        "a heap snapshot of V8",
+        "it has no stacks; open it in Chrome's DevTools, or record with --heap-prof",
+    ),
+    "linux-perf-json-version": (
+        "JSON of perf data convert",
+        "give gsym the perf.data itself",
+    ),
+    "gc_samples": (
+        "a dump of stackprof",
+        f"type: stackprof --stackcollapse {{}} > stacks.txt{_TOP} stacks.txt",
+    ),
+    "elapsed_time_sec": (
+        "a profile of scalene",
+        f"it has no stacks; {_PY_SPY}",
+    ),
+    "root_frame": (
+        "a session of pyinstrument",
+        f"type: pyinstrument -r speedscope -o out.json PROGRAM{_TOP} out.json",
+    ),
 }
 _PERFETTO = (
     "a trace of Perfetto",
@@ -45,7 +196,7 @@ _PERFETTO = (
 _PACKET = 0x0A  # the tag of each
 # Tags of the first field in the first field of a pprof or OpenTelemetry file.
 _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
-_ENDINGS = {
+_ENDINGS: Mapping[str, _Foreign] = {
     ".etl": (
         "a trace of Windows (ETW)",
         "open it in PerfView, and save the view of CPU stacks in speedscope's format",
@@ -55,6 +206,9 @@ _ENDINGS = {
         "type: sample PROGRAM on macOS, whose text 'gsym symbolicate' reads",
     ),
 }
+_HEAD_LINES = 8
+_MEMBER = re.compile(r'"([A-Za-z_-]{1,40})"\s*:')
+_HEAD_MEMBERS = 64
 
 
 def require_known(head: bytes, path: str) -> None:
@@ -74,6 +228,23 @@ def require_known(head: bytes, path: str) -> None:
         raise _refusal(_PERFETTO, path)
 
 
+def require_known_text(text: str, path: str) -> None:
+    """Check that a text is not of a format that is not read, by its first lines.
+
+    Raises:
+        UnsupportedError: It is; the error says what to type.
+    """
+    if text.lstrip().startswith("{"):
+        for member in _MEMBER.findall(text)[:_HEAD_MEMBERS]:
+            if member in _MEMBERS:
+                raise _refusal(_MEMBERS[member], path)
+        return
+    lines = [line for line in text.splitlines() if line.strip()][:_HEAD_LINES]
+    for form, foreign in _LINES.items():
+        if any(re.match(form, line) for line in lines):
+            raise _refusal(foreign, path)
+
+
 def require_known_name(path: str) -> None:
     """Check that a path does not have the name of such a format.
 
@@ -86,9 +257,9 @@ def require_known_name(path: str) -> None:
             raise _refusal(foreign, path)
 
 
-def _refusal(foreign: tuple[str, str], path: str) -> UnsupportedError:
+def _refusal(foreign: _Foreign, path: str) -> UnsupportedError:
     what, advice = foreign
-    reason = f"{what} is not read; {advice.format(path)}"
+    reason = f"{what} is not read; {advice.replace('{}', path)}"
     return UnsupportedError(reason, path=path)
 
 

@@ -12,7 +12,8 @@ from tempfile import NamedTemporaryFile
 
 from gsym.errors import FormatError, GsymError
 from gsym.fxt.recognition import HEAD_SIZE, MAGICS, inflated_head, is_trace
-from gsym.profiles.foreign import require_known_name
+from gsym.profiles.foreign import require_known_name, require_known_text
+from gsym.profiles.input_bytes import read_pieces, text_decoder
 from gsym.profiles.recognition import message_kind, profile_kind
 from gsym.records import NamedTuple
 
@@ -194,16 +195,22 @@ def read_profile(
     with InputFile(os.fspath(path)) as source:
         kind = source.kind()
         if not kind:
-            raise unknown_format(source.name)
+            raise unknown_format(source.name, source.file())
         return _read(kind, source.file(), options or ProfileOptions())
 
 
-def unknown_format(name: str) -> FormatError:
+def unknown_format(name: str, path: str) -> FormatError:
     """The error for a file of no known format.
 
+    Args:
+        name: Of the input.
+        path: Of a regular file with its contents.
+
     Raises:
-        UnsupportedError: Its name is that of a format that is not read.
+        UnsupportedError: It is of a format that is not read.
     """
+    head = next(read_pieces(path), b"")
+    require_known_text(text_decoder(head).decode(head), name)
     require_known_name(name)
     reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
     return FormatError(reason, path=name)
@@ -212,7 +219,7 @@ def unknown_format(name: str) -> FormatError:
 # By format: module, function, and the options that it takes.
 _READERS = {
     "pprof": ("pprof", "read_pprof", ("return_addresses", "most_bytes")),
-    "otlp": ("otlp", "read_otlp", ("most_bytes",)),
+    "otlp": ("otlp_input", "read_otlp", ("most_bytes",)),
     "perf script": (
         *("perf_script_input", "read_perf_script"),
         ("build_ids", "keep_symbols", "most_bytes"),
@@ -222,6 +229,8 @@ _READERS = {
         *("address_list_input", "read_addresses"),
         ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),
     ),
+    "heap": ("heap_input", "read_heap", ("most_bytes",)),
+    "gperftools": ("heap_input", "read_cpu_words", ("most_bytes",)),
     "collapsed": ("collapsed_input", "read_collapsed", ("most_bytes",)),
     "chrome": ("chrome_input", "read_chrome", ("most_bytes",)),
     "cpuprofile": ("v8_profile", "read_cpuprofile", ("most_bytes",)),

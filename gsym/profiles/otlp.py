@@ -21,7 +21,6 @@ from functools import lru_cache
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
-from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import (
     NO_THREAD,
     Frame,
@@ -43,7 +42,6 @@ from gsym.profiles.protobuf import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Iterator
     from typing import Any
 
@@ -370,55 +368,42 @@ _PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
 _MOST_TYPES = 32
 
 
-def read_otlp(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
-    """All profiles in a file with a `ProfilesData` message, as one.
-
-    Args:
-        path: The file, compressed by gzip or zstd, or not. A request to export profiles
-            is the same message.
-        most_bytes: How large it may be, inflated.
-
-    Returns:
-        A profile whose value types are those of all. Times count from 1970 on.
-
-    Raises:
-        FormatError: It is damaged: no such message, an index that leads nowhere, more
-            types of values than there can be, or larger than *most_bytes*.
-        OSError: It cannot be read.
-        UnsupportedError: It is of a layout that is not read, or the runtime of protobuf
-            is not installed.
-    """
-    data, name = read_inflated(path, most_bytes)
-    return profile_of(decode(data, name), name)
-
-
-def profile_of(message: Any, path: str | None = None) -> Profile:
-    """All profiles in a `ProfilesData` message, as one.
+def profile_of(messages: Iterable[Any], path: str | None = None) -> Profile:
+    """All profiles in `ProfilesData` messages, as one.
 
     Raises:
         FormatError: An index leads nowhere, or there are too many types of values.
     """
-    reader = _Reader(message, path)
-    for resource in message.resource_profiles:
-        attributes = reader.attributes_of(resource.resource)
-        for scope in resource.scope_profiles:
-            for profile in scope.profiles:
-                reader.take(profile, attributes)
+    reader = _Reader(path)
+    for message in messages:
+        reader.open(message.dictionary)
+        for resource in message.resource_profiles:
+            attributes = reader.attributes_of(resource.resource)
+            for scope in resource.scope_profiles:
+                for profile in scope.profiles:
+                    reader.take(profile, attributes)
     return reader.finish()
 
 
 class _Reader:
     """Adds profiles to one profile."""
 
-    def __init__(self, message: Any, path: str | None) -> None:
+    _dictionary: Dictionary
+
+    def __init__(self, path: str | None) -> None:
         self._builder = ProfileBuilder(())
         self._profile = self._builder.profile
-        self._dictionary = Dictionary(message.dictionary, self._profile, path)
         self._path = path
         self._types: dict[ValueType, int] = {}
         self._columns: list[int] = []  # the type of each sample
+
+    def open(self, dictionary: Any) -> None:
+        """Profiles with these tables follow.
+
+        Raises:
+            FormatError: The first text is not empty, or an index is out of range.
+        """
+        self._dictionary = Dictionary(dictionary, self._profile, self._path)
 
     def attributes_of(self, resource: Any) -> tuple[Attribute, ...]:
         """The attributes that all samples of a resource share."""

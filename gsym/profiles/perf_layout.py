@@ -67,6 +67,7 @@ _ADDRESS = re.compile(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
 _PLAIN = re.compile(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
 _LEAST_SURE = 8  # digits
 _UNKNOWN = "[unknown]"
+_MODULE = re.compile(r"(?:\([/[].*\)|\(inlined\)|\[unknown\])\s*$")
 FRAME = re.compile(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 
 
@@ -226,6 +227,8 @@ def is_perf_script(lines: Sequence[str]) -> bool:
         return False
     if layout.end == 0 and layout.has_numbers:
         return True
+    if not (layout.has_numbers or layout.end in _TIMED or layout.is_headless):
+        return False
     return any(_is_named_frame(line, layout) for line in lines)
 
 
@@ -238,4 +241,4 @@ def _is_named_frame(line: str, layout: Layout) -> bool:
         return inline is not None and bool(inline.what or layout.end in _TIMED)
     what = found["what"] or ""
     is_address = layout.end in _TIMED and not what.strip()
-    return what.rstrip().endswith((")", _UNKNOWN)) or is_address
+    return _MODULE.search(what) is not None or is_address

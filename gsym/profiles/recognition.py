@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 
 from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
-from gsym.profiles.foreign import require_known
+from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
 from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 """The first bytes, and the byte order that they stand for."""
 
+SIZE_BYTES = 4  # of a size before a message, as collectors of OpenTelemetry write it
 _MAX_LINES = 256
 _MAX_FIELDS = 1 << 16
 _FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
@@ -41,6 +43,12 @@ ID_ADDRESS = re.compile(
     r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
     re.ASCII,
 )
+GO_HEAP = re.compile(
+    r"heap profile: +\d+: +\d+ \[ *\d+: +\d+\] @ "
+    r"(?P<kind>heap[a-z]*(?:_v2)?)(?:/(?P<rate>\d{1,18}))?",
+    re.ASCII,
+)
+JEMALLOC_HEAP = re.compile(r"heap_v2/(?P<rate>\d{1,18})", re.ASCII)
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,2})?"
 COLLAPSED_STACK = re.compile(
     rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
@@ -65,13 +73,20 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         return "fxt"  # whatever follows: damaged traces are read
     if head.startswith(tuple(PERF_DATA_MAGICS)):
         return "perf.data"
+    if word_layout(head) is not None:
+        return "gperftools"
     is_whole = next(pieces, None) is None
     require_known(head, name)
     text = text_decoder(head).decode(head)
+    if text.lstrip().startswith("{"):
+        require_known_text(text, name)
     kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
     if kind:
         return kind
     kind = message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
+    sized = sized_message(head)
+    if not kind and sized is not None:
+        kind = message_kind(sized, is_whole=len(sized) < len(head) - SIZE_BYTES)
     if kind or is_whole or b"\0" not in head:
         return kind
     return message_kind(read_inflated(name)[0], is_whole=True)
@@ -81,6 +96,8 @@ def _text_kind(text: str, *, is_whole: bool) -> str:
     """Format of the lines of a text; "" for none."""
     lines = text.split("\n")
     first_lines = lines[:_MAX_LINES]
+    if GO_HEAP.match(lines[0]) or JEMALLOC_HEAP.match(lines[0]):
+        return "heap"
     if is_perf_script(first_lines):
         return "perf script"
     if is_address_list(first_lines):
@@ -88,6 +105,27 @@ def _text_kind(text: str, *, is_whole: bool) -> str:
     is_cut = not is_whole and len(lines) <= _MAX_LINES
     complete = first_lines[:-1] if is_cut else first_lines
     return "collapsed" if "\0" not in text and is_collapsed(complete) else ""
+
+
+_HEAD_WORDS = 5  # 0, 3, 0, the period, 0
+
+
+def word_layout(data: bytes) -> str | None:
+    """The order and size of the words of a CPU profile of gperftools, by its head."""
+    for layout in ("<Q", ">Q", "<I", ">I"):
+        size = struct.calcsize(layout)
+        if len(data) >= _HEAD_WORDS * size:
+            head = struct.unpack_from(f"{layout[0]}{_HEAD_WORDS}{layout[1]}", data)
+            if head[:3] == (0, 3, 0) and head[3] and head[4] == 0:
+                return layout
+    return None
+
+
+def sized_message(data: bytes) -> bytes | None:
+    """The first bytes of a message that follows its size; None without one."""
+    size = int.from_bytes(data[:SIZE_BYTES], "big")
+    message = data[SIZE_BYTES : SIZE_BYTES + size]
+    return message if message and data[0] == 0 else None
 
 
 def message_kind(data: bytes, *, is_whole: bool) -> str:
@@ -151,6 +189,8 @@ _KINDS = {
     **dict.fromkeys(("head.functionName", "head.url", "head.hitCount"), "cpuprofile"),
     "nodes": "cpuprofile",
     "timeDeltas": "cpuprofile",
+    **dict.fromkeys(("resourceProfiles", "resource_profiles"), "otlp"),
+    **dict.fromkeys(("dictionary.mappingTable", "dictionary.stringTable"), "otlp"),
     "traceEvents": "chrome",
     "stackFrames": "chrome",
     "displayTimeUnit": "chrome",

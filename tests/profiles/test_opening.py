@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,8 @@ FORMS = {
     "perf.data": perf_data.small_file(),
     "addresses": b"\n# two\n0x10\n0x20\n",
     "fxt": MAGICS[0],
+    "heap": b"heap_v2/512\n@ 0x10 0x20\n  t*: 1: 2 [0: 0]\n",
+    "gperftools": struct.pack("<11Q", 0, 3, 0, 100, 0, 1, 1, 16, 0, 1, 0),
     "collapsed": b"main;leaf 12\nmain 1\n",
     "chrome": json.dumps(json_profiles.CHROME).encode(),
     "cpuprofile": json.dumps(json_profiles.CPUPROFILE).encode(),
@@ -179,7 +182,10 @@ def test_json_is_recognised_by_its_members(
         (b"JAVA PROFILE 1.0.2\0", "type: jcmd PID JFR.start"),
         (b"SIMPLEPERF\0", "type: stackcollapse.py"),
         (b"\xdc\xdfJSLB\1\0", "open it at profiler.firefox.com"),
-        (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "type: go tool pprof -proto"),
+        (b"MOJ\3\1austin\0", "type: mojo2austin {} stacks.txt"),
+        (b"memray\0\1", "type: memray transform speedscope {}"),
+        (b"DTiJ\1\0", "type: perf inject --jit"),
+        (b"{\xe9\6app", "it has no stacks; type: py-spy"),
         # Two packets of Perfetto, with a clock and a time.
         (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "type: traceconv json {}"),
     ],
@@ -192,6 +198,47 @@ def test_a_binary_format_that_is_not_read_says_what_to_type(
         with pytest.raises(UnsupportedError) as caught:
             read_profile(path)
         assert f"is not read; {command.format(path)}" in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("# callgrind format\nversion: 1\nevents: Ir\n\nfn=(1) a\n1 2\n", "gprof2dot"),
+        ("version: 1\ncreator: xdebug 3\nevents: Time\n", "gprof2dot"),
+        ("desc: --time-unit=B\ncmd: ./a\nmem_heap_B=1\n", "ms_print {}"),
+        ("CPU     ID    FUNCTION:NAME\n  0  1  :tick\n\n libc`f+1\n  4\n", "dtrace"),
+        ("Analysis of sampling app (pid 7)\nProcess: app [7]\n", "gsym symbolicate {}"),
+        ("Level,Function Name,Number of Calls,X\n0,a,1,2\n", "inferno-collapse-vsprof"),
+        ("*version\n3\nclock=dual\n*threads\n1\tmain\n", "open it at profiler"),
+        ("goroutine profile: total 8\n1 @ 0x1 0x2\n#\t0x1\tf\n", "go tool pprof"),
+        ("--- contention:\ncycles/second=1\n1 2 @ 0x3\n", "go tool pprof"),
+        ("@[\n  f+1\n  main+2\n]: 12\n", "stackcollapse-bpftrace"),
+        ("-----BEGIN MICRODUMP-----\nV x\n", "microdump_stackwalk {}"),
+        ('{"dhatFileVersion": 2, "mode": "heap"}', "dh_view.html"),
+        ('{"snapshot": {"meta": {}}, "nodes": [1]}', "DevTools"),
+        ('{"version": 1.2, "samples": 3, "gc_samples": 0}', "stackprof"),
+        ('{"linux-perf-json-version": 1, "samples": []}', "perf.data itself"),
+    ],
+)
+def test_a_text_that_is_not_read_says_what_to_type(
+    tmp_path: Path, text: str, command: str
+) -> None:
+    path = written(tmp_path, text.encode())
+    with pytest.raises(UnsupportedError) as caught:
+        read_profile(path)
+    assert "is not read; " in caught.value.reason
+    assert command.replace("{}", str(path)) in caught.value.reason
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
+def test_texts_may_have_the_mark_of_the_order_of_bytes(
+    tmp_path: Path, codec: str
+) -> None:
+    for kind in ("collapsed", "perf script"):
+        path = written(tmp_path, FORMS[kind].decode().encode(codec))
+        assert profile_kind(path) == kind
+        (name, *_) = (each.frames[0].name for each in read_profile(path).locations)
+        assert name in {"leaf", "f"}
 
 
 @pytest.mark.parametrize("name", ["app.trace", "app.etl"])

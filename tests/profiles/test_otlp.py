@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.otlp import profile_of, read_otlp
+from gsym.profiles.otlp import profile_of
+from gsym.profiles.otlp_input import read_otlp
+from gsym.profiles.recognition import profile_kind
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.otlp_messages import (
     FILE_ID,
@@ -28,6 +31,7 @@ from tests.profiles.otlp_messages import (
     message,
 )
 from tests.profiles.symbols import BASE, BUILD_ID, Modules
+from tests.profiles.test_round_trips import sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +81,7 @@ def test_all_parts_are_converted(tmp_path: Path, layout: str) -> None:
 
 
 def test_link_time_addresses_are_looked_up_unchanged(tmp_path: Path) -> None:
-    profile = profile_of(message())
+    profile = profile_of([message()])
     symbolize(profile, Modules(tmp_path))
     assert [frame.name for frame in profile.locations[0].frames] == [
         "inner()",
@@ -94,7 +98,7 @@ def test_several_value_types_are_columns() -> None:
     )
     second.sample_type.type_strindex = NUMBER("cpu")
     second.samples.add(stack_index=1, values=[3, 4])
-    profile = profile_of(made)
+    profile = profile_of([made])
     assert profile.value_types == (ValueType("samples", "count"), ValueType("cpu", ""))
     assert [each.values for each in profile.samples] == [(1, 0), (2, 0), (7, 0), (0, 7)]
     assert (profile.start_time, profile.duration) == (900, 70)
@@ -107,10 +111,10 @@ def test_the_number_of_value_types_is_limited() -> None:
         made.dictionary.string_table.append(str(number).encode())
         added = scope.profiles.add()
         added.sample_type.type_strindex = len(made.dictionary.string_table) - 1
-    assert len(profile_of(made).value_types) == 32
+    assert len(profile_of([made]).value_types) == 32
     scope.profiles.add()
     with pytest.raises(FormatError, match="more than 32 types of values"):
-        profile_of(made)
+        profile_of([made])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ def test_a_sample_may_have_several_times(
     samples = first_profile(made).samples
     del samples[:]
     samples.add(stack_index=1, values=values, timestamps_unix_nano=times)
-    profile = profile_of(made)
+    profile = profile_of([made])
     assert [(each.values[0], each.time) for each in profile.samples] == points
 
 
@@ -149,7 +153,7 @@ def test_attributes_are_labels(kind: str, value: object, expected: str | int) ->
     host = made.resource_profiles[0].resource.attributes[1].value
     del host.int_value[:]
     getattr(host, kind).append(value)
-    labels = profile_of(made).samples[0].labels
+    labels = profile_of([made]).samples[0].labels
     assert labels[0] == ("host", expected, "")
 
 
@@ -158,7 +162,7 @@ def test_attributes_that_are_lists_are_counted() -> None:
     host = made.resource_profiles[0].resource.attributes[1].value
     del host.int_value[:]
     host.array_value.append(b"")
-    profile = profile_of(made)
+    profile = profile_of([made])
     assert profile.losses == {"attributes that are lists": 1}
     assert profile.samples[0].labels == (("request", 0, "bytes"),)
 
@@ -168,7 +172,7 @@ def test_an_older_layout_is_recognised_by_samples_without_times() -> None:
     profile = first_profile(made)
     del profile.samples[:]
     profile.samples.add(values=[5])
-    found = profile_of(otlp_profiles.decode(made.SerializeToString()))
+    found = profile_of([otlp_profiles.decode(made.SerializeToString())])
     assert found.samples[0].values == (5,)
 
 
@@ -236,10 +240,10 @@ def test_an_invalid_reference_is_refused(
 def test_the_depth_of_a_stack_is_limited() -> None:
     made = message()
     made.dictionary.stack_table[1].location_indices[:] = [1] * MOST_FRAMES
-    assert len(profile_of(made).stacks[0]) == MOST_FRAMES
+    assert len(profile_of([made]).stacks[0]) == MOST_FRAMES
     made.dictionary.stack_table[1].location_indices.append(1)
     with pytest.raises(FormatError, match="a stack has more than 65536 locations"):
-        profile_of(made)
+        profile_of([made])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -248,7 +252,7 @@ def test_a_truncated_message_is_read_or_refused(layout: str) -> None:
     refused = 0
     for size in range(len(whole)):
         try:
-            profile_of(otlp_profiles.decode(whole[:size]))
+            profile_of([otlp_profiles.decode(whole[:size])])
         except (FormatError, UnsupportedError):  # noqa: PERF203
             refused += 1
     assert refused > len(whole) // 2
@@ -260,4 +264,99 @@ def test_a_corrupted_message_is_read_or_refused(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at] = data.draw(st.integers(0, 255))
     with suppress(FormatError, UnsupportedError):
-        profile_of(otlp_profiles.decode(bytes(whole)))
+        profile_of([otlp_profiles.decode(bytes(whole))])
+
+
+def test_messages_may_follow_their_sizes(tmp_path: Path) -> None:
+    data = message().SerializeToString()
+    sized = len(data).to_bytes(4, "big") + data
+    path = written(tmp_path, message())
+    one = read_otlp(path)
+    path.write_bytes(sized + sized)
+    assert profile_kind(path) == "otlp"
+    both = read_otlp(path)
+    assert len(both.samples) == 2 * len(one.samples)
+    assert sums_of(both) == {names: 2 * count for names, count in sums_of(one).items()}
+    path.write_bytes(sized + sized[:-1])
+    with pytest.raises(FormatError, match="a message of") as caught:
+        read_otlp(path)
+    assert caught.value.offset == len(sized)
+
+
+def test_messages_may_be_lines_of_json(tmp_path: Path) -> None:
+    made: dict[str, Any] = {
+        "resourceProfiles": [
+            {
+                "scopeProfiles": [
+                    {
+                        "profiles": [
+                            {
+                                "sampleType": {"typeStrindex": 3, "unitStrindex": 4},
+                                "samples": [
+                                    {
+                                        "stackIndex": 1,
+                                        "attributeIndices": [1, 2],
+                                        "linkIndex": 1,
+                                        "values": ["7"],
+                                        "timestampsUnixNano": ["1700000000000000001"],
+                                    }
+                                ],
+                            }
+                        ]
+                    }
+                ]
+            }
+        ],
+        "dictionary": {
+            "mappingTable": [{}, {"memoryStart": "4096", "filenameStrindex": 1}],
+            "locationTable": [{}, {"mappingIndex": 1, "address": "4565"}],
+            "linkTable": [{}, {"traceId": "ab" * 16, "spanId": "cd" * 8}],
+            "stringTable": [
+                "",
+                "/app",
+                "thread.name",
+                "samples",
+                "count",
+                "process.pid",
+            ],
+            "attributeTable": [
+                {},
+                {"keyStrindex": 2, "value": {"stringValue": "worker"}},
+                {"keyStrindex": 5, "value": {"intValue": "42"}},
+            ],
+            "stackTable": [{}, {"locationIndices": [1]}],
+        },
+    }
+    path = tmp_path / "profiles.json"
+    line = json.dumps(made)
+    path.write_text(f"{line}\n{line}\n")
+    assert profile_kind(path) == "otlp"
+    profile = read_otlp(path)
+    assert profile.threads == [Thread(42, None, "", "worker")]
+    assert [each.values for each in profile.samples] == [(7,), (7,)]
+    assert profile.samples[0].time == 1_700_000_000_000_000_001
+    assert dict(each[:2] for each in profile.samples[0].labels)["span_id"] == "cd" * 8
+    assert profile.mappings[0].path == "/app"
+    made["resourceProfiles"] = [7]
+    path.write_text(json.dumps(made))
+    with pytest.raises(FormatError, match=r"resourceProfiles\[0\]: not an object"):
+        read_otlp(path)
+    path.write_text(line[:-1])
+    with pytest.raises(FormatError, match="not JSON"):
+        read_otlp(path)
+
+
+def test_threads_with_a_name_and_no_number_stay_apart() -> None:
+    made = message()
+    dictionary = made.dictionary
+    key = len(dictionary.string_table)
+    dictionary.string_table.extend([b"thread.name"])
+    (profile,) = made.resource_profiles[0].scope_profiles[0].profiles
+    del profile.samples[1:]
+    for name in (b"worker", b"gc"):
+        index = len(dictionary.attribute_table)
+        attribute = dictionary.attribute_table.add(key_strindex=key)
+        attribute.value.string_value.append(name)
+        profile.samples.add(stack_index=1, attribute_indices=[index], values=[1])
+    found = {(each.thread, each.thread_name) for each in profile_of([made]).threads}
+    assert {(None, "worker"), (None, "gc")} <= found

@@ -49,7 +49,7 @@ class ProfileInput:
         self.name = source.name
         self.kind = source.kind()
         if not self.kind:
-            raise unknown_format(source.name)
+            raise unknown_format(source.name, self.path)
         self.selection = read_selection(values)
         self._values = values
         self.trace = None

@@ -1,0 +1,280 @@
+"""Profiles of jemalloc, gperftools and Go's allocator as text, gperftools' of the CPU.
+
+A heap profile is a line with its kind and rate, then for each stack the objects and
+bytes in use, those ever allocated, and the addresses; then the mappings of the process,
+as in /proc/PID/maps. Addresses are where calls return to.
+
+    heap profile: 29: 4096 [40: 8192] @ heapprofile      heap_v2/524288
+    29: 4096 [40: 8192] @ 0x401110 0x401220              @ 0x401110 0x401220
+                                                           t*: 29: 4096 [40: 8192]
+
+Where each object is sampled with a probability by its size, the numbers are what these
+samples stand for: 1 / (1 - exp(-size / rate)) of each, as jeprof and pprof compute it.
+
+A profile of the CPU has words of the machine: a head, samples with their stacks, and
+the mappings as text.
+
+Source: github.com/google/pprof, profile/legacy_profile.go; jemalloc, bin/jeprof.in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from math import exp
+
+from gsym.errors import FormatError
+from gsym.profiles.binaries import AddressRanges, module_at
+from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
+from gsym.profiles.model import (
+    MOST_FRAMES,
+    SAMPLES,
+    Frame,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
+from gsym.profiles.recognition import GO_HEAP, JEMALLOC_HEAP, word_layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gsym.profiles.model import Profile
+
+_COUNTS = (
+    r"(?P<objects>\d{1,19}): +(?P<bytes>\d{1,19}) "
+    r"\[ *(?P<all_objects>\d{1,19}): +(?P<all_bytes>\d{1,19})\]"
+)
+_ADDRESS_LIST = r"@(?P<addresses>(?: 0x[0-9a-f]{1,16})*)\s*"
+_STACK = re.compile(rf"\s*{_COUNTS} {_ADDRESS_LIST}", re.ASCII)
+_ADDRESSES = re.compile(_ADDRESS_LIST, re.ASCII)
+_THREAD = re.compile(
+    rf"\s+t(?P<thread>\*|\d{{1,10}}): {_COUNTS}(?: (?P<name>.*))?", re.ASCII
+)
+# Go prints the functions of a stack below it, by the addresses of the calls.
+_NAME = re.compile(
+    r"#\t0x(?P<address>[0-9a-f]{1,16})\t(?P<name>.*)\+0x[0-9a-f]+\s+"
+    r"(?P<path>\S.*):(?P<line>\d{1,9})$",
+    re.ASCII,
+)
+_MAP = re.compile(
+    r"\s*(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}):? (?P<mode>[-rwxps]{3,4}) "
+    r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)(?:\s+(?P<path>\S.*))?",
+    re.ASCII,
+)
+_VALUES = (
+    ValueType("alloc_objects", "count"),
+    ValueType("alloc_space", "bytes"),
+    ValueType("inuse_objects", "count"),
+    ValueType("inuse_space", "bytes"),
+)
+_CPU = ValueType("cpu", "nanoseconds")
+_MICROSECOND = 1000
+
+
+def read_heap(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """The heap profile in a text.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It has no known first line, or is larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    lines = iter(lines_of(read_pieces(name, most_bytes), name))
+    head = next(lines, "")
+    go, jemalloc = GO_HEAP.match(head), JEMALLOC_HEAP.match(head)
+    if go is None and jemalloc is None:
+        raise FormatError("not a heap profile", path=name)
+    rate = 0
+    if jemalloc is not None:
+        rate = int(jemalloc["rate"])
+    elif go is not None and go["rate"]:
+        # Go writes twice the rate.
+        rate = int(go["rate"]) // (1 if go["kind"].endswith("_v2") else 2)
+    reader = _Heap(rate)
+    for line in lines:
+        reader.add(line)
+    reader.finish(os.stat(name).st_mtime)
+    return reader.builder.profile
+
+
+class _Heap:
+    """Takes the lines of a heap profile.
+
+    Args:
+        rate: The bytes between two samples; 0 if all objects are counted.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self.builder = ProfileBuilder(_VALUES)
+        self._rate = rate
+        self._stack: tuple[int, ...] = ()
+        self._whole: list[int] | None = None  # of all threads, for a stack
+        self._maps: list[str] = []
+        self._names: dict[int, list[Frame]] = {}
+        self._is_in_maps = False
+
+    def add(self, line: str) -> None:
+        """Take a line after the first."""
+        if line.strip() == "MAPPED_LIBRARIES:":
+            self._is_in_maps = True
+        elif self._is_in_maps:
+            self._maps.append(line)
+        elif found := _STACK.fullmatch(line):
+            self._begin(found["addresses"])
+            self._sample(found, None)
+        elif found := _ADDRESSES.fullmatch(line):
+            self._begin(found["addresses"])
+        elif found := _THREAD.fullmatch(line):
+            self._of_thread(found)
+        elif found := _NAME.match(line):
+            frame = Frame(found["name"], path=found["path"], line=int(found["line"]))
+            self._names.setdefault(int(found["address"], 16), []).append(frame)
+        elif line.strip() and not line.startswith("#"):
+            self.builder.lose("lines that are not understood")
+
+    def finish(self, recorded: float) -> None:
+        """Find the names and mappings of addresses, which the text has after these."""
+        self._end_stack()
+        locations = self.builder.profile.locations
+        for at, location in enumerate(locations):
+            # Those of one address, once for each stack that it is in.
+            frames = dict.fromkeys(self._names.get(location.address - 1, ()))
+            locations[at] = location._replace(frames=tuple(frames))
+        _set_mappings(self.builder, self._maps, recorded)
+
+    def _begin(self, addresses: str) -> None:
+        self._end_stack()
+        numbers = [int(each, 16) for each in addresses.split()]
+        if len(numbers) > MOST_FRAMES:
+            raise FormatError(f"a stack has more than {MOST_FRAMES} frames")
+        location = self.builder.location
+        self._stack = tuple(location(each, None, is_return=True) for each in numbers)
+
+    def _of_thread(self, found: re.Match[str]) -> None:
+        """Numbers of one thread, or of all before them."""
+        if not self._stack:
+            return  # sums of the whole profile
+        if found["thread"] == "*":
+            self._whole = self._values(found)
+        else:
+            self._whole = None
+            thread = Thread(None, int(found["thread"]), "", found["name"] or "")
+            self._sample(found, self.builder.thread(thread))
+
+    def _end_stack(self) -> None:
+        if self._whole is not None:
+            stack = self.builder.stack(self._stack)
+            self.builder.sample(stack, tuple(self._whole))
+        self._whole = None
+
+    def _sample(self, found: re.Match[str], thread: int | None) -> None:
+        stack = self.builder.stack(self._stack)
+        self.builder.sample(stack, tuple(self._values(found)), thread=thread)
+
+    def _values(self, found: re.Match[str]) -> list[int]:
+        names = ("all_objects", "all_bytes", "objects", "bytes")
+        objects, size, own_objects, own_size = (int(found[name]) for name in names)
+        return [
+            *self._estimated(objects, size),
+            *self._estimated(own_objects, own_size),
+        ]
+
+    def _estimated(self, objects: int, size: int) -> tuple[int, int]:
+        """The numbers that sampled objects stand for, by their mean size."""
+        if not objects or not size or self._rate <= 1:
+            return objects, size
+        share = 1 - exp(-size / objects / self._rate)
+        return int(objects / share), int(size / share)
+
+
+def _set_mappings(
+    builder: ProfileBuilder, maps: Iterable[str], recorded: float
+) -> None:
+    """Put the locations into the mappings that lines of /proc/PID/maps tell of."""
+    found = [each for each in map(_MAP.fullmatch, maps) if each and each["path"]]
+    code = [each for each in found if "x" in each["mode"]]
+    ranges = AddressRanges(
+        (int(each["start"], 16), int(each["end"], 16)) for each in code
+    )
+    indexes: dict[int, int] = {}
+    locations = builder.profile.locations
+    for at, location in enumerate(locations):
+        number = ranges.find(location.address - location.is_return)
+        if number is None:
+            continue
+        if number not in indexes:
+            indexes[number] = builder.mapping(_mapping(code[number], recorded))
+        locations[at] = location._replace(mapping=indexes[number])
+
+
+def _mapping(found: re.Match[str], recorded: float) -> Mapping:
+    path = found["path"]
+    module = module_at(path, {}, recorded=recorded, inode=int(found["inode"]))
+    return Mapping(
+        int(found["start"], 16),
+        int(found["end"], 16),
+        None,
+        int(found["offset"], 16),
+        path,
+    )._replace(**module._asdict())
+
+
+def read_cpu_words(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """The profile of the CPU that gperftools writes.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It is damaged, or larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    data, name = read_inflated(path, most_bytes)
+    layout = word_layout(data)
+    if layout is None:
+        raise FormatError("not a CPU profile of gperftools", path=name)
+    size = struct.calcsize(layout)
+    count = len(data) // size
+    words = struct.unpack_from(f"{layout[0]}{count}{layout[1]}", data)
+    builder = ProfileBuilder((SAMPLES, _CPU))
+    period = words[3] * _MICROSECOND
+    at = 2 + words[1]
+    while at + 2 < count:
+        times, depth = words[at : at + 2]
+        stack = words[at + 2 : at + 2 + depth]
+        at += 2 + depth
+        if stack == (0,) and not times:
+            break
+        if len(stack) < depth or depth > MOST_FRAMES:
+            reason = f"a stack of {depth} addresses, where {len(stack)} are left"
+            raise FormatError(reason, path=name, offset=(at - depth) * size)
+        locations = [
+            builder.location(address, None, is_return=depth > 0)
+            for depth, address in enumerate(_without_repeat(stack))
+        ]
+        builder.sample(builder.stack(locations), (times, times * period))
+    else:
+        builder.lose("ends of a profile that was not finished")
+    profile = builder.profile
+    profile.period, profile.period_type = period, _CPU
+    maps = data[at * size :].decode("utf-8", "replace").splitlines()
+    _set_mappings(builder, maps, os.stat(name).st_mtime)
+    return profile
+
+
+def _without_repeat(stack: Sequence[int]) -> Sequence[int]:
+    """The addresses of a stack, whose first one some unwinders repeat as a call."""
+    return stack[1:] if len(stack) > 1 and stack[0] == stack[1] else stack
