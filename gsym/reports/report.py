@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gsym.records import NamedTuple
+from gsym.reports.stacks.prefixes import prefix_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,8 +223,9 @@ class Report(NamedTuple):
 
 
 def indented(line: str) -> str:
-    """Blanks of the width of a text."""
-    return "".join("\t" if each == "\t" else " " for each in line)
+    """Blanks of the width of a text, after the prefix that a log gives its lines."""
+    size = prefix_size(line)
+    return line[:size] + "".join("\t" if each == "\t" else " " for each in line[size:])
 
 
 def _frame_record(frame: ReportFrame) -> dict[str, object]:

@@ -41,7 +41,8 @@ from gsym.memory.stack_parts import (
 )
 from gsym.records import NamedTuple
 from gsym.reports.stacks import evidence
-from gsym.reports.stacks.tokens import pieces
+from gsym.reports.stacks.prefixes import prefix_size
+from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,8 +177,14 @@ def _without_colours(line: str) -> str:
     return _COLOURS.sub("", line) if "\x1b" in line else line
 
 
+def _text_of(line: str) -> str:
+    """The text of a line, which the patterns are for."""
+    text = _without_colours(line)
+    return text[prefix_size(text) :]
+
+
 class _Plain:
-    """A line, and its text without colours, which the patterns are for."""
+    """A line, and its text without colours and the prefix of a log."""
 
     def __init__(self, line: str) -> None:
         self.line = self.text = line
@@ -189,6 +196,8 @@ class _Plain:
                 self._removed.append((found.start() - removed, size))
                 removed += size
             self.text = _without_colours(line)
+        self._skipped = prefix_size(self.text)
+        self.text = self.text[self._skipped :]
 
     def is_like(self, pattern: re.Pattern[str]) -> bool:
         """Whether the text begins as a pattern says."""
@@ -196,6 +205,7 @@ class _Plain:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The range in the line of a part of the text, without colours around it."""
+        start, end = start + self._skipped, end + self._skipped
         before = sum(size for at, size in self._removed if at <= start)
         inside = sum(size for at, size in self._removed if start < at < end)
         return start + before, end + before + inside
@@ -267,23 +277,28 @@ class LineReader:
         images = {
             at
             for at, line in enumerate(several)
-            if len(line) <= most and self._add_image(_without_colours(line))
+            if len(line) <= most and self._add_image(_text_of(line))
         }
         self._loaded.close()
         # What a form describes comes first: it has ids and ends.
         for at, line in enumerate(several):
             if len(line) <= most and at not in images and _MAY_PLACE.search(line):
-                placing = evidence.Line(_without_colours(line))
+                placing = evidence.Line(_text_of(line))
                 self._place_all(placing)
                 if placing.is_image:
                     images.add(at)
         for at, line in enumerate(several):
             self._number += 1
-            if at in images:
+            if line in BREAKS:
+                self._stack.add_text(line)
+            elif at in images:
                 self._position = 0
                 self._stack.add_text(line)
             else:
-                following = several[at + 1] if at + 1 < len(several) else ""
+                later = (
+                    each for each in several[at + 1 : at + 3] if each not in BREAKS
+                )
+                following = next(later, "")
                 self._add_line(line, following)
 
     def _add_line(self, line: str, following: str) -> None:
@@ -311,7 +326,7 @@ class LineReader:
         if not line.parts:
             return False
         self._place_all(line)
-        after = evidence.Line(_without_colours(following)) if following else None
+        after = evidence.Line(_text_of(following)) if following else None
         found = [*evidence.candidates(line, self._around, before, after)]
         if not found:
             return False

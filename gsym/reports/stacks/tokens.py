@@ -18,6 +18,9 @@ MAY_HAVE_ADDRESS = re.compile(
 )
 """Found in each line that has an address or an offset."""
 
+BREAKS = frozenset({r"\r\n", r"\n", "#012"})
+"""Line ends as other programs write them within a line."""
+
 _LINE_BREAK = re.compile(r"(\\r\\n|\\n|#012)")
 _DRIVE = re.compile(r"(?<![\w])[A-Za-z]:\\(?!\\)")
 _OBJECT = re.compile(r"[{}]+")

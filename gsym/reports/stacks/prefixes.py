@@ -1,0 +1,28 @@
+"""What loggers, containers and mail put before a line."""
+
+from __future__ import annotations
+
+import re
+
+_PREFIX = re.compile(
+    r"(?:"
+    # `Nov 23 08:00:01 host app[123]: `
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.:-]{1,64} [\w./@-]{1,64}(?:\[\d+\])?: "
+    # `2026-11-23T08:00:01.1Z `, after it `stderr F ` or `host app[123]: `
+    r"|\d{4}[-/.]\d\d[-/.]\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]{0,16} "
+    r"(?:std(?:out|err) [FP] |[\w.:-]{1,64} [\w./@-]{1,64}\[\d+\]: )?"
+    # `11-23 08:00:01.123  4711  4712 E App     : `
+    r"|\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9} {1,8}\d{1,8} {1,8}\d{1,8} [VDIWEFA] .{1,64}?: "
+    r"|[\w.-]{1,64} {1,32}\| "  # `app-1  | `
+    r"|> "
+    # `[2026-11-23 08:00:01.1] `, `[   12.345678] `, `[error] `
+    r"|\[[^\[\]]{0,32}(?:\d\d:\d\d|\d\.\d{3,9})[^\[\]]{0,32}\] ?"
+    r"|\[(?i:trace|debug|info|notice|warn|warning|error|critical|fatal)\] ?"
+    r"){1,4}"
+)
+
+
+def prefix_size(line: str) -> int:
+    """The characters of a line that are before its text."""
+    found = _PREFIX.match(line)
+    return found.end() if found else 0

@@ -1,0 +1,79 @@
+"""Every recorded report of lines, behind the prefixes of logs and in one line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.reports.recorded import RECORDED, Recorded
+from tests.reports.test_recorded import answered, modules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["modules"]
+
+PREFIXES = (
+    "Nov 23 08:00:01 host app[123]: ",
+    "2026-11-23T08:00:01.123456Z stderr F ",
+    "app-1  | ",
+    "> ",
+    "[2026-11-23 08:00:01.123] [error] ",
+    "11-23 08:00:01.123  4711  4712 E App     : ",
+)
+DOCUMENTS = re.compile(r"\s*[{\[]|.*\{\{\{", re.DOTALL)
+LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
+DRIVE = re.compile(r"[A-Za-z]:\\")
+
+
+def known(answer: str) -> list[str]:
+    """The answers that are known, in order."""
+    return [each for each in answer.split() if each != "-"]
+
+
+def is_same(case: Recorded, text: str, modules: Path) -> None:
+    """Check that a text has the answers of a report, and comes back as it was."""
+    report = gsym.symbolicate(text, source=modules, store=str(modules / "none"))
+    assert known(answered(report)) == known(case.expected)
+    texts = [
+        part if isinstance(part, str) else report.threads[part[0]].frames[part[1]].text
+        for part in report.parts
+    ]
+    assert "".join(texts) == text
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("case", LINES, ids=lambda case: case.name)
+def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) -> None:
+    lines = case.text.rstrip("\n").split("\n")
+    is_same(case, "".join(f"{prefix}{line}\n" for line in lines), modules)
+
+
+@pytest.mark.parametrize("between", [r"\n", "#012"])
+@pytest.mark.parametrize("case", LINES, ids=lambda case: case.name)
+def test_one_line_has_all_answers(case: Recorded, between: str, modules: Path) -> None:
+    if DRIVE.search(case.text):
+        pytest.skip("a backslash before n may be a part of its path")
+    lines = case.text.rstrip("\n").split("\n")
+    is_same(case, f"{PREFIXES[0]}{between.join(lines)}\n", modules)
+
+
+def test_there_are_many_reports() -> None:
+    assert len(LINES) > 40
+
+
+def test_continuation_lines_repeat_the_prefix(tmp_path: Path) -> None:
+    (tmp_path / "app.sym").write_text(
+        "MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDEF0 app\n"
+        "FILE 0 a.c\nINLINE_ORIGIN 0 inner\nFUNC 1000 100 0 outer\n"
+        "INLINE 0 9 0 0 1000 10\n1000 100 5 0\n"
+    )
+    for prefix in PREFIXES:
+        text = f"{prefix}   #1 0x55d1c0ffe004 (app+0x1004)\n"
+        lines = str(gsym.symbolicate(text, source=tmp_path)).splitlines()
+        assert len(lines) == 2
+        assert lines[1].startswith(f"{prefix}    ")
+        assert "outer" in lines[1]
