@@ -48,14 +48,14 @@ static int digit_value(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Read hexadecimal digits, without dashes, up to `most` bytes. The size is 0 if there are
- * other characters or half a byte. */
-static identifier read_hexadecimal(word given, size_t most) {
+/* Read hexadecimal digits, without dashes, up to `max_size` bytes. The size is 0 if there
+ * are other characters or half a byte. */
+static identifier read_hexadecimal(word digits, size_t max_size) {
     identifier id = {.size = 0};
     int high = -1;
-    for (size_t i = 0; i < given.size && id.size < most; ++i) {
-        int value = digit_value(given.text[i]);
-        if (given.text[i] == '-') continue;
+    for (size_t i = 0; i < digits.size && id.size < max_size; ++i) {
+        int value = digit_value(digits.text[i]);
+        if (digits.text[i] == '-') continue;
         if (value < 0) return (identifier){.size = 0};
         if (high < 0) {
             high = value;

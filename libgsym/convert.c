@@ -6,13 +6,13 @@
 #include "internal.h"
 
 enum {
-    BYTES_PER_THREAD = 4 << 20, /* bytes of .debug_info; with fewer, a thread costs more
-                                 * time than it saves */
+    BYTES_PER_THREAD = 4 << 20, /* with fewer bytes of .debug_info, a thread costs more time
+                                 * than it saves */
     MAX_THREADS = 256
 };
 
 /* A conversion of an object file and all objects that it needs. */
-typedef struct job {
+typedef struct conversion_job {
     const gsym_convert_options *options;
     gsym_convert_report *report;
     gsym_creator *creator;
@@ -24,10 +24,10 @@ typedef struct job {
     uint32_t split_count;
     uint32_t thread_count;
     gsym_error *error;
-} job;
+} conversion_job;
 
-static object_file *dwarf_of(job *of) {
-    return of->debug.object != NULL ? &of->debug : &of->binary;
+static object_file *dwarf_of(conversion_job *job) {
+    return job->debug.object != NULL ? &job->debug : &job->binary;
 }
 
 /* ---- threads ------------------------------------------------------------------------- */
@@ -46,24 +46,24 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Convert units in of->thread_count threads, one of which is the caller's. If the system
+/* Convert units in job->thread_count threads, one of which is the caller's. If the system
  * refuses to create threads, the others convert their units. */
-static gsym_status convert_units(job *of) {
-    uint32_t extra = of->thread_count - 1;
+static gsym_status convert_units(conversion_job *job) {
+    uint32_t extra = job->thread_count - 1;
     worker *workers = calloc(extra + 1, sizeof *workers);
     gsym_status status;
-    if (workers == NULL) return gsym_fail_memory(of->error);
+    if (workers == NULL) return gsym_fail_memory(job->error);
     for (uint32_t i = 0; i < extra; ++i) {
-        workers[i].conversion = of->conversion;
+        workers[i].conversion = job->conversion;
         workers[i].is_started =
             pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
     }
-    status = gsym_conversion_work(of->conversion, of->error);
+    status = gsym_conversion_work(job->conversion, job->error);
     for (uint32_t i = 0; i < extra; ++i) {
         if (!workers[i].is_started) continue;
         pthread_join(workers[i].thread, NULL);
         if (status == GSYM_OK && workers[i].status != GSYM_OK) {
-            *of->error = workers[i].error;
+            *job->error = workers[i].error;
             status = workers[i].status;
         }
     }
@@ -71,10 +71,10 @@ static gsym_status convert_units(job *of) {
     return status;
 }
 
-static uint32_t thread_count(job *of) {
-    uint64_t useful = object_file_info_size(dwarf_of(of), false) / BYTES_PER_THREAD;
+static uint32_t thread_count(conversion_job *job) {
+    uint64_t useful = object_file_info_size(dwarf_of(job), false) / BYTES_PER_THREAD;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t count = of->options->thread_count;
+    uint64_t count = job->options->thread_count;
     if (count == 0)
         count = cores > 0 && (uint64_t)cores < useful ? (uint64_t)cores : useful;
     return count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : (uint32_t)count;
@@ -84,47 +84,48 @@ static uint32_t thread_count(job *of) {
 
 /* Fail if the debug file is of another build than the binary, so that its addresses are
  * wrong. */
-static gsym_status check_identifier(job *of) {
+static gsym_status check_identifier(conversion_job *job) {
     const uint8_t *own, *other;
     size_t own_size, other_size;
-    GSYM_TRY(gsym_object_identifier(of->binary.object, &own, &own_size, of->error));
-    GSYM_TRY(gsym_object_identifier(of->debug.object, &other, &other_size, of->error));
+    GSYM_TRY(gsym_object_identifier(job->binary.object, &own, &own_size, job->error));
+    GSYM_TRY(gsym_object_identifier(job->debug.object, &other, &other_size, job->error));
     if (own_size == 0 || other_size == 0 ||
         (own_size == other_size && memcmp(own, other, own_size) == 0))
         return GSYM_OK;
-    return gsym_fail(of->error, GSYM_E_ARGUMENT, 0,
+    return gsym_fail(job->error, GSYM_E_ARGUMENT, 0,
                      "not the debug information of the input: their build ids differ");
 }
 
-static gsym_status open_split(job *of, const char *path) {
-    return object_file_open(path, &of->split[of->split_count++], of->error);
+static gsym_status open_split(conversion_job *job, const char *path) {
+    return object_file_open(path, &job->split[job->split_count++], job->error);
 }
 
-/* If the binary or its debug file has split units, open it a second time as a split
- * file. */
-static gsym_status open_own_split(job *of, object_file *file) {
+/* If `file`, the binary or its debug file, has split units, open it a second time as a
+ * split file. */
+static gsym_status open_own_split(conversion_job *job, object_file *file) {
     if (object_file_info_size(file, true) == 0) return GSYM_OK;
-    return open_split(of, file->path);
+    return open_split(job, file->path);
 }
 
-static gsym_status open_files(job *of) {
-    const gsym_convert_options *options = of->options;
+static gsym_status open_files(conversion_job *job) {
+    const gsym_convert_options *options = job->options;
     if (options->debug_file != NULL) {
-        GSYM_TRY(object_file_open(options->debug_file, &of->debug, of->error));
-        GSYM_TRY(in_file(options->debug_file, check_identifier(of), of->error));
+        GSYM_TRY(object_file_open(options->debug_file, &job->debug, job->error));
+        GSYM_TRY(in_file(options->debug_file, check_identifier(job), job->error));
         GSYM_TRY(in_file(
             options->debug_file,
-            gsym_object_align(of->debug.object, of->binary.object, of->error), of->error));
+            gsym_object_align(job->debug.object, job->binary.object, job->error),
+            job->error));
     }
     if (options->supplementary_file != NULL)
-        GSYM_TRY(
-            object_file_open(options->supplementary_file, &of->supplementary, of->error));
-    of->split = calloc((size_t)options->split_file_count + 2, sizeof *of->split);
-    if (of->split == NULL) return gsym_fail_memory(of->error);
+        GSYM_TRY(object_file_open(options->supplementary_file, &job->supplementary,
+                                  job->error));
+    job->split = calloc((size_t)options->split_file_count + 2, sizeof *job->split);
+    if (job->split == NULL) return gsym_fail_memory(job->error);
     for (uint32_t i = 0; i < options->split_file_count; ++i)
-        GSYM_TRY(open_split(of, options->split_files[i]));
-    GSYM_TRY(open_own_split(of, &of->binary));
-    return of->debug.object == NULL ? GSYM_OK : open_own_split(of, &of->debug);
+        GSYM_TRY(open_split(job, options->split_files[i]));
+    GSYM_TRY(open_own_split(job, &job->binary));
+    return job->debug.object == NULL ? GSYM_OK : open_own_split(job, &job->debug);
 }
 
 static uint64_t symbol_table_size(const object_file *file) {
@@ -132,117 +133,122 @@ static uint64_t symbol_table_size(const object_file *file) {
 }
 
 /* Return the binary or its debug file, whichever has the larger symbol table. */
-static object_file *symbols_of(job *of) {
-    object_file *file = dwarf_of(of);
-    return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
+static object_file *symbols_of(conversion_job *job) {
+    object_file *file = dwarf_of(job);
+    return symbol_table_size(file) > symbol_table_size(&job->binary) ? file : &job->binary;
 }
 
-static gsym_status add_split_files(job *of) {
-    for (uint32_t i = 0; i < of->split_count; ++i) {
+static gsym_status add_split_files(conversion_job *job) {
+    for (uint32_t i = 0; i < job->split_count; ++i) {
         uint32_t number;
         uint64_t matched;
-        GSYM_TRY(gsym_conversion_add_file(of->conversion, GSYM_DWARF_SPLIT, &number,
-                                          of->error));
-        GSYM_TRY(object_file_give(&of->split[i], of->conversion, number, true, of->error));
-        GSYM_TRY(gsym_conversion_link_split(of->conversion, number, &matched, of->error));
+        GSYM_TRY(gsym_conversion_add_file(job->conversion, GSYM_DWARF_SPLIT, &number,
+                                          job->error));
+        GSYM_TRY(object_file_set_sections(&job->split[i], job->conversion, number, true,
+                                          job->error));
+        GSYM_TRY(gsym_conversion_link_split(job->conversion, number, &matched, job->error));
     }
-    for (size_t i = 0; i < gsym_conversion_skeleton_count(of->conversion); ++i) {
+    for (size_t i = 0; i < gsym_conversion_skeleton_count(job->conversion); ++i) {
         gsym_skeleton skeleton;
-        GSYM_TRY(gsym_conversion_skeleton(of->conversion, i, &skeleton, of->error));
-        of->report->missing_split_units += !skeleton.is_complete;
+        GSYM_TRY(gsym_conversion_skeleton(job->conversion, i, &skeleton, job->error));
+        job->report->missing_split_units += !skeleton.is_complete;
     }
-    return gsym_conversion_add_live_code(of->conversion, symbols_of(of)->object, of->error);
+    return gsym_conversion_add_live_code(job->conversion, symbols_of(job)->object,
+                                         job->error);
 }
 
-static gsym_status add_path_map(job *of) {
-    for (size_t i = 0; i + 1 < of->options->path_map_count; i += 2) {
-        const char *old = of->options->path_map[i], *new = of->options->path_map[i + 1];
-        GSYM_TRY(gsym_conversion_add_path_map(of->conversion, old, strlen(old), new,
-                                              strlen(new), of->error));
+static gsym_status add_path_map(conversion_job *job) {
+    for (size_t i = 0; i + 1 < job->options->path_map_count; i += 2) {
+        const char *old = job->options->path_map[i], *new = job->options->path_map[i + 1];
+        GSYM_TRY(gsym_conversion_add_path_map(job->conversion, old, strlen(old), new,
+                                              strlen(new), job->error));
     }
     return GSYM_OK;
 }
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-static gsym_status create_conversion(job *of) {
-    uint32_t flags = of->options->flags;
+static gsym_status create_conversion(conversion_job *job) {
+    uint32_t flags = job->options->flags;
     gsym_conversion_options options = {
         .flags = (flags & GSYM_WITH_CALL_SITES ? GSYM_CONVERT_CALL_SITES : 0u) |
                  (flags & GSYM_WITH_MERGED_FUNCTIONS ? GSYM_CONVERT_KEEP_REPEATED : 0u),
-        .thread_count = of->thread_count,
-        .big_endian = dwarf_of(of)->header.big_endian};
-    return gsym_conversion_create(of->creator, &options, &of->conversion, of->error);
+        .thread_count = job->thread_count,
+        .big_endian = dwarf_of(job)->header.big_endian};
+    return gsym_conversion_create(job->creator, &options, &job->conversion, job->error);
 }
 
-static gsym_status scan(job *of) {
-    GSYM_TRY(object_file_give(dwarf_of(of), of->conversion, 0, false, of->error));
-    GSYM_TRY(gsym_conversion_add_object_spans(of->conversion, 0, dwarf_of(of)->object,
-                                              of->error));
-    if (of->supplementary.object != NULL) {
+static gsym_status scan(conversion_job *job) {
+    GSYM_TRY(object_file_set_sections(dwarf_of(job), job->conversion, 0, false,
+                                      job->error));
+    GSYM_TRY(gsym_conversion_add_object_spans(job->conversion, 0, dwarf_of(job)->object,
+                                              job->error));
+    if (job->supplementary.object != NULL) {
         uint32_t number;
-        GSYM_TRY(gsym_conversion_add_file(of->conversion, GSYM_DWARF_SUPPLEMENTARY, &number,
-                                          of->error));
-        GSYM_TRY(object_file_give(&of->supplementary, of->conversion, number, false,
-                                  of->error));
+        GSYM_TRY(gsym_conversion_add_file(job->conversion, GSYM_DWARF_SUPPLEMENTARY,
+                                          &number, job->error));
+        GSYM_TRY(object_file_set_sections(&job->supplementary, job->conversion, number,
+                                          false, job->error));
     }
-    GSYM_TRY(gsym_conversion_add_object_text(of->conversion, of->binary.object, of->error));
-    GSYM_TRY(gsym_conversion_add_live_code(of->conversion, symbols_of(of)->object,
-                                           of->error));
-    GSYM_TRY(add_path_map(of));
-    GSYM_TRY(gsym_conversion_scan(of->conversion, of->error));
-    return add_split_files(of);
+    GSYM_TRY(gsym_conversion_add_object_text(job->conversion, job->binary.object,
+                                             job->error));
+    GSYM_TRY(gsym_conversion_add_live_code(job->conversion, symbols_of(job)->object,
+                                           job->error));
+    GSYM_TRY(add_path_map(job));
+    GSYM_TRY(gsym_conversion_scan(job->conversion, job->error));
+    return add_split_files(job);
 }
 
-/* Add the functions of pclntab. If it is damaged or unknown, count a warning and go on. */
-static gsym_status add_go_functions(job *of) {
+/* Add the functions of the pclntab. If it is damaged or has an unknown version, count a
+ * warning and continue. */
+static gsym_status add_go_functions(conversion_job *job) {
     uint64_t count;
     gsym_status status = gsym_conversion_add_go_functions(
-        of->conversion, of->binary.object, 1, &count, of->error);
+        job->conversion, job->binary.object, 1, &count, job->error);
     if (status != GSYM_E_FORMAT && status != GSYM_E_UNSUPPORTED) return status;
-    ++of->report->warnings;
+    ++job->report->warnings;
     return GSYM_OK;
 }
 
-static gsym_status add_symbols(job *of) {
-    object_file *file = symbols_of(of);
-    if (of->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
+static gsym_status add_symbols(conversion_job *job) {
+    object_file *file = symbols_of(job);
+    if (job->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
     GSYM_TRY(in_file(file->path,
-                     gsym_conversion_add_object_symbols(of->conversion, file->object,
-                                                        of->binary.object, of->error),
-                     of->error));
-    GSYM_TRY(in_file(of->binary.path,
-                     gsym_conversion_add_object_code(of->conversion, of->binary.object,
-                                                     of->error),
-                     of->error));
-    return in_file(of->binary.path,
-                   gsym_conversion_add_object_stubs(of->conversion, of->binary.object,
-                                                    of->error),
-                   of->error);
+                     gsym_conversion_add_object_symbols(job->conversion, file->object,
+                                                        job->binary.object, job->error),
+                     job->error));
+    GSYM_TRY(in_file(job->binary.path,
+                     gsym_conversion_add_object_code(job->conversion, job->binary.object,
+                                                     job->error),
+                     job->error));
+    return in_file(job->binary.path,
+                   gsym_conversion_add_object_stubs(job->conversion, job->binary.object,
+                                                    job->error),
+                   job->error);
 }
 
-static void count_warnings(job *of) {
+static void count_warnings(conversion_job *job) {
     for (uint32_t i = 0; i < GSYM_WARN_COUNT; ++i)
-        of->report->warnings +=
-            gsym_conversion_warning_count(of->conversion, (gsym_warning_category)i);
-    of->report->warnings +=
-        of->binary.failed + of->debug.failed + of->supplementary.failed;
-    for (uint32_t i = 0; i < of->split_count; ++i)
-        of->report->warnings += of->split[i].failed;
+        job->report->warnings +=
+            gsym_conversion_warning_count(job->conversion, (gsym_warning_category)i);
+    job->report->warnings +=
+        job->binary.failed + job->debug.failed + job->supplementary.failed;
+    for (uint32_t i = 0; i < job->split_count; ++i)
+        job->report->warnings += job->split[i].failed;
 }
 
-static gsym_status convert_object(job *of) {
-    GSYM_TRY(open_files(of));
-    of->thread_count = thread_count(of);
-    GSYM_TRY(create_conversion(of));
-    GSYM_TRY(scan(of));
-    GSYM_TRY(convert_units(of));
-    GSYM_TRY(gsym_conversion_collect(of->conversion, of->error));
-    GSYM_TRY(add_go_functions(of));
-    if (of->options->flags & GSYM_WITH_MERGED_FUNCTIONS)
-        GSYM_TRY(gsym_creator_merge_functions(of->creator, of->error));
-    GSYM_TRY(add_symbols(of));
-    count_warnings(of);
+static gsym_status convert_object(conversion_job *job) {
+    GSYM_TRY(open_files(job));
+    job->thread_count = thread_count(job);
+    GSYM_TRY(create_conversion(job));
+    GSYM_TRY(scan(job));
+    GSYM_TRY(convert_units(job));
+    GSYM_TRY(gsym_conversion_collect(job->conversion, job->error));
+    GSYM_TRY(add_go_functions(job));
+    if (job->options->flags & GSYM_WITH_MERGED_FUNCTIONS)
+        GSYM_TRY(gsym_creator_merge_functions(job->creator, job->error));
+    GSYM_TRY(add_symbols(job));
+    count_warnings(job);
     return GSYM_OK;
 }
 
@@ -273,39 +279,42 @@ static gsym_status finish(gsym_creator *creator, const char *input, const char *
     return GSYM_OK;
 }
 
-static gsym_status set_uuid(job *of) {
+static gsym_status set_uuid(conversion_job *job) {
     const uint8_t *uuid;
     size_t size;
-    GSYM_TRY(gsym_object_identifier(of->binary.object, &uuid, &size, of->error));
-    return gsym_creator_set_uuid(of->creator, uuid, size, of->error);
+    GSYM_TRY(gsym_object_identifier(job->binary.object, &uuid, &size, job->error));
+    return gsym_creator_set_uuid(job->creator, uuid, size, job->error);
 }
 
-/* The creator refers to names in the input files, so they are closed after this. */
-static gsym_status convert_binary(job *of, const char *input, const char *output) {
-    GSYM_TRY(create_creator(of->options, &of->binary.header, &of->creator, of->error));
-    GSYM_TRY(in_file(input, set_uuid(of), of->error));
-    GSYM_TRY(convert_object(of));
-    return finish(of->creator, input, output, of->report, of->error);
+/* Convert the input and write the output. The creator refers to names in the input files,
+ * so the caller closes them afterwards. */
+static gsym_status convert_binary(conversion_job *job, const char *input,
+                                  const char *output) {
+    GSYM_TRY(create_creator(job->options, &job->binary.header, &job->creator, job->error));
+    GSYM_TRY(in_file(input, set_uuid(job), job->error));
+    GSYM_TRY(convert_object(job));
+    return finish(job->creator, input, output, job->report, job->error);
 }
 
-static void close_job(job *of) {
-    if (of->conversion != NULL) gsym_conversion_destroy(of->conversion);
-    if (of->creator != NULL) gsym_creator_destroy(of->creator);
-    for (uint32_t i = 0; i < of->split_count; ++i) object_file_close(&of->split[i]);
-    free(of->split);
-    object_file_close(&of->supplementary);
-    object_file_close(&of->debug);
-    object_file_close(&of->binary);
+static void close_job(conversion_job *job) {
+    if (job->conversion != NULL) gsym_conversion_destroy(job->conversion);
+    if (job->creator != NULL) gsym_creator_destroy(job->creator);
+    for (uint32_t i = 0; i < job->split_count; ++i) object_file_close(&job->split[i]);
+    free(job->split);
+    object_file_close(&job->supplementary);
+    object_file_close(&job->debug);
+    object_file_close(&job->binary);
 }
 
-static gsym_status convert_text(job *of, const char *input, const char *output) {
+static gsym_status convert_text(conversion_job *job, const char *input,
+                                const char *output) {
     const gsym_object_header header = {.has_base_address = 1};
-    GSYM_TRY(create_creator(of->options, &header, &of->creator, of->error));
+    GSYM_TRY(create_creator(job->options, &header, &job->creator, job->error));
     GSYM_TRY(in_file(input,
-                     breakpad_convert(&of->binary.mapping, of->creator, of->options,
-                                      of->report, of->error),
-                     of->error));
-    return finish(of->creator, input, output, of->report, of->error);
+                     breakpad_convert(&job->binary.mapping, job->creator, job->options,
+                                      job->report, job->error),
+                     job->error));
+    return finish(job->creator, input, output, job->report, job->error);
 }
 
 /* Fail if the input is of a format that only the program `gsym` can read, or that needs no
@@ -330,13 +339,14 @@ static gsym_status refuse(const mapped_file *file, gsym_error *error) {
     return GSYM_OK;
 }
 
-static gsym_status convert_input(job *of, const char *input, const char *output) {
-    const mapped_file *file = &of->binary.mapping;
-    GSYM_TRY(file_map(input, &of->binary.mapping, of->error));
-    GSYM_TRY(in_file(input, refuse(file, of->error), of->error));
-    if (is_breakpad(file)) return convert_text(of, input, output);
-    GSYM_TRY(object_file_open(input, &of->binary, of->error));
-    return convert_binary(of, input, output);
+static gsym_status convert_input(conversion_job *job, const char *input,
+                                 const char *output) {
+    const mapped_file *file = &job->binary.mapping;
+    GSYM_TRY(file_map(input, &job->binary.mapping, job->error));
+    GSYM_TRY(in_file(input, refuse(file, job->error), job->error));
+    if (is_breakpad(file)) return convert_text(job, input, output);
+    GSYM_TRY(object_file_open(input, &job->binary, job->error));
+    return convert_binary(job, input, output);
 }
 
 static gsym_status check_arguments(const char *input, const char *output,
@@ -363,13 +373,13 @@ gsym_status gsym_convert(const char *input, const char *output,
                          gsym_convert_report *report_ret, gsym_error *error) {
     static const gsym_convert_options defaults = {0};
     gsym_convert_report report = {0};
-    job of = {.options = options == NULL ? &defaults : options,
+    conversion_job job = {.options = options == NULL ? &defaults : options,
               .report = &report,
               .error = error};
     gsym_status status;
-    GSYM_TRY(check_arguments(input, output, of.options, error));
-    status = convert_input(&of, input, output);
+    GSYM_TRY(check_arguments(input, output, job.options, error));
+    status = convert_input(&job, input, output);
     if (status == GSYM_OK && report_ret != NULL) *report_ret = report;
-    close_job(&of);
+    close_job(&job);
     return status;
 }

@@ -3,7 +3,7 @@
 
 struct gsym_decoder {
     gsym_record *record;
-    uint8_t *block; /* the arrays of the last function */
+    uint8_t *block; /* memory with the arrays of the last function */
     size_t capacity;
     size_t used;
     gsym_function_info info;
@@ -94,7 +94,8 @@ static const gsym_call *fill_calls(gsym_decoder *decoder, const gsym_file *file,
     return calls;
 }
 
-/* Recurses only once, since merged functions have no merged functions. */
+/* Fill *info_ret. This calls itself only once, because merged functions have no merged
+ * functions. */
 static void fill(gsym_decoder *decoder, const gsym_file *file,
                  const gsym_function *function, gsym_function_info *info) {
     gsym_function_info *merged = take(decoder, function->merged_count, sizeof *merged);

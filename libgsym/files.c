@@ -149,7 +149,7 @@ gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *erro
     char *target;
     gsym_status status;
     if (is_special(path)) return write_special(creator, path, error);
-    target = realpath(path, NULL); /* else rename() would replace a symbolic link */
+    target = realpath(path, NULL); /* otherwise, rename() would replace a symbolic link */
     status = publish(creator, path, target != NULL ? target : path, error);
     free(target);
     return status;

@@ -42,7 +42,7 @@ struct gsym_file {
     const char *strings; /* ends in NUL */
     const uint8_t *bytes;
     mapped_file mapping; /* no bytes: the caller has the file in memory */
-    char *path;          /* NULL: likewise */
+    char *path;          /* NULL: the caller has the file in memory */
 };
 
 /* Return the string at `strp`; an unknown one is empty. */
@@ -76,8 +76,8 @@ void object_file_close(object_file *file);
 /* Return the size of .debug_info or .debug_info.dwo; 0: there is none. */
 uint64_t object_file_info_size(object_file *file, bool is_split);
 /* Set the DWARF sections of file `number` of a conversion, inflated and relocated. */
-gsym_status object_file_give(object_file *file, gsym_conversion *conversion,
-                             uint32_t number, bool is_split, gsym_error *error);
+gsym_status object_file_set_sections(object_file *file, gsym_conversion *conversion,
+                                     uint32_t number, bool is_split, gsym_error *error);
 
 /* ---- inflate.c */
 

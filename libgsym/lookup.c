@@ -63,8 +63,8 @@ gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
 
 struct gsym_answers {
     size_t count; /* of addresses */
-    size_t *ends; /* where the frames of each address end; they begin where the previous
-                   * ones end */
+    size_t *ends; /* end of the frames of each address, which begin where the previous ones
+                   * end */
     gsym_location *locations;
     uint64_t damaged;
 };
@@ -155,7 +155,8 @@ static gsym_status list_ranges(const gsym_file *file, uint32_t entry, const char
                      gsym_image_functions(file->image, entry, ranges, capacity, count_ret,
                                           error),
                      error));
-    if (*count_ret > capacity) return GSYM_OK; /* the caller has to give more room */
+    if (*count_ret > capacity) return GSYM_OK; /* the caller has to call again with more
+                                                  room */
     for (size_t i = 0; i < *count_ret; ++i) {
         const char *own = file_string(file, ranges[i].name);
         if (name != NULL && strcmp(name, own) != 0) continue;

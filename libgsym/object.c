@@ -50,7 +50,8 @@ static gsym_status joined_size(const object_file *file, gsym_object_section firs
     *size_ret = *count_ret = 0;
     while (first.present) {
         stored += first.size;
-        if (stored > file->mapping.size) /* else a small file could use up all memory */
+        if (stored > file->mapping.size) /* sections that share bytes: a small file could
+                                            use up all memory */
             return gsym_fail(error, GSYM_E_FORMAT, first.offset,
                              "sections of one name share their bytes");
         if (first.uncompressed_size > MAX_INFLATED)
@@ -83,13 +84,13 @@ static gsym_status copy_section(object_file *file, const gsym_object_section *se
 static gsym_status copy_sections(object_file *file, gsym_object_section section,
                                  uint64_t size, size_t count, uint8_t **copy_ret,
                                  gsym_range *distrusted_ret, gsym_error *error) {
-    uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MAX_RATIO;
+    uint64_t max_copied = FREE_SIZE + (uint64_t)file->mapping.size * MAX_RATIO;
     uint8_t *out;
-    if (most > MAX_INFLATED) most = MAX_INFLATED;
-    if (size > most - file->copied) /* the sum could overflow, since `size` may be any */
+    if (max_copied > MAX_INFLATED) max_copied = MAX_INFLATED;
+    if (size > max_copied - file->copied) /* the sum could overflow */
         return gsym_fail(error, GSYM_E_LIMIT, section.offset,
                          "its compressed sections declare more than %" PRIu64 " bytes",
-                         most);
+                         max_copied);
     file->copied += size;
     out = *copy_ret = malloc((size_t)size + 1);
     if (out == NULL) return gsym_fail_memory(error);
@@ -107,9 +108,9 @@ static gsym_status copy_sections(object_file *file, gsym_object_section section,
     return GSYM_OK;
 }
 
-static gsym_status give_section(object_file *file, gsym_conversion *conversion,
-                                uint32_t number, gsym_debug_section which, bool is_split,
-                                gsym_error *error) {
+static gsym_status set_section(object_file *file, gsym_conversion *conversion,
+                               uint32_t number, gsym_debug_section which, bool is_split,
+                               gsym_error *error) {
     gsym_object_section section = {0};
     const uint8_t *bytes;
     uint64_t size;
@@ -133,12 +134,12 @@ static gsym_status give_section(object_file *file, gsym_conversion *conversion,
                                     distrusted.end, error);
 }
 
-gsym_status object_file_give(object_file *file, gsym_conversion *conversion,
-                             uint32_t number, bool is_split, gsym_error *error) {
+gsym_status object_file_set_sections(object_file *file, gsym_conversion *conversion,
+                                     uint32_t number, bool is_split, gsym_error *error) {
     for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
         GSYM_TRY(in_file(file->path,
-                         give_section(file, conversion, number, (gsym_debug_section)which,
-                                      is_split, error),
+                         set_section(file, conversion, number, (gsym_debug_section)which,
+                                     is_split, error),
                          error));
     return GSYM_OK;
 }

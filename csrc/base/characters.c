@@ -11,7 +11,7 @@ bool are_blank(const uint8_t *bytes, size_t size) {
 }
 
 size_t utf8_size(const uint8_t *at, size_t left) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    static const uint32_t min_code[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t size = *at < 0x80 ? 1 : *at < 0xc0 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
     uint32_t code = size == 0 ? 0 : *at & (0xff >> (size + (size > 1)));
     if (size < 2) return size;
@@ -20,7 +20,7 @@ size_t utf8_size(const uint8_t *at, size_t left) {
         if ((at[i] & 0xc0) != 0x80) return 0;
         code = code << 6 | (at[i] & 0x3f);
     }
-    return code >= least[size] && code <= 0x10ffff && (code & ~0x7ffu) != 0xd800 ? size
+    return code >= min_code[size] && code <= 0x10ffff && (code & ~0x7ffu) != 0xd800 ? size
                                                                                 : 0;
 }
 

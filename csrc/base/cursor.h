@@ -257,11 +257,11 @@ static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
  * file may share the end of one long string; *left, which cursor_spend_name() explains,
  * bounds the bytes that are read for them. */
 static inline const char *cursor_name(cursor *c, uint64_t *left, size_t *size_ret) {
-    uint64_t most = left == NULL || *left < NAME_SIZE ? NAME_SIZE : *left;
+    uint64_t max_size = left == NULL || *left < NAME_SIZE ? NAME_SIZE : *left;
     const uint8_t *start = c->at;
     const char *name;
-    bool is_cut = cursor_left(c) > most;
-    if (is_cut) c->end = c->at + most + 1; /* with the NUL */
+    bool is_cut = cursor_left(c) > max_size;
+    if (is_cut) c->end = c->at + max_size + 1; /* with the NUL */
     name = cursor_cstring(c, size_ret);
     if (GSYM_UNLIKELY(c->failed)) {
         (void)cursor_spend_name(left, (uint64_t)(c->at - start));

@@ -63,11 +63,11 @@ static inline unsigned decimal_size(uint64_t value) {
     return digits;
 }
 
-/* Write lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
+/* Write lower-case hexadecimal, padded with zeros to `min_digits` digits, at most 16. */
 static inline uint8_t *put_padded_hex_unchecked(uint8_t *at, uint64_t value,
-                                                unsigned least) {
+                                                unsigned min_digits) {
     unsigned digits = hex_size(value);
-    if (digits < least) digits = least;
+    if (digits < min_digits) digits = min_digits;
     value <<= 64 - 4 * digits;
     put_8_digits_unchecked(at, (uint32_t)(value >> 32));
     put_8_digits_unchecked(at + 8, (uint32_t)value);

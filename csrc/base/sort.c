@@ -82,9 +82,9 @@ static void insert(numbered_address *items, uint32_t count) {
  * values as there are items, take the smallest that needs the fewest passes. */
 static unsigned digit_size(uint64_t difference, uint32_t count) {
     unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
-    unsigned most = 31 - (unsigned)__builtin_clz(count), passes;
-    if (most > MAX_DIGIT_BITS) most = MAX_DIGIT_BITS;
-    passes = (width + most - 1) / most;
+    unsigned max_bits = 31 - (unsigned)__builtin_clz(count), passes;
+    if (max_bits > MAX_DIGIT_BITS) max_bits = MAX_DIGIT_BITS;
+    passes = (width + max_bits - 1) / max_bits;
     return (width + passes - 1) / passes;
 }
 

@@ -18,7 +18,7 @@ void pages_release(const void *bytes, size_t size) {
     if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
-void memory_give_back(void) {
+void memory_release(void) {
 #ifdef __GLIBC__
     (void)malloc_trim(0);
 #endif

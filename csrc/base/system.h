@@ -39,6 +39,6 @@ static inline void sync_announce(sync_gate *gate) {
 void pages_release(const void *bytes, size_t size);
 #define PAGES_DROP_SIZE (4u << 20) /* bytes that a sequential reader drops at once */
 /* Return freed memory that the C library keeps for later to the system. */
-void memory_give_back(void);
+void memory_release(void);
 
 #endif

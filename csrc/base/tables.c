@@ -37,14 +37,14 @@ void slot_table_clear(slot_table *table) {
 
 /* Return the slot in which a search begins. The product is folded and multiplied a second
  * time: with one multiplication, numbers at equal distances would collide for some keys. */
-static inline size_t place_of(const number_map *map, uint64_t number) {
+static inline size_t first_slot(const number_map *map, uint64_t number) {
     uint64_t hash = (number + 1) * map->key;
     return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
                     (64 - map->bits));
 }
 
 static number_slot *find_slot(const number_map *map, uint64_t number) {
-    size_t mask = ((size_t)1 << map->bits) - 1, at = place_of(map, number);
+    size_t mask = ((size_t)1 << map->bits) - 1, at = first_slot(map, number);
     while (map->slots[at].value != 0 && map->slots[at].number != number)
         at = (at + 1) & mask;
     return &map->slots[at];
@@ -79,7 +79,7 @@ size_t number_map_size(const number_map *map) {
 }
 
 void number_map_fetch(const number_map *map, uint64_t number) {
-    if (map->slots != NULL) __builtin_prefetch(&map->slots[place_of(map, number)]);
+    if (map->slots != NULL) __builtin_prefetch(&map->slots[first_slot(map, number)]);
 }
 
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {

@@ -1,7 +1,7 @@
 /* calls.c - list the calls in the machine code of functions.
  *
- * The instructions of a function are visited from its start as far as lookups answer with
- * this function, so that each call belongs to one function. */
+ * The instructions of a function are visited from its start to the last address for which a
+ * lookup returns it, so that each call belongs to one function. */
 #include "code/calls.h"
 #include "gsym/function_info.h"
 #include "gsym/image.h"
@@ -132,9 +132,9 @@ static gsym_status read_head(const gsym_image *image, uint32_t index, uint64_t *
     return function_info_decode_head(&record, image->strp_size, size_ret, name_ret, error);
 }
 
-/* Visit the code of the entries that start together with `index`; *next_ret is the entry
- * after them. The code ends where the largest of them does, or where a later entry
- * starts. */
+/* Visit the code of the entries that have the start of entry `index`; *next_ret is the
+ * entry after them. The code ends where the largest of their functions ends, or before
+ * where the next entry starts. */
 static gsym_status search_entries(call_search *search, uint32_t index, uint32_t *next_ret,
                                   gsym_error *error) {
     const gsym_image *image = search->image;

@@ -10,7 +10,7 @@ struct gsym_calls {
     struct {
         uint8_t *items;
         size_t count, capacity;
-    } sizes, lines; /* as long as `addresses` */
+    } sizes, lines; /* each has as many items as `addresses` */
     gsym_call_columns counts;
 };
 

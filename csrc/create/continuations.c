@@ -97,7 +97,7 @@ typedef struct part_maker {
     gsym_record *record; /* the outer function, decoded */
     function_set set;    /* a part of the outer function and of those merged into it */
     uint64_t visits;     /* steps over nodes, call sites and merged functions */
-    uint64_t most_visits;
+    uint64_t max_visits;
     uint64_t bytes_left; /* bytes of records that may still be made */
 } part_maker;
 
@@ -231,7 +231,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     creator_record *record = &part->record;
     const gsym_function *made;
     if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
-    if (maker->visits > maker->most_visits) return fail_limit(outer_record, error);
+    if (maker->visits > maker->max_visits) return fail_limit(outer_record, error);
     made = maker->set.functions.items;
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
@@ -292,7 +292,7 @@ static gsym_status make_records(gsym_creator *creator, continuation_list *list,
     uint64_t size = 0;
     for (size_t i = 0; i < creator->records.count; ++i)
         size += creator->records.items[i].blob_size;
-    maker.most_visits = LIMIT_OF(PART_STEPS, size);
+    maker.max_visits = LIMIT_OF(PART_STEPS, size);
     maker.bytes_left = LIMIT_OF(PART_BYTES, size);
     qsort(list->items, list->count, sizeof *list->items, compare_outer);
     if (status == GSYM_OK) status = make_all(&maker, list, error);

@@ -256,16 +256,16 @@ void creator_count_repeated(gsym_creator *creator, uint64_t count) {
     creator->report.functions_debug_info += count;
 }
 
-void creator_supply_strings(gsym_creator *creator, uint64_t size) {
-    string_table_supply(&creator->strings, size);
+void creator_raise_string_limit(gsym_creator *creator, uint64_t size) {
+    string_table_raise_limit(&creator->strings, size);
 }
 
-void creator_share_supply(gsym_creator *creator, const gsym_creator *from) {
-    creator->strings.supply = from->strings.supply;
+void creator_share_string_limit(gsym_creator *creator, const gsym_creator *from) {
+    creator->strings.input_limit = from->strings.input_limit;
 }
 
-uint64_t creator_string_supply(const gsym_creator *creator) {
-    return creator->strings.supply;
+uint64_t creator_string_limit(const gsym_creator *creator) {
+    return creator->strings.input_limit;
 }
 
 void creator_count_symbols(gsym_creator *creator, uint64_t count) {

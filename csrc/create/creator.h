@@ -104,15 +104,15 @@ void creator_await_symbols(gsym_creator *creator);
 /* Whether a symbol may affect a requested address. */
 bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t size);
 /* Raise the limit on bytes of strings for an input of `size` bytes: see
- * string_table_supply(). */
-void creator_supply_strings(gsym_creator *creator, uint64_t size);
+ * string_table_raise_limit(). */
+void creator_raise_string_limit(gsym_creator *creator, uint64_t size);
 /* Set the limit on bytes of strings to that of another creator, which has the same
  * input. */
-void creator_share_supply(gsym_creator *creator, const gsym_creator *from);
+void creator_share_string_limit(gsym_creator *creator, const gsym_creator *from);
 /* Return the limit on bytes of strings. */
-uint64_t creator_string_supply(const gsym_creator *creator);
+uint64_t creator_string_limit(const gsym_creator *creator);
 /* Fail because the limit on bytes of strings is exceeded. */
-gsym_status creator_fail_supply(gsym_error *error);
+gsym_status creator_fail_string_limit(gsym_error *error);
 /* Add functions to the report that were not kept because they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
 /* Add symbols to the report that were dropped because a function is more complete. */

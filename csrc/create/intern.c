@@ -11,14 +11,14 @@
 
 /* Names composed from those of scopes repeat the names of the scopes.
  * Limit: Names that share bytes, names composed from scopes, paths of source files */
-LIMIT(SUPPLY, 16 << 20, 32);
+LIMIT(INPUT_STRINGS, 16 << 20, 32);
 
 /* ---- strings ---------------------------------------------------------------- */
 
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
                               gsym_error *error) {
     table->size_limit = size_limit;
-    table->supply = UINT64_MAX;
+    table->input_limit = UINT64_MAX;
     table->size = 1; /* the empty string's NUL */
     if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1))
         return gsym_fail_memory(error);
@@ -31,18 +31,19 @@ void string_table_deinit(string_table *table) {
     free(table->slots.slots);
 }
 
-void string_table_supply(string_table *table, uint64_t size) {
-    if (table->supply == UINT64_MAX) table->supply = table->size + SUPPLY_FLOOR;
-    if (size > (UINT64_MAX - table->supply) / SUPPLY_FACTOR)
-        table->supply = UINT64_MAX;
+void string_table_raise_limit(string_table *table, uint64_t size) {
+    if (table->input_limit == UINT64_MAX)
+        table->input_limit = table->size + INPUT_STRINGS_FLOOR;
+    if (size > (UINT64_MAX - table->input_limit) / INPUT_STRINGS_FACTOR)
+        table->input_limit = UINT64_MAX;
     else
-        table->supply += SUPPLY_FACTOR * size;
+        table->input_limit += INPUT_STRINGS_FACTOR * size;
 }
 
-gsym_status creator_fail_supply(gsym_error *error) {
+gsym_status creator_fail_string_limit(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0,
                      "its names share their bytes and would take %u times its size",
-                     SUPPLY_FACTOR);
+                     INPUT_STRINGS_FACTOR);
 }
 
 static inline bool string_table_equals(const string_table *table, uint64_t strp,
@@ -64,8 +65,8 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "string table size exceeded 32-bit max: version 1 cannot hold it, "
                          "version 2 can (--output-version 2)");
-    if (table->size > table->supply || size > table->supply - table->size)
-        return creator_fail_supply(error);
+    if (table->size > table->input_limit || size > table->input_limit - table->size)
+        return creator_fail_string_limit(error);
     if (!slot_table_reserve(&table->slots) ||
         (size + 1 > table->capacity - table->size &&
          !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))

@@ -13,7 +13,7 @@ typedef struct string_table {
     size_t size;
     size_t capacity;
     uint64_t size_limit; /* greatest size that the string offsets of the file can address */
-    uint64_t supply;     /* limit on `size` that follows from the size of the input;
+    uint64_t input_limit;     /* limit on `size` that follows from the size of the input;
                             UINT64_MAX: there is none */
     slot_table slots;
     /* The string table of the binary that will hold the file, or NULL. Its first byte has
@@ -42,7 +42,7 @@ void string_table_deinit(string_table *table);
 /* Raise the limit on the size of the table for `size` more bytes of input. The limit is
  * there because names of a hostile input can share their ends, and so take many times the
  * size of the input. */
-void string_table_supply(string_table *table, uint64_t size);
+void string_table_raise_limit(string_table *table, uint64_t size);
 /* Give a string its number; `hash` is string_hash() of the bytes, which must not contain a
  * NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,

@@ -122,7 +122,7 @@ gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *ke
                                      gsym_error *error) {
     text name = record_name(creator, winner);
     const creator_record *best = NULL;
-    unsigned least = NO_RANK - 1;
+    unsigned best_rank = NO_RANK - 1;
     if (is_mangled(name)) return GSYM_OK;
     for (size_t i = 0; i < count; ++i) {
         const creator_record *symbol = &creator->records.items[keys[i].index];
@@ -132,8 +132,8 @@ gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *ke
         symbol_name = record_name(creator, symbol);
         if (is_same(symbol_name, name)) return GSYM_OK;
         rank = name_rank(symbol, symbol_name, name);
-        if (rank > least) continue;
-        least = rank;
+        if (rank > best_rank) continue;
+        best_rank = rank;
         best = symbol;
     }
     if (best == NULL) return GSYM_OK;

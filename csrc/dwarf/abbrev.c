@@ -332,7 +332,7 @@ void abbrev_resolve_form_sizes(const abbrev_table *table, form_sizes *sizes) {
     sizes->is_version_2 = table->is_version_2;
     for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
         int size = abbrev_form_size(form, table);
-        sizes->of[form] = size >= 0 ? (int8_t)size : FORM_NOT_FIXED;
+        sizes->by_form[form] = size >= 0 ? (int8_t)size : FORM_NOT_FIXED;
     }
 }
 
@@ -357,9 +357,9 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
             is_kept = field_of(a->action, attribute) != FIELD_NONE;
         }
         if (form == DW_FORM_implicit_const) constant = cursor_sleb(c);
-        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes->of[form] >= 0 &&
+        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes->by_form[form] >= 0 &&
                         skip < 1u << 20)) {
-            skip += (uint8_t)sizes->of[form];
+            skip += (uint8_t)sizes->by_form[form];
             continue;
         }
         if (attribute == 0 && form == 0 && table->op_count == a->op_first) {

@@ -108,7 +108,7 @@ typedef struct abbrev_table {
 typedef struct form_sizes {
     uint8_t address_size, offset_size;
     bool is_version_2;
-    int8_t of[DW_FORM_addrx4 + 1];
+    int8_t by_form[DW_FORM_addrx4 + 1];
 } form_sizes;
 
 /* Compiled tables by their offset. Most units have a table of their own, of which only the

@@ -90,12 +90,12 @@ static cursor table_bytes(abbrev_table *table) {
     size_t with_code = units_before(input, first, abbrev_key(offset, true));
     size_t next = units_before(input, with_code, abbrev_key(offset + 1, false));
     size_t sharing = next - first;
-    size_t most = OVERLAPPING_FLOOR / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
-    if (sharing > 1) most /= sharing;
-    if (most < OVERLAPPING_FACTOR) most = OVERLAPPING_FACTOR;
+    size_t max_overlaps = OVERLAPPING_FLOOR / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
+    if (sharing > 1) max_overlaps /= sharing;
+    if (max_overlaps < OVERLAPPING_FACTOR) max_overlaps = OVERLAPPING_FACTOR;
     table->is_shared = with_code > first + 1;
-    if (c.failed || most >= input->abbrev_key_count - next) return c;
-    end = input->abbrev_keys[next + most] >> 1;
+    if (c.failed || max_overlaps >= input->abbrev_key_count - next) return c;
+    end = input->abbrev_keys[next + max_overlaps] >> 1;
     table->is_cut = end - offset < cursor_left(&c);
     if (table->is_cut) c.end = c.at + (end - offset);
     return c;

@@ -22,7 +22,7 @@ typedef struct walker {
     const dwarf_unit *unit;
     warning_list *warnings;
     walk_level level;
-    size_t most; /* functions */
+    size_t max_functions;
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
     bool keeps_scopes;
     bool jumps;
@@ -317,7 +317,8 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     walk_level level = w->level;
     cursor attributes = *c;
     bool is_declaration = a->is_declaration;
-    if (w->walk->functions.count >= w->most && !w->level.in_code) return VISIT_PAUSED;
+    if (w->walk->functions.count >= w->max_functions && !w->level.in_code)
+        return VISIT_PAUSED;
     level.function = level.call = NO_INDEX;
     if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
         (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
@@ -444,7 +445,7 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
                 .unit = unit,
                 .warnings = warnings,
                 .level = walk->levels.items[--walk->levels.count],
-                .most = walk->most == 0 ? SIZE_MAX : walk->most,
+                .max_functions = walk->max_functions == 0 ? SIZE_MAX : walk->max_functions,
                 .keeps_scopes = dwarf_language_has_scopes(unit->language),
                 .jumps = !unit->input->full_walk};
     uint64_t at;

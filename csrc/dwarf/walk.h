@@ -52,9 +52,9 @@ typedef struct walk_scope {
     bool is_skipped; /* the walk jumped over its children */
 } walk_scope;
 
-/* A walk over the DIEs of a unit. The caller sets `most`; the walk sets the rest. */
+/* A walk over the DIEs of a unit. The caller sets max_functions; the walk sets the rest. */
 typedef struct unit_walk {
-    size_t most; /* functions after which the walk pauses; 0: never */
+    size_t max_functions; /* number of functions at which the walk pauses; 0: never */
     uint64_t reached; /* offset of the DIE where it goes on, or of the unit's end */
     uint64_t outside; /* number of ranges of functions that are not in the text */
     LIST(walk_function) functions;

@@ -14,7 +14,8 @@
 #include "export/breakpad.h"
 
 enum {
-    NAMES_PER_CALL = 1 << 16, /* records visited by one call, so that the caller can stop */
+    NAMES_PER_CALL = 1 << 16, /* records that one call visits; between calls the caller
+                                 can stop */
     LINES_PER_RESERVE = 1024,
     MAX_LINE_SIZE = 2 * (MAX_HEX_SIZE + 1) + 2 * (MAX_DECIMAL_SIZE + 1)
 };
@@ -49,7 +50,8 @@ void gsym_breakpad_export_count(const gsym_breakpad_export *export,
 
 /* ---- names and paths: one line, UTF-8, never blank ---------------------------------- */
 
-/* Replace each byte that readers would not accept by a question mark. */
+/* Replace each byte that readers would not accept by a question mark. False if there was
+ * any. */
 static bool mend(uint8_t *at, const uint8_t *end) {
     bool is_sound = true;
     while (at < end) {
@@ -88,7 +90,8 @@ static void put_name(gsym_breakpad_export *export, gsym_text *text, uint64_t str
 static void put_file(gsym_breakpad_export *export, gsym_text *text, uint32_t file) {
     image_path path;
     size_t start;
-    if (file == 0) return; /* whatever its entry in the file table is */
+    if (file == 0) return; /* file 0 means no file, whatever its entry in the file table
+                              is */
     (void)image_path_get(export->image, file, &path);
     if (path.directory_size == 0 && path.basename_size == 0) return;
     text_put_literal(text, "FILE ");
@@ -119,8 +122,8 @@ static void put_line(uint8_t **at, answer_extent extent, uint32_t line, uint32_t
     *(*at)++ = '\n';
 }
 
-/* Put line records for a limited number of rows from `first` on; *next_ret is the row that
- * comes next. Of several rows at one address, the last one is used. */
+/* Put line records for a limited number of rows from `first` on; *next_ret is the index of
+ * the row after them. Of several rows at one address, the last one is used. */
 static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
                                   const gsym_function *function, answer_extent extent,
                                   size_t first, size_t *next_ret, gsym_error *error) {
@@ -151,8 +154,8 @@ static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
-/* Put line 0 for bytes before the first row: readers find inlined calls only at addresses
- * with a line. */
+/* Put a record with line 0 for the addresses before the first row, because readers find
+ * inlined calls only at addresses with a line. */
 static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
                                const gsym_function *function, answer_extent extent,
                                gsym_error *error) {
@@ -186,8 +189,8 @@ static bool has_details(const gsym_function *function) {
     return function->row_count > 0 || function->node_count > 0;
 }
 
-/* Whether a function is written with a size. One without a size that has lines extends to
- * the next function, if the size then fits 32 bits. */
+/* Whether a function is written with a size. A function without a size that has lines gets
+ * one, because it extends to the next function; the size must fit into 32 bits. */
 static bool has_extent(const gsym_function *function, answer_extent extent) {
     return function->size != 0 ||
            (has_details(function) && extent.end != UINT64_MAX &&

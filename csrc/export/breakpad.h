@@ -7,9 +7,9 @@
 
 /* The state of an inlined call while its function is written. */
 typedef struct inline_verdict {
-    uint64_t claimed; /* end of its children's ranges so far */
+    uint64_t claimed; /* end of the last range of its children that was visited */
     uint32_t parent;
-    bool may_overlap; /* its children's ranges do not come in order */
+    bool may_overlap; /* the ranges of its children are not in order */
     bool is_kept;
 } inline_verdict;
 
@@ -24,14 +24,14 @@ typedef struct sibling_range {
 
 typedef LIST(sibling_range) sibling_range_list;
 
-/* Scratch, kept from function to function. */
+/* Memory for one function, used again for the next one. */
 typedef struct export_inlines {
     inline_verdict_list verdicts;
     sibling_range_list siblings;
 } export_inlines;
 
 enum export_part {
-    EXPORT_NAMES = 0, /* collect the names of inlined calls; nothing is written */
+    EXPORT_NAMES = 0, /* the names of inlined calls are collected, and nothing is written */
     EXPORT_FILES,
     EXPORT_ORIGINS,
     EXPORT_FUNCTIONS,
@@ -45,7 +45,7 @@ struct gsym_breakpad_export {
     export_inlines inlines;
     gsym_breakpad_export_counts counts;
     enum export_part part;
-    uint64_t next; /* entry, file or string offset within the part */
+    uint64_t next; /* entry, file or string offset that comes next in the part */
 };
 
 /* Return the number of a file in a record. A file that the table lacks gets 0, which no
@@ -57,8 +57,8 @@ static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
 /* ---- breakpad_inlines.c ------------------------------------------------------------- */
 
 void export_inlines_deinit(export_inlines *inlines);
-/* Append an INLINE record for each call inlined into `function` that has code inside
- * `extent`; the names of all have been collected. */
+/* Append an INLINE record for each call inlined into `function` that has code inside of
+ * `extent`. The names of all these calls have been collected. */
 gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
                                const gsym_function *function, answer_extent extent,
                                gsym_error *error);

@@ -3,9 +3,9 @@
  *     INLINE level call_line call_file origin (address size)+
  *
  * Readers find a call by its level and an address, so each range has to be inside of a
- * range of the caller, and ranges of siblings must not overlap. Calls that break this are
- * left out with all calls inlined into them, because readers disagree about them. Nothing
- * here recurses, and the cost is that of sorting the ranges. */
+ * range of the caller, and ranges of siblings must not overlap. Readers disagree about
+ * calls that break these rules, so such calls are left out, with all calls inlined into
+ * them. No function here calls itself, and the time is that of sorting the ranges. */
 #include "base/digits.h"
 #include "export/breakpad.h"
 
@@ -60,8 +60,8 @@ static uint32_t find_parent(const inline_verdict *verdicts, const gsym_function 
     return parent;
 }
 
-/* Decide whether a call can be written by its ranges and those of its caller, and record in
- * the caller whether ranges of its calls may overlap. */
+/* Decide from its ranges and those of its caller whether a call can be written, and note
+ * for the caller whether ranges of its calls may overlap. */
 static void judge(inline_verdict *verdicts, const gsym_function *function, size_t node) {
     const gsym_range *ranges = ranges_of(function, node);
     size_t count = function->nodes[node].range_count;
@@ -100,7 +100,8 @@ static gsym_status gather_siblings(export_inlines *inlines,
     return GSYM_OK;
 }
 
-/* Drop siblings that overlap: lookups take the first one, readers may take another. */
+/* Drop siblings that overlap: a lookup takes the first one of them, readers of Breakpad may
+ * take another. */
 static gsym_status drop_overlapping(export_inlines *inlines,
                                     const gsym_function *function, gsym_error *error) {
     inline_verdict *verdicts = inlines->verdicts.items;

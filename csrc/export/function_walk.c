@@ -22,11 +22,13 @@ bool function_walk_is_call(const gsym_image *image, const gsym_inline_node *node
     return is_call(image, node->depth == 0, node->call_file);
 }
 
-/* Limit the bytes of visited records: many entries may have one large record. */
+/* Count the bytes of a visited record and fail if there are too many: many entries may have
+ * one large record. */
 static gsym_status count_bytes(function_walk *walk, uint32_t index, uint64_t size,
                                gsym_error *error) {
     walk->visited_bytes += size;
-    if (walk->visited_bytes / 2 <= walk->image->size) return GSYM_OK; /* two visits */
+    /* Each record is visited twice. */
+    if (walk->visited_bytes / 2 <= walk->image->size) return GSYM_OK;
     return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(walk->image, index),
                      "records overlap");
 }
@@ -71,7 +73,8 @@ gsym_status function_walk_names(function_walk *walk, uint32_t index, bool with_o
     return count_bytes(walk, index, cursor_offset(&record) - start, error);
 }
 
-/* Find the end of the entries that start together with `index`. */
+/* Begin a group of entries with the start of entry `index`: find where the next entry
+ * starts. */
 static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
     uint32_t count = walk->image->header.num_addresses;
     uint32_t after = index + 1;
@@ -81,9 +84,9 @@ static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
     walk->are_several = after - index > 1;
 }
 
-/* Find the addresses for which a function answers. Of entries that start together, the
- * first one that contains an address answers; a later entry ends all of them. *is_cut_ret:
- * others answer for a part of the function. */
+/* Find the addresses for which a lookup returns a function. Of entries with the same start,
+ * this is the first one that contains the address; the next start ends all of them.
+ * *is_cut_ret is set if lookups return other functions for a part of this one. */
 static answer_extent find_extent(const function_walk *walk, uint64_t start,
                                  const gsym_function *function, bool *is_cut_ret) {
     answer_extent extent = {walk->answered, UINT64_MAX};

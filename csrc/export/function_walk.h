@@ -20,15 +20,16 @@ typedef struct answer_extent {
 typedef struct function_walk {
     const gsym_image *image;
     gsym_record *record;
-    uint64_t visited_bytes; /* of records */
-    /* Of the present entry and of entries with the same start: */
+    uint64_t visited_bytes; /* bytes of the records that were visited */
+    /* About the present entry and those with the same start: */
     uint64_t limit;    /* start of the next entry */
-    uint64_t answered; /* end of the addresses that visited functions answer for */
+    uint64_t answered; /* end of the addresses for which lookups return the visited ones */
     bool are_several;
 } function_walk;
 
 typedef struct walked_function {
-    const gsym_function *function; /* NULL: damaged, or without addresses of its own */
+    const gsym_function *function; /* NULL: the record is damaged, or lookups return
+                                      other functions for all its addresses */
     answer_extent extent;
 } walked_function;
 

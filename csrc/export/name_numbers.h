@@ -10,8 +10,9 @@
 
 typedef struct name_numbers {
     uint64_t *words;
-    uint64_t *before; /* members before each word */
-    uint64_t end;     /* size of the string table; stands for every offset past it */
+    uint64_t *before; /* number of members before each word */
+    uint64_t end;     /* size of the string table; every offset past it counts as this
+                         one */
     uint64_t count;   /* number of members; set by name_numbers_count() */
 } name_numbers;
 

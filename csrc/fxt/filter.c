@@ -118,8 +118,8 @@ static bool is_in_time(const fxt_filter *filter, const fxt_subject *subject) {
     return subject->end_ns >= filter->from_ns && subject->ns <= filter->to_ns;
 }
 
-/* Decide whether a record passes; one without a compared field does not. False if out of
- * memory. */
+/* Decide whether a record passes; a record that lacks a field that the filter compares does
+ * not. False if out of memory. */
 static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
                              const fxt_subject *subject, bool *passes_ret) {
     bool passes =
@@ -156,7 +156,7 @@ static fxt_subject event_subject(const fxt_event_columns *events) {
                          .name = events->name[at]};
 }
 
-/* Processes and threads are adjacent in `words`, the fields. */
+/* Set the processes and threads of a record, which are adjacent in its fields, `words`. */
 static void set_threads(fxt_subject *subject, const uint64_t *words) {
     subject->processes = words;
     subject->threads = words + 1;
@@ -208,7 +208,7 @@ static fxt_subject other_subject(const fxt_other_columns *others, gsym_fxt_kind 
     return subject;
 }
 
-/* Whether records of a kind always pass, because others need them. */
+/* Whether records of a kind always pass, because other records need them. */
 static bool is_context(gsym_fxt_kind kind) {
     switch (kind) {
         case GSYM_FXT_USERSPACE_OBJECT:

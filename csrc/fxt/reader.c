@@ -71,16 +71,17 @@ enum {
     ENOUGH_WORDS = 1 << 16,
     ENOUGH_ARGUMENTS = 1 << 16,
     ENOUGH_STRING_BYTES = 4 << 20,
-    ENOUGH_BYTES = 64 << 20, /* the caller can stop in between */
+    ENOUGH_BYTES = 64 << 20, /* bytes after which a read returns, so that the caller can
+                                stop */
     ENOUGH_PROBLEMS = 1 << 12
 };
 
-gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
+gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t max_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error) {
     gsym_fxt_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) return gsym_fail_memory(error);
     reader->kinds = kinds;
-    reader->most_size = most_size;
+    reader->max_size = max_size;
     reader->is_strict = is_strict != 0;
     if (!fxt_tables_init(&reader->tables)) {
         gsym_fxt_reader_destroy(reader);
@@ -203,7 +204,7 @@ static void go_back(gsym_fxt_reader *reader, const fxt_mark *to) {
 #undef DO
 }
 
-/* Whether records of a kind are always read, because others need them. */
+/* Whether records of a kind are always read, because other records need them. */
 static bool is_needed(gsym_fxt_kind kind) {
     return kind >= GSYM_FXT_PROVIDER_INFO && kind <= GSYM_FXT_THREAD;
 }
@@ -254,7 +255,8 @@ static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error
 
 /* ---- the next record ----------------------------------------------------------------- */
 
-/* Report a gap: words of size 0, many of which are in buffers that were not filled. */
+/* Report a gap, which is a sequence of words that say that they are records of size 0.
+ * Buffers that were not filled contain many of them. */
 static gsym_status end_gap(gsym_fxt_reader *reader, gsym_error *error) {
     uint64_t size = reader->gap_size;
     if (GSYM_LIKELY(size == 0)) return GSYM_OK;
@@ -267,7 +269,8 @@ static void extend_gap(gsym_fxt_reader *reader, uint64_t offset) {
     reader->gap_size += FXT_WORD_SIZE;
 }
 
-/* Begin to skip a record that is too large; a problem if it was requested. */
+/* Begin to skip a record that is too large. This is a problem only if records of its kind
+ * were requested. */
 static gsym_status begin_passing_over(gsym_fxt_reader *reader, const fxt_body *body,
                                       gsym_error *error) {
     gsym_fxt_kind kind = body->record.kind;
@@ -311,7 +314,8 @@ static gsym_status read_record(gsym_fxt_reader *reader, cursor *c, fxt_body *bod
     return GSYM_OK;
 }
 
-/* Whether a record changes the state that earlier records in the columns depend on. */
+/* Whether a record of this kind changes a state on which earlier records in the columns
+ * depend. */
 static bool is_end_of_columns(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
     return (kind == GSYM_FXT_INITIALIZATION && reader->has_wide_times) ||
            (kind == GSYM_FXT_TRACE_INFO && reader->count != 0);
@@ -334,7 +338,7 @@ static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
             cursor_skip(c, FXT_WORD_SIZE);
             return GSYM_OK;
         }
-        if (GSYM_UNLIKELY(size > reader->most_size))
+        if (GSYM_UNLIKELY(size > reader->max_size))
             return begin_passing_over(reader, &body, error);
         if (GSYM_LIKELY(size <= left)) return read_record(reader, c, &body, error);
     } else {

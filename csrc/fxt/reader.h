@@ -1,8 +1,8 @@
 /* reader.h - define the state of a trace reader, and declare the readers of parts of a
  * record.
  *
- * The output is columns. A record that is too short for its fields leaves the cursor of its
- * body failed, and is dropped. */
+ * The fields of records become columns. If a record is too short for its fields, the cursor
+ * of its body fails, and the record is dropped. */
 #ifndef GSYM_FXT_READER_H
 #define GSYM_FXT_READER_H
 
@@ -35,7 +35,7 @@ typedef struct fxt_record {
     gsym_fxt_kind kind;
 } fxt_record;
 
-/* Numbers for the strings of a trace, equal ones for equal strings.
+/* The strings of a trace, numbered so that equal strings have the same number.
  *
  * The caller decodes a string once, when its number is new. */
 
@@ -44,7 +44,7 @@ typedef struct fxt_strings {
     LIST(uint64_t) ends;
     slot_table slots;
     uint32_t first; /* number of the first new string */
-    uint32_t age;   /* how many times all numbers were discarded */
+    uint32_t age;   /* number of times that all numbers were discarded */
 } fxt_strings;
 
 void fxt_strings_deinit(fxt_strings *strings);
@@ -69,7 +69,7 @@ typedef struct fxt_thread {
 typedef struct fxt_table_string {
     uint8_t *bytes;
     uint32_t size;
-    uint32_t number; /* in fxt_strings, while their age is `age` */
+    uint32_t number; /* number in fxt_strings, valid while their age is `age` */
     uint32_t age;
     bool has_number;
 } fxt_table_string;
@@ -77,7 +77,7 @@ typedef struct fxt_table_string {
 /* Entries that a provider lacks are taken from the implicit provider, which has the records
  * before the first named provider: some writers put their tables there. */
 typedef struct fxt_tables {
-    LIST(uint64_t) ids; /* of providers by number */
+    LIST(uint64_t) ids; /* id of each provider, by its number */
     LIST(uint64_t) rates; /* 0: none */
     LIST(fxt_table_string) strings;
     LIST(fxt_thread) threads;
@@ -102,10 +102,10 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
 
 /* Patterns for strings, and a cache of the results by string number. */
 typedef struct fxt_patterns {
-    char *bytes; /* with a NUL after each; NULL: any string */
+    char *bytes; /* the patterns, each followed by a NUL; NULL: any string matches */
     size_t size;
     LIST(uint8_t) verdicts; /* 0: unknown */
-    uint32_t age; /* of the strings when verdicts were computed */
+    uint32_t age; /* fxt_strings.age when the verdicts were computed */
 } fxt_patterns;
 
 typedef struct fxt_koids {
@@ -139,10 +139,11 @@ typedef struct fxt_subject {
 bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
 void fxt_filter_deinit(fxt_filter *filter);
 
-/* Records of one read; few, so that objects that callers make of them are short-lived. */
+/* Greatest number of records of one read. It is small, so that the objects that callers
+ * make of records do not live long. */
 enum { FXT_MAX_RECORDS = 1 << 11 };
 
-/* Sizes of columns before a record, to undo it. */
+/* Sizes of the columns before a record, by which the record can be removed. */
 typedef struct fxt_mark {
     size_t words, names, types, signeds, unsigneds, doubles, strings, bools, blobs;
 } fxt_mark;
@@ -187,15 +188,16 @@ typedef struct fxt_other_columns {
 
 struct gsym_fxt_reader {
     uint64_t consumed; /* bytes of the trace before the current block */
-    uint64_t most_size;
-    uint64_t to_pass_over; /* bytes left of a record that is too large ... */
-    uint64_t passed_start; /* ... and its offset */
-    uint64_t gap_start;    /* of words with size 0 ... */
-    uint64_t gap_size;     /* ... and their bytes */
+    uint64_t max_size;
+    uint64_t to_pass_over; /* bytes that are left of a record that is too large and
+                              skipped */
+    uint64_t passed_start; /* offset of this record */
+    uint64_t gap_start;    /* offset of a gap: words with size 0 */
+    uint64_t gap_size;     /* bytes of the gap */
     uint32_t kinds;
     bool is_strict;
     bool is_big_endian;
-    bool has_wide_times; /* a time in ns overflows */
+    bool has_wide_times; /* some time in nanoseconds does not fit into 64 bits */
     bool is_full; /* the columns take no more records */
     fxt_tables tables;
     fxt_strings strings;
@@ -237,8 +239,8 @@ gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
 /* Read a record that is not an event. */
 gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
 
-/* Whether the last record passes the filter; unless it is an event, its words begin at
- * `first_word`. */
+/* Find out whether the last record passes the filter. The words of a record that is not an
+ * event begin at `first_word`. */
 gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_word,
                       bool *passes_ret, gsym_error *error);
 

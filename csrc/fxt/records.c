@@ -144,7 +144,7 @@ gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     return GSYM_OK;
 }
 
-enum { MAX_WORDS = 16 + 255 /* of a record, frames among them */ };
+enum { MAX_WORDS = 16 + 255 /* words of a record, including frames */ };
 
 static void put(gsym_fxt_reader *reader, uint64_t word) {
     reader->words.items[reader->words.count++] = word;
@@ -174,8 +174,8 @@ static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
 
 /* ---- records that define how others are read ----------------------------------------- */
 
-/* Read the name of a provider. One writer stores its size in words: then it exceeds the
- * record. */
+/* Read the name of a provider. One writer stores its size in words and not in bytes; such a
+ * size exceeds the record. */
 static gsym_fxt_data read_provider_name(fxt_body *body) {
     uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
     if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
@@ -256,20 +256,20 @@ static gsym_status read_table_thread(gsym_fxt_reader *reader, fxt_body *body,
 
 /* ---- other records ------------------------------------------------------------------- */
 
-/* The next part of a record. `first` and `count` select bits of the header: the value
+/* A field of a record. `first` and `count` select bits of the header, which are the value
  * itself, a reference, a size or a number of items. */
 typedef struct record_field {
     enum {
         NOTHING,
         BITS,
         WORD,
-        TICKS, /* of the record, in a column of their own */
+        TICKS, /* time of the record, which has its own column */
         STRING,
         THREAD,
         PROFILER_THREAD,
-        PROCESS, /* of a thread, or a word */
+        PROCESS, /* process of a thread, or a word with its id */
         DATA,
-        LONG_DATA, /* after its size */
+        LONG_DATA, /* data after a word with its size */
         FRAMES,
         ARGUMENTS
     } kind;
@@ -298,7 +298,7 @@ static const record_field FIELDS[GSYM_FXT_KIND_COUNT][8] = {
         {{TICKS, 0, 0}, {PROFILER_THREAD, 20, 8}, {BITS, 28, 16}, {BITS, 44, 3},
          {WORD, 0, 0}, {WORD, 0, 0}, {WORD, 0, 0}},
     [GSYM_FXT_BACKTRACE] = {{TICKS, 0, 0}, {THREAD, 20, 8}, {FRAMES, 28, 8}},
-    /* Bits of large records are in their second header. */
+    /* For large records, the bits are those of the second header. */
     [GSYM_FXT_LARGE_BLOB_WITH_METADATA] =
         {{STRING, 0, 16}, {STRING, 16, 16}, {TICKS, 0, 0}, {THREAD, 36, 8},
          {ARGUMENTS, 32, 4}, {LONG_DATA, 0, 0}},
@@ -316,8 +316,8 @@ static gsym_status put_process(gsym_fxt_reader *reader, fxt_body *body, uint64_t
     return GSYM_OK;
 }
 
-/* Put the thread of a profiler record. Some writers omit it, so that it is 0, if the
- * process is inline: the record is one word shorter than its fields. */
+/* Put the thread of a profiler record. Some writers omit it if the process is inline, which
+ * shows in a record that is one word too short; the thread is 0 then. */
 static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
                                        uint64_t ref, gsym_error *error) {
     uint64_t header = body->record.header, size = 7 * FXT_WORD_SIZE;
@@ -412,7 +412,7 @@ gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     if (!ARRAY_RESERVE(reader->words, MAX_WORDS)) return gsym_fail_memory(error);
     GSYM_TRY(read_fields(reader, body, &provider, &ticks, error));
     if (body->fields.failed || !fxt_is_wanted(reader, body->record.kind)) return GSYM_OK;
-    /* A record that names a provider belongs to it. */
+    /* A record that names a provider belongs to that provider. */
     others->provider[at] = provider;
     others->offset[at] = body->offset;
     others->ticks[at] = ticks;

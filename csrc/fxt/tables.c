@@ -8,7 +8,8 @@
 /* ---- strings, which are found by their hash ----------------------------------------- */
 
 enum {
-    MAX_PROBES = 64, /* with malicious collisions some strings get two numbers */
+    MAX_PROBES = 64, /* steps of a search; in a hostile trace with many collisions, some
+                        strings get two numbers */
     MAX_KEPT = 64 << 20,
     MAX_STRINGS = 1 << 20
 };

@@ -54,7 +54,7 @@ static inline_walk begin_walk(const frame_list *list, const function_calls *call
     if (calls->payload.at == NULL) walk.is_done = true;
     if (calls->index == NULL) return walk;
     walk.until = list->start + from->end;
-    if (limit < size) walk.least_left = size - (size_t)limit + 1;
+    if (limit < size) walk.min_left = size - (size_t)limit + 1;
     if (from->node != 0 && function_index_node(calls->index, from->node, &node)) {
         cursor_skip(&walk.payload, from->at);
         walk.base += node.start;

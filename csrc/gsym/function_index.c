@@ -227,8 +227,8 @@ bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *re
     if (cursor_left(record) < INDEX_MIN_PAYLOAD) return false;
     cursor_skip(&c, sizeof(uint32_t) + strp_size);
     if (function_info_payloads(&c, &payloads) &&
-        list_record(encoder, &payloads.of[GSYM_INFO_LINE_TABLE],
-                    &payloads.of[GSYM_INFO_INLINE_INFO], strp_size))
+        list_record(encoder, &payloads.by_type[GSYM_INFO_LINE_TABLE],
+                    &payloads.by_type[GSYM_INFO_INLINE_INFO], strp_size))
         return function_index_put(encoder, out);
     if (encoder->failed) out->failed = true;
     return false;

@@ -220,14 +220,14 @@ bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
     record_info info;
     gsym_error ignored;
     nothing.end = nothing.at;
-    for (size_t i = 0; i <= GSYM_INFO_CALL_SITES; ++i) payloads_ret->of[i] = nothing;
+    for (size_t i = 0; i <= GSYM_INFO_CALL_SITES; ++i) payloads_ret->by_type[i] = nothing;
     for (;;) {
         if (function_info_next(record, &info, &ignored) != GSYM_OK) return false;
         if (info.type == GSYM_INFO_END_OF_LIST) return true;
         if (info.type > GSYM_INFO_CALL_SITES) continue;
         if (info.type <= last || cursor_left(&info.payload) == 0) return false;
         last = info.type;
-        payloads_ret->of[info.type] = info.payload;
+        payloads_ret->by_type[info.type] = info.payload;
     }
 }
 

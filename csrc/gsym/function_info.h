@@ -166,7 +166,7 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
 /* The state of a walk over the nodes that cover one address, from the root inwards. */
 typedef struct inline_walk {
     cursor payload; /* failed: the bytes ended early */
-    size_t least_left; /* the walk stops before a node with fewer bytes left */
+    size_t min_left; /* the walk stops before a node with fewer bytes left */
     uint64_t address;
     uint64_t until; /* the result is the same for all addresses from `address` to it */
     uint64_t base;  /* to which the starts of the next ranges are relative */
@@ -221,7 +221,7 @@ gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error
 
 /* The payloads of the known InfoTypes; empty for those that the record does not have. */
 typedef struct record_payloads {
-    cursor of[GSYM_INFO_CALL_SITES + 1]; /* payloads by InfoType */
+    cursor by_type[GSYM_INFO_CALL_SITES + 1];
 } record_payloads;
 
 /* Find all payloads; `record` is after size and name. False if the record is damaged, or if

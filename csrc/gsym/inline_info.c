@@ -345,7 +345,7 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
     cursor c = walk->payload; /* a copy, which can be in registers */
     uint64_t depth = 0;       /* levels below the list that is being searched */
     bool covered = false;
-    while (!walk->is_done && !covered && cursor_left(&c) >= walk->least_left) {
+    while (!walk->is_done && !covered && cursor_left(&c) >= walk->min_left) {
         uint64_t start = 0, range_count = cursor_uleb_2(&c);
         bool has_children;
         if (range_count == 0) { /* the end of a list; a failed read gives 0, too */

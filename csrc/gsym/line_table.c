@@ -122,13 +122,13 @@ static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t
 }
 
 static bool may_any_reach(const delta_counts *counts, uint32_t count) {
-    uint32_t most = counts->bucket[BUCKETS - 1] + counts->bucket[0];
+    uint32_t max_sum = counts->bucket[BUCKETS - 1] + counts->bucket[0];
     if (counts->bucketed < count) return false;
     for (size_t i = 1; i < BUCKETS; ++i) {
         uint32_t sum = counts->bucket[i - 1] + counts->bucket[i];
-        most = sum > most ? sum : most;
+        max_sum = sum > max_sum ? sum : max_sum;
     }
-    return most >= count;
+    return max_sum >= count;
 }
 
 static void sort_deltas(int64_t *deltas, size_t count) {

@@ -25,7 +25,7 @@ static uint32_t first_file(cursor c) {
     }
 }
 
-static uint64_t *place_of(gsym_info_bytes *bytes, uint32_t type) {
+static uint64_t *first_slot(gsym_info_bytes *bytes, uint32_t type) {
     switch (type) {
         case GSYM_INFO_END_OF_LIST: return &bytes->end_of_list;
         case GSYM_INFO_LINE_TABLE: return &bytes->line_table;
@@ -37,7 +37,7 @@ static uint64_t *place_of(gsym_info_bytes *bytes, uint32_t type) {
 }
 
 static void count_info(gsym_info_bytes *bytes, const record_info *info) {
-    *place_of(bytes, info->type) += HEAD_SIZE + (uint64_t)cursor_left(&info->payload);
+    *first_slot(bytes, info->type) += HEAD_SIZE + (uint64_t)cursor_left(&info->payload);
 }
 
 static void measure_child(cursor c, unsigned strp_size, gsym_info_bytes *bytes) {

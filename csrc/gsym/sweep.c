@@ -34,8 +34,8 @@ static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
                                  bool *more_ret) {
     cursor c = *record;
     record_payloads payloads;
-    const cursor *lines = &payloads.of[GSYM_INFO_LINE_TABLE];
-    const cursor *calls = &payloads.of[GSYM_INFO_INLINE_INFO];
+    const cursor *lines = &payloads.by_type[GSYM_INFO_LINE_TABLE];
+    const cursor *calls = &payloads.by_type[GSYM_INFO_INLINE_INFO];
     gsym_error ignored;
     uint64_t size;
     if (function_info_decode_head(&c, image->strp_size, &size, &sweep->name, &ignored) !=
@@ -55,8 +55,8 @@ static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
     sweep->calls = cursor_left(calls) > 0 && (sweep->has_lines || !llvm) ? *calls
                                                                          : (cursor){0};
     sweep->lines.row = (gsym_line_row){0, 0, 0};
-    *more_ret = cursor_left(&payloads.of[GSYM_INFO_MERGED_FUNCTIONS]) > 0 ||
-                cursor_left(&payloads.of[GSYM_INFO_CALL_SITES]) > 0;
+    *more_ret = cursor_left(&payloads.by_type[GSYM_INFO_MERGED_FUNCTIONS]) > 0 ||
+                cursor_left(&payloads.by_type[GSYM_INFO_CALL_SITES]) > 0;
     return !sweep->has_lines || line_sweep_begin(&sweep->lines, lines, sweep->start);
 }
 

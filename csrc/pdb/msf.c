@@ -166,12 +166,12 @@ uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset)
 }
 
 /* Return the number of pages from `index` on that are adjacent in the file, at most
- * `most`. */
+ * `max_count`. */
 static uint32_t run_of_pages(const msf_file *file, uint32_t stream, uint32_t index,
-                             uint32_t most) {
+                             uint32_t max_count) {
     const uint8_t *start = page_at(file, stream, index);
     uint32_t count = 1;
-    while (count < most && page_at(file, stream, index + count) ==
+    while (count < max_count && page_at(file, stream, index + count) ==
                                start + (uint64_t)count * file->page_size)
         ++count;
     return count;

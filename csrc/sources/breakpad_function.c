@@ -50,7 +50,7 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-static bool is_given(const numbering *numbers, uint64_t entry) {
+static bool is_defined(const numbering *numbers, uint64_t entry) {
     return numbers->entries.items[entry].value != NUMBER_UNDEFINED;
 }
 
@@ -59,11 +59,11 @@ static bool knows_all_numbers(const gsym_breakpad *breakpad,
     const breakpad_parts *parts = &breakpad->parts;
     if (!function->is_early) return true;
     for (size_t i = function->row_first; i < parts->rows.count; ++i)
-        if (!is_given(&breakpad->files, parts->rows.items[i].file)) return false;
+        if (!is_defined(&breakpad->files, parts->rows.items[i].file)) return false;
     for (size_t i = function->inline_first; i < parts->inlines.count; ++i) {
         const breakpad_inline *call = &parts->inlines.items[i];
-        if (!is_given(&breakpad->origins, call->origin) ||
-            (call->has_call_file && !is_given(&breakpad->files, call->call_file)))
+        if (!is_defined(&breakpad->origins, call->origin) ||
+            (call->has_call_file && !is_defined(&breakpad->files, call->call_file)))
             return false;
     }
     return true;

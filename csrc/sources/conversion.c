@@ -59,7 +59,7 @@ struct gsym_conversion {
     sync_gate gate;
     uint32_t next_worker;
     size_t next_unit; /* the next one to be read */
-    size_t turn;      /* the next one to be interned */
+    size_t next_interned; /* the unit for which the ordered step comes next */
     bool is_interning;
     bool is_stopped;
     unit_functions **idle;
@@ -236,7 +236,7 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "impossible base address");
     conversion->pdb = pdb;
     conversion->pdb_base = base_address;
-    creator_supply_strings(conversion->creator, pdb->file.size);
+    creator_raise_string_limit(conversion->creator, pdb->file.size);
     return GSYM_OK;
 }
 
@@ -339,14 +339,14 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
 
 /* Do the ordered step for parked units, and encode them, as long as the next unit in order
  * is parked. Called with the gate held; it is released during the work. */
-static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
-                              gsym_error *error) {
+static gsym_status intern_parked_units(gsym_conversion *conversion, uint32_t index,
+                                       gsym_error *error) {
     while (!conversion->is_interning && !conversion->is_stopped) {
-        unit_functions **slot = parked_slot(conversion, conversion->turn);
+        unit_functions **slot = parked_slot(conversion, conversion->next_interned);
         unit_functions *unit = *slot;
         done_pages pages = {0};
         gsym_status status;
-        if (unit == NULL || unit->unit_index != conversion->turn) return GSYM_OK;
+        if (unit == NULL || unit->unit_index != conversion->next_interned) return GSYM_OK;
         *slot = NULL;
         conversion->is_interning = true;
         sync_unlock(&conversion->gate);
@@ -354,7 +354,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         sync_lock(&conversion->gate);
         conversion->is_interning = false;
         if (status != GSYM_OK) return status;
-        ++conversion->turn;
+        ++conversion->next_interned;
         if (conversion->pdb == NULL) {
             unit_source source = unit_at(conversion, unit->unit_index);
             pages = debug_files_unit_done(&conversion->files, &source, unit->lines_end,
@@ -372,7 +372,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
 }
 
 void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget) {
-    uint64_t text = creator_string_supply(conversion->creator);
+    uint64_t text = creator_string_limit(conversion->creator);
     uint64_t lines = 0, dies = 0, entries = 0;
     for (size_t i = 0; i < conversion->files.files.count; ++i) {
         const dwarf_input *input = &conversion->files.files.items[i]->input;
@@ -392,7 +392,7 @@ void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budg
 }
 
 gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error) {
-    if (atomic_load(&budget->text) < 0) return creator_fail_supply(error);
+    if (atomic_load(&budget->text) < 0) return creator_fail_string_limit(error);
     if (atomic_load(&budget->lines) < 0 || atomic_load(&budget->rows) < 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "its line tables share their bytes and would take %d times their "
@@ -419,13 +419,13 @@ static gsym_status check_cancelled(const gsym_conversion *conversion, gsym_error
 
 /* Do the ordered step for a part of a unit, encode it and read the next part; called with
  * the gate held. */
-static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
-                             unit_functions *unit, gsym_error *error) {
+static gsym_status intern_part(gsym_conversion *conversion, uint32_t index,
+                               unit_functions *unit, gsym_error *error) {
     unit_source source = unit_at(conversion, unit->unit_index);
     done_pages pages;
     gsym_status status;
     GSYM_TRY(check_cancelled(conversion, error));
-    while (conversion->turn != unit->unit_index) {
+    while (conversion->next_interned != unit->unit_index) {
         if (conversion->is_stopped) return GSYM_OK;
         sync_wait(&conversion->gate);
     }
@@ -460,7 +460,7 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
     sync_lock(&conversion->gate);
     if (!is_read) return conversion_fail_reading(&conversion->budget, error);
     while (!unit->is_last && !conversion->is_stopped)
-        GSYM_TRY(pass_part(conversion, index, unit, error));
+        GSYM_TRY(intern_part(conversion, index, unit, error));
     *parked_slot(conversion, unit_index) = unit;
     return GSYM_OK;
 }
@@ -474,7 +474,7 @@ static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error 
             continue;
         }
         GSYM_TRY(read_next_unit(conversion, index, error));
-        GSYM_TRY(pass_turns(conversion, index, error));
+        GSYM_TRY(intern_parked_units(conversion, index, error));
     }
     return GSYM_OK;
 }
@@ -553,7 +553,7 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
     end_reading(conversion);
     GSYM_TRY(keep_records(conversion, error));
     end_collecting(conversion);
-    if (conversion->files.scanned == NULL) memory_give_back();
+    if (conversion->files.scanned == NULL) memory_release();
     return GSYM_OK;
 }
 

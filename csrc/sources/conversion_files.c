@@ -43,7 +43,7 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
         (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
         return GSYM_OK;
     found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0, {0}};
-    creator_supply_strings(conversion_creator(conversion), size);
+    creator_raise_string_limit(conversion_creator(conversion), size);
     return GSYM_OK;
 }
 

@@ -194,7 +194,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
         warning_list ignored = {0}; /* the unit is read again later */
         dwarf_unit unit;
         files->units.items[files->units.count++] =
-            (unit_place){file->input.number, (uint32_t)i};
+            (unit_position){file->input.number, (uint32_t)i};
         if (!dwarf_is_type_unit(header) &&
             dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
@@ -269,7 +269,7 @@ bool debug_files_share_lines(const debug_files *files, uint64_t key) {
 }
 
 unit_source debug_files_unit(const debug_files *files, size_t index) {
-    const unit_place *place = &files->units.items[index];
+    const unit_position *place = &files->units.items[index];
     const debug_file *file = files->files.items[place->file];
     const skeleton_unit *skeletons = files->skeletons.items;
     unit_source source = {&file->input, &file->input.units[place->number], NULL};

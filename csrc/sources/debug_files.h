@@ -28,10 +28,10 @@ typedef struct debug_file {
 } debug_file;
 
 /* A unit of a main file: the file, and the number of the unit in that file. */
-typedef struct unit_place {
+typedef struct unit_position {
     uint32_t file;
     uint32_t number;
-} unit_place;
+} unit_position;
 
 typedef struct debug_files {
     LIST(debug_file *) files; /* the index is the number of the file */
@@ -42,7 +42,7 @@ typedef struct debug_files {
     debug_file *supplementary; /* or NULL */
     bool is_scanned;
     /* of the main files; filled by the scan */
-    LIST(unit_place) units; /* in their order */
+    LIST(unit_position) units; /* in their order */
     LIST(skeleton_unit) skeletons; /* sorted by unit */
     skeleton_unit **by_dwo_id;
     number_map line_tables; /* dwarf_key -> number of units that name it */

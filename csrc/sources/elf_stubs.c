@@ -69,9 +69,9 @@ static bool aarch64_slot(const stub_reader *reader, cursor *c, uint64_t address,
 
 /* Return the constant of an instruction of ARM: 8 bits, rotated to the right. */
 static uint32_t arm_constant(uint32_t instruction) {
-    unsigned turn = (instruction >> 8 & 15) * 2;
+    unsigned rotation = (instruction >> 8 & 15) * 2;
     uint32_t value = instruction & 0xff;
-    return turn == 0 ? value : value >> turn | value << (32 - turn);
+    return rotation == 0 ? value : value >> rotation | value << (32 - rotation);
 }
 
 static bool arm_slot(const stub_reader *reader, cursor *c, uint64_t address,

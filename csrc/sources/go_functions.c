@@ -90,7 +90,7 @@ static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
                                  gsym_error *error) {
     uint64_t size = reader->table.end - reader->table.offset;
     reader->work_left = LIMIT_OF(TABLE_STEPS, size);
-    creator_supply_strings(reader->creator, size);
+    creator_raise_string_limit(reader->creator, size);
     for (uint32_t i = 0; i < reader->table.function_count; ++i) {
         go_function function;
         if (!go_pclntab_function(&reader->table, i, &function))

@@ -122,11 +122,11 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
 /* Whether the data at the address of a function's inlined calls is a plausible list. */
 static bool has_sound_tree(go_pclntab *table, const go_function *function) {
     go_values values = go_values_at(table, function->calls);
-    int32_t most = -1;
+    int32_t max_call = -1;
     cursor c = go_bytes_at(table, function->tree);
     for (unsigned i = 0; i < VALUES_TRIED && go_values_next(&values); ++i)
-        if (values.value > most) most = values.value;
-    for (int32_t i = 0; i <= most; ++i) {
+        if (values.value > max_call) max_call = values.value;
+    for (int32_t i = 0; i <= max_call; ++i) {
         cursor names = table->names;
         uint32_t name, caller;
         bool is_padded = true;

@@ -31,7 +31,7 @@ typedef struct public_reader {
     buffer copy;
     bool is_copied; /* the records being read are in `copy` */
     pdb_moved_list moved;
-    uint64_t steps, most_steps;
+    uint64_t steps, max_steps;
 } public_reader;
 
 static gsym_status keep_symbol(public_reader *reader, uint64_t address, uint64_t size,
@@ -47,7 +47,7 @@ static gsym_status find_moved(public_reader *reader, uint32_t address, uint64_t 
     warning_list *warnings = conversion_warnings(reader->conversion);
     uint64_t at = msf_file_offset(&reader->pdb->file, reader->pdb->symbol_stream, 0);
     reader->moved.count = 0;
-    if (reader->steps > reader->most_steps)
+    if (reader->steps > reader->max_steps)
         dwarf_warn(warnings, GSYM_WARN_LIMIT, at, reader->base + address);
     else if (!pdb_find_moved(reader->pdb, address, (uint32_t)end, &reader->moved,
                              &reader->steps))
@@ -202,7 +202,7 @@ static gsym_status add_publics(public_reader *reader, gsym_error *error) {
         GSYM_TRY(read_module(reader, &reader->pdb->modules.items[i], error));
     GSYM_TRY(read_publics(reader, error));
     symbol_starts_sort(&reader->starts);
-    reader->most_steps =
+    reader->max_steps =
         LIMIT_OF(PUBLIC_STEPS, reader->pdb->omap_size + reader->starts.count);
     reader->adds = true;
     return read_publics(reader, error);

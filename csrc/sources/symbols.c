@@ -38,7 +38,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                const gsym_object *image,
                                                gsym_error *error) {
-    creator_supply_strings(conversion_creator(conversion), object->size);
+    creator_raise_string_limit(conversion_creator(conversion), object->size);
     creator_await_symbols(conversion_creator(conversion));
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);

@@ -7,11 +7,11 @@ static uint64_t size_of_overlap(const gsym_range *left, const gsym_range *right)
     return start < end ? end - start : 0;
 }
 
-#define MAX_RANGES_SEARCHED 256 /* of a DIE */
+#define MAX_RANGES_SEARCHED 256 /* greatest number of ranges of a DIE that are searched */
 
 /* Whether the ranges of a DIE, which need not be sorted, contain `range`. Of more than
  * MAX_RANGES_SEARCHED ranges this is not known, and the answer is yes. */
-static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
+static bool is_listed(const gsym_range *ranges, size_t count, const gsym_range *range) {
     uint64_t size = 0;
     if (count > MAX_RANGES_SEARCHED) return true;
     for (size_t i = 0; i < count; ++i) size += size_of_overlap(&ranges[i], range);
@@ -58,11 +58,12 @@ static bool is_in_caller(const unit_walk *walk, const walk_node *node,
                          const gsym_range *range) {
     uint32_t count;
     const gsym_range *ranges = ranges_of_caller(walk, node, &count);
-    return was_given(ranges, count, range);
+    return is_listed(ranges, count, range);
 }
 
 /* Clip the ranges of a node to those of its parent, and append what is left. *is_elsewhere
- * is set if what was cut off is empty or in another part of the function. */
+ * is set if all ranges are empty, or if what was cut off is in another part of the
+ * function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
                         const unit_node *parent, bool *is_elsewhere) {
@@ -110,7 +111,7 @@ static bool is_in_call(unit_joiner *joiner, const walk_node *node,
                                          ? other->range_count
                                          : MAX_RANGES_SEARCHED);
         if (other->function != node->function || other->outer != node->outer) continue;
-        if (was_given(walk->ranges.items + other->range_first, other->range_count,
+        if (is_listed(walk->ranges.items + other->range_first, other->range_count,
                       address))
             return true;
     }
@@ -124,7 +125,7 @@ static uint64_t file_beside_call(unit_joiner *joiner, const walk_node *node) {
     uint64_t file = NO_FILE;
     uint32_t range_count;
     (void)ranges_of_caller(walk, node, &range_count);
-    if (range_count > MAX_RANGES_SEARCHED) return NO_FILE; /* see was_given */
+    if (range_count > MAX_RANGES_SEARCHED) return NO_FILE; /* see is_listed */
     for (uint64_t i = 0; i < UINT64_C(2) * node->range_count && file == NO_FILE; ++i) {
         const gsym_range *call = &walk->ranges.items[node->range_first + i / 2];
         uint64_t address = i % 2 == 0 ? call->start - 1 : call->end;
@@ -204,22 +205,22 @@ static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
 enum { CONTENT_VISITS = 8 }; /* steps that sorting and placing one content counts */
 
 /* Add `content` to each part that starts at or before `last` and ends at or after
- * `least_end`. *is_cut is set if that takes too many steps. */
+ * `min_end`. *is_cut is set if that takes too many steps. */
 static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_content content,
-                         uint64_t least_end, uint64_t last, uint64_t offset, bool *is_cut) {
+                         uint64_t min_end, uint64_t last, uint64_t offset, bool *is_cut) {
     size_t at = 0;
     SEARCH_SORTED(at, joiner->parts.count,
                   joiner->parts.items[middle].range.start <= last);
-    for (; at > 0 && joiner->parts.items[at - 1].reach >= least_end; --at) {
+    for (; at > 0 && joiner->parts.items[at - 1].reach >= min_end; --at) {
         const function_part *part = &joiner->parts.items[at - 1];
         *is_cut = !spend(joiner, &joiner->visit_budget, CONTENT_VISITS, offset);
-        if (contents->count >= joiner->most_contents) {
+        if (contents->count >= joiner->max_contents) {
             dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, contents->count);
             *is_cut = true;
         }
         if (*is_cut) return true;
         content.part = part->number;
-        if (part->range.end >= least_end && !LIST_ADD(*contents, content)) return false;
+        if (part->range.end >= min_end && !LIST_ADD(*contents, content)) return false;
     }
     return true;
 }

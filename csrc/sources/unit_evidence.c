@@ -42,8 +42,8 @@ static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
 
 /* Compare a range of a function with the symbols. A symbol of the same name corrects the
  * end of the range: a linker may shorten code, but does not change the split file. */
-static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
-                            uint64_t offset, uint32_t name, gsym_range *range) {
+static evidence compare_with_symbols(const unit_functions *result, unit_joiner *joiner,
+                                     uint64_t offset, uint32_t name, gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
     uint64_t size = range->end - range->start;
     bool has_size = false, has_other_size = false;
@@ -82,7 +82,7 @@ bool unit_contradicts(const unit_functions *result, unit_joiner *joiner,
     for (uint32_t i = 0; i < source->range_count && code->span_count == 0; ++i) {
         evidence found;
         if (unit_is_dropped(result, joiner, source, name, &ranges[i])) continue;
-        found = symbols_say(result, joiner, source->offset, name, &ranges[i]);
+        found = compare_with_symbols(result, joiner, source->offset, name, &ranges[i]);
         agrees |= found == AGREES;
         if (found != CONTRADICTS && is_in_skeleton(joiner, &ranges[i])) continue;
         dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_CONTRADICTS, source->offset,

@@ -232,9 +232,9 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
     result->reached = walk->reached;
     result->lists_end = walk->lists.end;
-    joiner->most_contents = LIMIT_OF(
+    joiner->max_contents = LIMIT_OF(
         CONTENTS, walk->nodes.count + walk->ranges.count + walk->call_sites.count);
-    joiner->node_budget += joiner->most_contents - CONTENTS_FLOOR;
+    joiner->node_budget += joiner->max_contents - CONTENTS_FLOOR;
     if (!unit_files_reset(result, joiner) ||
         !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
@@ -262,7 +262,7 @@ static bool read_unit(unit_functions *result, unit_joiner *joiner,
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
     joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
-    joiner->walk.most = PART_FUNCTIONS;
+    joiner->walk.max_functions = PART_FUNCTIONS;
     if (!open_unit(result, joiner, source))
         return !joiner->abbrevs.failed && !joiner->skeleton_abbrevs.failed;
     joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -

@@ -196,6 +196,6 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
     gsym_conversion *scanned = index->conversion;
     GSYM_TRY(debug_files_share(conversion_files(conversion), conversion_files(scanned),
                                units, count, error));
-    creator_share_supply(conversion_creator(conversion), conversion_creator(scanned));
+    creator_share_string_limit(conversion_creator(conversion), conversion_creator(scanned));
     return GSYM_OK;
 }

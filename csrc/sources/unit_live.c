@@ -13,7 +13,8 @@ static bool is_the_code(const unit_functions *result, const unit_joiner *joiner,
     bool has_size = code->size == range->end - range->start;
     if (name != NO_INDEX && unit_is_named(&result->names.items[name], code))
         return has_size || code->size == 0 || range->start > 0;
-    /* A composed name never equals that of a symbol, so it proves nothing. */
+    /* In a language with scopes, names are composed and never equal those of symbols. So
+     * another name says nothing there, and the size decides. */
     return has_size && (name == NO_INDEX || range->start > 0 ||
                         dwarf_language_has_scopes(joiner->unit.language));
 }

@@ -1,16 +1,16 @@
 /* extraction.c - write the functions of a GSYM file as ranges and return pads.
  *
- * One pass visits the functions: it flattens each one, and writes its ranges and the return
- * pads of its calls. */
+ * The functions are visited once: each one is flattened (levels.h), and its ranges and the
+ * return pads of its calls are written. */
 #include "symbfile/extraction.h"
 
 struct gsym_symbfile_extraction {
     gsym_symbfile_names *range_names;
     gsym_symbfile_writer *range_writer; /* NULL: no ranges */
-    return_pads pads;                   /* without calls if none are wanted */
+    return_pads pads;                   /* has no calls if no return pads are wanted */
     function_walk walk;
     function_levels levels;
-    uint32_t next; /* entry */
+    uint32_t next; /* the entry that is visited next */
     gsym_symbfile_extraction_counts counts;
 };
 
@@ -68,7 +68,8 @@ static gsym_status add_range(gsym_symbfile_extraction *extraction,
     if (call != NULL) {
         GSYM_TRY(symbfile_names_file(names, writer, call->call_file, &range.call_file,
                                      error));
-        /* Readers interpret a line without a file as one of the caller's file. */
+        /* Readers take a line without a file as a line of the caller's file, so such a line
+         * is omitted. */
         range.call_line = range.call_file != 0 ? call->call_line : 0;
     }
     range.func = symbfile_names_function(names, level_name(function, level));

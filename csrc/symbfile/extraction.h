@@ -18,7 +18,7 @@ struct gsym_symbfile_names {
     uint64_t string_count; /* number of names added to the writer */
     uint32_t *files;       /* number of the path of each file, 0: not known yet */
     uint64_t text_left;    /* remaining bytes of names and paths */
-    buffer text;           /* scratch */
+    buffer text;           /* memory for one name or path */
 };
 
 /* Return the string of a name; 0 if the name was not collected. */
@@ -30,15 +30,15 @@ gsym_status symbfile_names_file(gsym_symbfile_names *names,
 
 /* ---- return_pads.c ------------------------------------------------------------------ */
 
-/* State of writing return pads, the chains of functions at calls; functions come in
- * ascending order. */
+/* The state of writing return pads: each is the chain of functions at a call. Functions
+ * come in ascending order. */
 typedef struct return_pads {
     gsym_symbfile_writer *writer;
     gsym_symbfile_names *names;
     const gsym_calls *calls;
     size_t next;     /* index of the next call */
     index_list open; /* ranges that cover the call, the outermost first */
-    LIST(gsym_symbfile_entry) entries; /* of one pad */
+    LIST(gsym_symbfile_entry) entries; /* the entries of one return pad */
 } return_pads;
 
 void return_pads_deinit(return_pads *pads);

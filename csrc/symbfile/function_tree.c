@@ -1,11 +1,11 @@
 /* function_tree.c - make functions with lines and trees of calls of gathered ranges.
  *
  * The ranges that cover an address, ordered by depth, are its chain. Of several ranges of
- * one depth the one that starts last is used; of those with the same start the shortest,
- * and of equal ones the first. The addresses are swept in ascending order: a function ends
- * with the outermost range of the chain, a call with its range or any range around it. A
- * row of a line table applies until the next one, so bytes without a line get an empty
- * row. */
+ * one depth, the chain has the one that starts last; of those with the same start the
+ * shortest, and of equal ones the first. The addresses are visited in ascending order: a
+ * function ends with the outermost range of the chain, a call with its range or any range
+ * around it. A row of a line table applies until the next one, so addresses without a line
+ * get a row without file and line. */
 #include "symbfile/functions.h"
 
 /* Crossing ranges may be split into many calls; this bounds the output of a small input.
@@ -37,7 +37,7 @@ static void sort_ranges(gsym_symbfile_functions *functions) {
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-/* Append the pending row, unless it equals the one before it. */
+/* Append the pending row, unless it repeats file and line of the row before it. */
 static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_error *error) {
     row_list *rows = &functions->line_rows;
     gsym_line_row row = functions->row;
@@ -49,14 +49,15 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     return GSYM_OK;
 }
 
-/* Put a row; of several rows for one address, the last is used. */
+/* Put a row, which is pending until a row for another address comes: of several rows for
+ * one address, the last is used. */
 static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
                            uint32_t file, uint32_t line, gsym_error *error) {
     if (functions->has_row && functions->row.address != address)
         GSYM_TRY(put_waiting_row(functions, error));
     functions->row = (gsym_line_row){address, file, line};
     functions->has_row = true;
-    functions->says_lines |= line != 0 || functions->texts.list.items[file].size != 0;
+    functions->has_lines |= line != 0 || functions->texts.list.items[file].size != 0;
     return GSYM_OK;
 }
 
@@ -67,8 +68,8 @@ static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset
     return low;
 }
 
-/* Put the rows of one range for first .. last, which it covers. Bytes before its first row
- * have no file. */
+/* Put the rows of a range for the addresses from `first` to `last`, which it covers.
+ * Addresses before the first row of a range have no file. */
 static gsym_status put_rows_of(gsym_symbfile_functions *functions,
                                const gathered_range *range, uint64_t first, uint64_t last,
                                gsym_error *error) {
@@ -102,7 +103,7 @@ static gsym_status begin_function(gsym_symbfile_functions *functions, gsym_error
     uint32_t func = functions->ranges.items[functions->next.calls[0].range].func;
     functions->line_rows.count = 0;
     functions->nodes.count = functions->node_calls.count = functions->spans.count = 0;
-    functions->has_row = functions->says_lines = false;
+    functions->has_row = functions->has_lines = false;
     return symbfile_texts_name(&functions->texts, func, &functions->name, error);
 }
 
@@ -114,7 +115,7 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
     made.address = functions->spans.items[0].start;
     made.size = functions->spans.items[0].end - made.address;
     GSYM_TRY(put_waiting_row(functions, error));
-    if (functions->says_lines) {
+    if (functions->has_lines) {
         made.rows = functions->line_rows.items;
         made.row_count = functions->line_rows.count;
     }
@@ -156,7 +157,7 @@ static uint32_t call_file_of(const gathered_range *range, const gathered_range *
     return range->call_file == 0 && range->call_line != 0 ? caller->file : range->call_file;
 }
 
-/* Find the chain at an address. Returns the first end of its ranges. */
+/* Find the chain at an address, and return the lowest end of its ranges. */
 static uint64_t find_chain(gsym_symbfile_functions *functions, uint64_t address) {
     const gathered_range *ranges = functions->ranges.items, *caller = NULL;
     call_chain *next = &functions->next;
@@ -189,7 +190,8 @@ static bool is_same_function(const gsym_symbfile_functions *functions, uint64_t 
                                         next));
 }
 
-/* Return the number of calls of the chain that continue: at least 1, for the function. */
+/* Return how many calls of the last chain are in the next chain, too: at least 1, because
+ * the function counts. */
 static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
     const call_chain *chain = &functions->chain, *next = &functions->next;
     uint32_t count = 1;
@@ -222,8 +224,8 @@ static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
     return GSYM_OK;
 }
 
-/* Add start .. end, which has the next chain, to the open function, or begin another
- * function with it. */
+/* Add the addresses from `start` to `end`, which have the next chain, to the open function,
+ * or begin another function with them. */
 static gsym_status put_chain(gsym_symbfile_functions *functions, uint64_t start,
                              uint64_t end, gsym_error *error) {
     call_chain *chain = &functions->chain, *next = &functions->next;

@@ -1,9 +1,10 @@
 /* functions.c - gather the ranges of symbfiles for functions.
  *
  * Ranges may be in any order, but ranges in depth-first order can be converted function by
- * function: a range of depth 0 begins one, unless it continues the function with lines of
- * another file, and the ranges after it are inlined into it. The result is the same only if
- * calls are within their function and functions do not overlap, which is checked. */
+ * function: a range of depth 0 begins a function, unless it continues the last one with
+ * lines of another file, and the ranges after it are inlined into it. This gives the same
+ * result only if calls are within their function and functions do not overlap, which is
+ * checked. */
 #include <inttypes.h>
 
 #include "base/sort.h"
@@ -159,7 +160,8 @@ static gsym_status take_range(gsym_symbfile_functions *functions,
     set_texts(texts, columns, at, &range);
     if (!functions->waits_for_all && range.depth == 0) {
         GSYM_TRY(place_function(functions, &range, error));
-        set_texts(texts, columns, at, &range); /* they move when a function ends */
+        set_texts(texts, columns, at, &range); /* the end of a function moves the texts,
+                                                  so their indexes are set again */
     } else if (!functions->waits_for_all) {
         place_call(functions, &range);
     }

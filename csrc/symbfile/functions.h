@@ -10,9 +10,9 @@
 
 /* The strings of ranges for the GSYM file.
  *
- * A reader discards its numbers from time to time, possibly inside a function. Here a
- * string keeps its index until the function is finished. It is added to the file when it is
- * needed. */
+ * A reader discards the numbers of strings from time to time, possibly inside a function.
+ * Here a string keeps its index until the function is finished. It is added to the GSYM
+ * file when it is needed. */
 
 typedef struct symbfile_text {
     uint64_t at; /* offset in symbfile_texts.bytes */
@@ -60,15 +60,16 @@ enum { SYMBFILE_MAX_DEPTH = 256 };
 
 #define NO_RANGE UINT32_MAX
 
-/* A function, a part of one that was split where its file changes, or an inlined call. */
+/* A range of the symbfile: a function, a part of a function that was split where the source
+ * file changes, or an inlined call. */
 typedef struct gathered_range {
     uint64_t start, end;
     uint32_t func, file; /* texts */
     uint32_t call_file, call_line;
     uint32_t depth;
-    uint32_t number; /* its position in the input */
+    uint32_t number; /* its index in the input */
     uint32_t row_first, row_count;
-    uint32_t below; /* next on the stack of its depth, during the sweep */
+    uint32_t below; /* during the sweep, the range below it on the stack of its depth */
 } gathered_range;
 
 typedef struct gathered_row {
@@ -79,7 +80,7 @@ typedef struct gathered_row {
 /* One call of the chain at the current address; the first is the function. */
 typedef struct chain_call {
     uint32_t range;
-    uint32_t call_file; /* text; that of the caller if the range has none */
+    uint32_t call_file; /* a text; the file of the caller if the range has none */
     uint32_t node;
 } chain_call;
 
@@ -91,27 +92,29 @@ typedef struct call_chain {
 struct gsym_symbfile_functions {
     gsym_creator *creator;
     symbfile_texts texts;
-    uint64_t count; /* of functions given to the creator */
+    uint64_t count; /* number of functions that the creator got */
     /* the gathered ranges */
     LIST(gathered_range) ranges;
     LIST(gathered_row) rows;
     bool waits_for_all; /* no function is made before the end of the input */
-    /* if not, the gathered ranges are one function with its inlined calls */
+    /* used unless waits_for_all: the gathered ranges are one function and its inlined
+     * calls */
     uint32_t last_part; /* the last range of depth 0 */
     uint64_t calls_start, calls_end; /* extent of the calls */
-    range_list made;    /* of functions given to the creator */
+    range_list made;    /* ranges of these functions */
     bool is_made_sorted;
     bool is_disordered; /* a range covers a part of another function */
-    /* scratch: the sweep, and one output function */
-    uint64_t range_total, node_total; /* of all sweeps */
+    /* the state of the sweep, and the function that it makes */
+    uint64_t range_total, node_total; /* numbers of ranges and nodes of all sweeps */
     uint32_t tops[SYMBFILE_MAX_DEPTH + 1]; /* the active range of each depth */
-    uint32_t level_count;                   /* depths that may have one */
+    uint32_t level_count;                   /* number of depths that may have an active
+                                               range */
     call_chain chain, next;
     uint64_t name; /* of the function */
     row_list line_rows;
-    gsym_line_row row; /* to be appended; its file is a text */
+    gsym_line_row row; /* the pending row, whose file is a text */
     bool has_row;
-    bool says_lines; /* any row has a line */
+    bool has_lines; /* any row has a line */
     node_list nodes;
     LIST(chain_call) node_calls; /* the call of each node */
     range_list spans;            /* of the nodes, one each */

@@ -1,14 +1,14 @@
-/* levels.c - flatten a function: from boundary to boundary, end and begin ranges, and add
- * the rows of the innermost one. */
+/* levels.c - flatten a function: at each boundary of its calls, end and begin ranges;
+ * between boundaries, add the rows of the innermost range. */
 #include "symbfile/levels.h"
 
 #include "base/limit.h"
 #include "gsym/index.h"
 
-enum { MAX_ROWS = 1 << 20 }; /* of a range, so that it fits a message */
+enum { MAX_ROWS = 1 << 20 }; /* rows of a range, so that it fits a message */
 
-/* Calls whose ranges alternate begin repeatedly, each at most once in each range of another
- * call: with 256 ranges or fewer, nothing is cut.
+/* Calls whose ranges alternate with those of other calls begin several times, at most once
+ * in each range of another call. So with 256 ranges or fewer, no call is left out.
  * Limit: Inlined calls of a function in a symbfile */
 LIMIT(BEGINS, 0, 256);
 
@@ -17,8 +17,9 @@ typedef struct flattening {
     function_levels *levels;
     const gsym_function *function;
     bool root_is_call;
-    uint64_t begins; /* how many times calls may still begin; see BEGINS */
-    size_t row;      /* the last row at or below the address, or the first */
+    uint64_t begins; /* number of times that calls may still begin; see BEGINS */
+    size_t row;      /* index of the last row at or below the address, or of the first
+                        row */
 } flattening;
 
 void function_levels_deinit(function_levels *levels) {
@@ -222,7 +223,8 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
         boundaries.count = 0;
     }
     is_done = !boundaries.failed && flatten(&flat, &boundaries, start, end);
-    if (is_done && !levels->is_complete) { /* flatten it again without calls */
+    if (is_done && !levels->is_complete) { /* there are too many calls: flatten the
+                                              function again without them */
         boundaries.count = 0;
         is_done = flatten(&flat, &boundaries, start, end);
     }

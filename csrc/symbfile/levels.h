@@ -19,11 +19,11 @@ typedef struct level_range {
     uint32_t depth;
     uint32_t file; /* of its rows; 0: unknown, or no rows */
     uint32_t line; /* of the last row */
-    uint64_t reached; /* address of the last row; steps between rows have 32 bits */
+    uint64_t reached; /* address of the last row; offsets between rows have 32 bits */
 } level_range;
 
-/* A row before rows are sorted by range: rows of an outer range continue after its
- * calls. */
+/* A row that is not sorted by range yet. Sorting is needed because the rows of an outer
+ * range continue after its calls. */
 typedef struct level_row {
     uint64_t address;
     uint32_t range;
@@ -37,7 +37,7 @@ typedef struct function_levels {
     /* Sorted by range, with offsets from its start. */
     LIST(gsym_symbfile_row) rows;
     bool is_complete; /* false: inlined calls are left out because there are too many */
-    /* Scratch, kept from function to function. */
+    /* Memory for one function, used again for the next one. */
     LIST(level_row) found;
     call_tree tree;
     index_list open; /* open ranges, the outermost first */

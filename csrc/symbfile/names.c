@@ -3,8 +3,8 @@
 #include "base/characters.h"
 #include "symbfile/extraction.h"
 
-/* Names may overlap and paths share a folder, so that a small file could expand to any
- * size. */
+/* Names may share bytes and paths share folders, so the strings of a small file could take
+ * any number of bytes. */
 /* Limit: Names of a symbfile made of a GSYM file */
 LIMIT(TEXT, 64 << 20, 64);
 

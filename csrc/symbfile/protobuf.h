@@ -20,7 +20,7 @@ typedef enum protobuf_wire_type {
 
 /* A message that is being read. */
 typedef struct protobuf_message {
-    cursor fields;   /* ends with the message */
+    cursor fields;   /* the rest of the message */
     uint64_t origin; /* file offset of the start of the cursor */
 } protobuf_message;
 
@@ -37,7 +37,7 @@ static inline uint64_t protobuf_offset(const protobuf_message *message) {
     return message->origin + cursor_offset(&message->fields);
 }
 
-/* Read a number of up to 10 bytes and 64 bits. */
+/* Read a number of up to 10 bytes, which has up to 64 bits. */
 gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
                                  gsym_error *error);
 
@@ -58,8 +58,8 @@ gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
 /* Read the contents of a field of wire type PROTOBUF_BYTES, and check that it is UTF-8. */
 gsym_status protobuf_text(protobuf_message *message, protobuf_bytes *text_ret,
                           gsym_error *error);
-/* Skip an unknown field. Fields numbered up to `defined` are known: `key` has the wrong
- * wire type. */
+/* Skip an unknown field. If its number is at most `defined`, the field is known but has the
+ * wrong wire type, which is an error. */
 gsym_status protobuf_skip(protobuf_message *message, uint32_t key, uint32_t defined,
                           gsym_error *error);
 

@@ -1,6 +1,6 @@
 /* read_records.c - read ranges and return pads.
  *
- * Addresses are made of deltas, and strings of the table get numbers. */
+ * Deltas are added up to addresses, and strings get numbers. */
 #include "symbfile/reader.h"
 
 enum { ENOUGH_ROWS = 1 << 17, ENOUGH_STRING_BYTES = 4 << 20 };
@@ -58,7 +58,7 @@ void read_records_view(const read_records *records,
 
 /* ---- fields of both records ------------------------------------------------------- */
 
-/* A field of a oneof: of several fields the last is used. */
+/* One of the fields in a oneof of protobuf. If a message has several, the last is used. */
 typedef struct address_field {
     enum { NO_ADDRESS, DELTA, ABSOLUTE } kind;
     uint64_t value;
@@ -265,7 +265,7 @@ static gsym_status read_range(read_records *records, protobuf_message *message,
 
 static gsym_status settle_entries(read_records *records, uint64_t start,
                                   gsym_error *error) {
-    const protobuf_column *columns = records->fields; /* func, file, line */
+    const protobuf_column *columns = records->fields; /* the columns func, file and line */
     size_t count = columns[0].count;
     if (columns[1].count != count || columns[2].count != count)
         return fail_columns(start, error);

@@ -1,12 +1,12 @@
 /* read_strings.c - keep the current string table of a symbfile, and the strings of records.
  *
- * A string gets its number at its first use, and a string of a table keeps it: the caller
- * decodes it once. */
+ * A string gets a number at its first use. A string of the table keeps this number, so that
+ * the caller decodes it only once. */
 #include "symbfile/reader.h"
 
 enum {
     KEPT_PER_STRING = 64,
-    MAX_KEPT = 64 << 20 /* bytes; then all numbers are discarded */
+    MAX_KEPT = 64 << 20 /* bytes of strings at which all numbers are discarded */
 };
 
 void read_strings_deinit(read_strings *strings) {

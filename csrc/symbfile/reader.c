@@ -43,7 +43,7 @@ typedef struct message_head {
     uint32_t type;
 } message_head;
 
-/* Whether length and type are complete, or too long. */
+/* Whether length and type of a message are complete, or are too long to be valid. */
 static bool has_head(const cursor *c) {
     size_t left = cursor_left(c);
     unsigned ends = 0;

@@ -14,9 +14,9 @@ typedef struct table_string {
 } table_string;
 
 typedef struct read_strings {
-    buffer body; /* of the table */
+    buffer body; /* copy of the message with the table */
     LIST(table_string) table;
-    buffer bytes; /* of the new strings */
+    buffer bytes; /* bytes of the new strings */
     LIST(uint64_t) ends;
     uint32_t first; /* number of the first new string */
     uint64_t kept;  /* approximate bytes of the strings in memory */
@@ -28,19 +28,20 @@ void read_strings_begin(read_strings *strings);
 /* Replace the table by that of a message; *count_ret is its number of strings. */
 gsym_status read_strings_replace(read_strings *strings, protobuf_message *message,
                                  uint64_t *count_ret, gsym_error *error);
-/* Add a string of a record and return its number. False if out of memory. */
+/* Add a string that a record contains, and find its number. False if out of memory. */
 bool read_strings_add(read_strings *strings, protobuf_bytes text,
                       uint32_t *number_ret);
-/* Find the number of a string of the table. False if `index` is out of range (`is_there` is
- * false) or out of memory. */
+/* Find the number of the string of the table at `index`. False if the table has no such
+ * string, which sets *is_there to false, or if out of memory. */
 bool read_strings_refer(read_strings *strings, uint32_t index,
                         uint32_t *number_ret, bool *is_there);
 
 /* ---- read_records.c ----------------------------------------------------------------- */
 
 enum {
-    MAX_RECORDS = 1 << 14, /* of one read; a message adds all its rows and entries */
-    RECORD_COLUMNS = 3 /* of a message, at most */
+    MAX_RECORDS = 1 << 14, /* records that one read returns; the last message may add
+                              some more */
+    RECORD_COLUMNS = 3 /* greatest number of columns in a message */
 };
 
 typedef struct record_columns {

@@ -1,6 +1,7 @@
 /* return_pads.c - write return pads, the chains of functions at calls.
  *
- * From call to call, the ranges of a flattened function are found that cover the call. */
+ * The calls of a flattened function are visited in ascending order, and the ranges that
+ * cover each call are found. */
 #include "symbfile/extraction.h"
 
 void return_pads_deinit(return_pads *pads) {
@@ -40,8 +41,9 @@ static const gsym_symbfile_row *row_at(const function_levels *levels,
     return low == 0 ? NULL : &rows[low - 1];
 }
 
-/* Find file and line of a function of the chain at `address`: those of the call of the next
- * range, or of its own row if it is the innermost. *file_ret is a file of the image. */
+/* Find the source position in a function of the chain at `address`: that of the call of the
+ * next range or, in the innermost one, that of its row. *file_ret is a file of the
+ * image. */
 static uint32_t place_in(const return_pads *pads, const gsym_function *function,
                          const function_levels *levels, size_t depth, uint64_t address,
                          uint32_t *file_ret) {

@@ -55,7 +55,7 @@ bool written_strings_use_first(written_strings *strings, uint32_t number) {
 
 typedef struct ranked_string {
     uint32_t uses;
-    uint32_t order; /* of first use */
+    uint32_t order; /* its rank in the order of first use */
     uint32_t number;
 } ranked_string;
 

@@ -15,9 +15,10 @@ typedef struct written_string {
     uint32_t size;
     uint32_t uses;      /* by records of the batch */
     uint32_t reference; /* its index in the table of the batch, if is_in_table */
-    bool is_forced;     /* a record can only refer to it by index */
+    bool is_forced;     /* it must be in the table, because a record can refer to it only
+                           by index */
     bool is_in_table;
-    bool is_claimed;    /* its cost was counted for the record that is being added */
+    bool is_claimed;    /* its cost is counted already for the record that is being added */
 } written_string;
 
 typedef LIST(uint32_t) string_numbers;
@@ -25,8 +26,9 @@ typedef LIST(uint32_t) string_numbers;
 typedef struct written_strings {
     buffer bytes;
     LIST(written_string) all;
-    string_numbers batch; /* those that the batch uses, in order of first use; after
-                            written_strings_make_table() those of its table */
+    string_numbers batch; /* numbers of the strings that the batch uses, in order of
+                             first use; after written_strings_make_table(), only those in
+                             its table, in the order of the table */
     uint64_t batch_size; /* maximum bytes of a table of all strings that the batch uses */
     size_t longest;     /* bytes of the longest string */
     slot_table slots;
@@ -45,7 +47,7 @@ static inline const written_string *written_strings_at(const written_strings *st
     return &strings->all.items[number - 1];
 }
 
-enum { COST_OF_STRING = 5 /* key and length before it */ };
+enum { COST_OF_STRING = 5 /* bytes of key and length before a string */ };
 
 /* Return by how many bytes the table grows at most if a record uses a string. */
 static inline uint64_t written_strings_cost(const written_strings *strings,
@@ -56,8 +58,8 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
 }
 
-/* Return the cost of a string for a record that may use it many times: 0 if it was already
- * claimed and the claim is not released. */
+/* Return the cost of a string for a record that may use it many times, and claim the
+ * string: until it is released, the cost is 0. */
 static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
     uint64_t cost = written_strings_cost(strings, number);
     if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;

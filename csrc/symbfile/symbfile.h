@@ -1,5 +1,5 @@
-/* symbfile.h - define numbers of the symbfile format: protobuf messages, each after its
- * length and type.
+/* symbfile.h - define the numbers in symbfiles, which are sequences of protobuf messages,
+ * each after its length and type.
  *
  * The schema is that of the profilers of Elastic and OpenTelemetry; docs/symbfile.md
  * describes the format. */
@@ -29,7 +29,7 @@ enum symbfile_range_field {
 };
 
 enum symbfile_line_table_field {
-    LINE_TABLE_OFFSET = 1, /* each is the difference to the one before */
+    LINE_TABLE_OFFSET = 1, /* each offset is the difference to the one before */
     LINE_TABLE_LINE_NUMBER = 2
 };
 

@@ -43,7 +43,8 @@ gsym_status symbfile_texts_take(symbfile_texts *texts,
     return GSYM_OK;
 }
 
-/* Drop the strings that the reader has discarded. Call when no function is pending. */
+/* Drop the strings that the reader has discarded. May only be called when no function is
+ * pending. */
 void symbfile_texts_forget(symbfile_texts *texts) {
     symbfile_text *items = texts->list.items;
     size_t left = texts->list.count - texts->first;

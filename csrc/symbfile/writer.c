@@ -1,8 +1,8 @@
 /* writer.c - write records to symbfiles.
  *
- * Records are collected into a batch; then its string table is written, and the records
- * after it. Fields are in the order of the reference implementation: a oneof at the
- * position of its lowest number. */
+ * Records are collected into a batch; then the string table of the batch is written, and
+ * its records after it. Fields are in the order of the reference implementation, in which a
+ * oneof is at the position of its lowest number. */
 #include "symbfile/strings.h"
 #include "symbfile/symbfile.h"
 
@@ -255,7 +255,7 @@ static uint64_t body_size(const gsym_symbfile_writer *writer,
     if (record->type == GSYM_SYMBFILE_RETURN_PAD_V1)
         return size + (uint64_t)record->entry_count * 3 * VALUE_SIZE;
     size += (uint64_t)record->offsets_size + record->lines_size;
-    /* Only long strings need a check. */
+    /* The strings of the record need to be looked at only if some strings are long. */
     if (writer->strings.longest < FEW_BYTES) return size + 3 * writer->strings.longest;
     return size + text_size(writer, record->func) + text_size(writer, record->file) +
            text_size(writer, record->call_file);
@@ -337,8 +337,8 @@ static gsym_status fail_size(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0, "a record exceeds 16 MiB");
 }
 
-/* Encode both columns of a line table after those of the pending ranges. They count as kept
- * only after keep_columns(). */
+/* Encode both columns of a line table after those of the pending ranges. They are part of
+ * `columns` only after keep_columns(). */
 static gsym_status pack_rows(gsym_symbfile_writer *writer,
                              const gsym_symbfile_range *range, pending_record *record,
                              gsym_error *error) {
@@ -367,8 +367,8 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Keep the columns that pack_rows() encoded. Move them to the front if the batch before
- * them was written meanwhile. */
+/* Keep the columns that pack_rows() encoded. If make_room() wrote the batch meanwhile, move
+ * them to the front. */
 static void keep_columns(gsym_symbfile_writer *writer, pending_record *record) {
     buffer *columns = &writer->columns;
     size_t size = (size_t)record->offsets_size + record->lines_size;
@@ -411,7 +411,8 @@ gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Compute the maximum growth of the string table by the strings of a return pad. */
+/* Compute by how many bytes the strings of a return pad let the string table grow at
+ * most. */
 static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
                                    const gsym_symbfile_entry *entries, size_t count,
                                    uint32_t no_file, uint64_t *cost_ret,
@@ -450,7 +451,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     GSYM_TRY(written_strings_add(strings, "", 0, &no_file, error));
     GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     GSYM_TRY(make_room(writer, true, RECORD_SIZE + 3 * count, cost, error));
-    /* If make_room() wrote the batch, strings that were in its table cost again. */
+    /* If make_room() wrote the batch, strings that were in its table have a cost again. */
     if (writer->pending.count == 0)
         GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     if (!ARRAY_RESERVE(writer->entries, count)) return gsym_fail_memory(error);

@@ -5,13 +5,13 @@
 #include "base/list.h"
 
 enum {
-    /* Lines that are looked up together should stay in the caches, but each function
-     * should have several of them. */
+    /* Bounds of the number of lines that are looked up together: the lines should stay in
+     * the caches, but each function should have several of them. */
     MIN_LINES = 1 << 15,
     MAX_LINES = 1 << 17,
     LINES_PER_FUNCTION = 8,
     MAX_FRAMES = 1 << 20,
-    MAX_FETCHED = 16 /* frames of one line */
+    MAX_FETCHED = 16 /* frames of one line that are prefetched */
 };
 
 void queue_deinit(answer_queue *queue) {
@@ -22,7 +22,7 @@ void queue_deinit(answer_queue *queue) {
 void queue_begin(answer_queue *queue, const gsym_image *image) {
     uint64_t functions = image == NULL ? 0 : image->header.num_addresses;
     uint64_t wanted = functions * LINES_PER_FUNCTION;
-    queue->most = wanted < MIN_LINES   ? MIN_LINES
+    queue->max_lines = wanted < MIN_LINES   ? MIN_LINES
                   : wanted > MAX_LINES ? MAX_LINES
                                        : (size_t)wanted;
     queue->lines.count = queue->next = 0;

@@ -12,18 +12,19 @@ typedef struct waiting_line {
 
 typedef struct answer_queue {
     LIST(waiting_line) lines;
-    size_t most;     /* lines that are looked up together */
+    size_t max_lines;     /* number of lines that are looked up together */
     size_t next;     /* the first line without an answer */
-    uint32_t sought; /* lines to look up */
+    uint32_t sought; /* number of lines that have to be looked up */
     address_sweep sweep;
 } answer_queue;
 
 void queue_deinit(answer_queue *queue);
-/* Remove all lines; the following ones are for `image`, which may be NULL. */
+/* Remove all lines. Lines that are added later are answered by `image`, which may be
+ * NULL. */
 void queue_begin(answer_queue *queue, const gsym_image *image);
 /* Whether a block is complete. */
 static inline bool queue_is_full(const answer_queue *queue) {
-    return queue->lines.count >= queue->most;
+    return queue->lines.count >= queue->max_lines;
 }
 /* Add a line to be answered with the frames at `sought`. */
 bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought);
@@ -44,10 +45,10 @@ static inline void queue_cut(answer_queue *queue, queue_mark mark) {
     queue->sought = mark.sought;
 }
 
-/* Clear the results; returns the addresses of all lines in ascending order, to be looked up
- * in ranges by address_sweep_find(). */
+/* Clear the results, and return the addresses of all lines in ascending order. The caller
+ * passes ranges of them to address_sweep_find(). */
 numbered_address *queue_order(answer_queue *queue, bool llvm);
-/* Look up all lines, by LLVM's rules or by ours. */
+/* Look up all lines, by LLVM's rules or by the usual ones. */
 gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
                        gsym_error *error);
 
@@ -56,7 +57,8 @@ static inline const waiting_line *queue_next(const answer_queue *queue) {
     return queue->next < queue->lines.count ? &queue->lines.items[queue->next] : NULL;
 }
 
-/* Return the result for the next line; FRAMES_UNKNOWN: look it up separately. */
+/* Return the result for the next line; with the count FRAMES_UNKNOWN, it must be looked up
+ * separately. */
 static inline const found_frames *queue_found(const answer_queue *queue) {
     return &queue->sweep.found[queue->next];
 }

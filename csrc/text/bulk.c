@@ -1,41 +1,43 @@
 /* bulk.c - look up addresses of many modules, each distinct address once.
  *
- * A row refers to a stack, a stack to frames, a frame to texts, so that all work but the
- * first step depends on the number of distinct addresses. */
+ * A row has the number of a stack, a stack has frames, a frame has numbers of texts. So all
+ * work but the numbering of rows depends only on the number of distinct addresses. */
 #include "base/tables.h"
 #include "gsym/batch.h"
 #include "text/text.h"
 #include "text/text_table.h"
 
-/* Numbers of the stacks that every bulk has, for rows that are not looked up. */
+/* Stacks that every bulk has, for rows that are not looked up. */
 enum { STACK_NO_ADDRESS, STACK_NO_MODULE, STACK_OUTSIDE, FIRST_STACKS };
 
 enum {
-    /* How many rows ahead the place of an address is fetched, and the address. */
+    /* How many rows ahead the slot of an address in the table is prefetched, and the
+     * address itself. */
     AHEAD_PLACE = 8,
     AHEAD_ADDRESS = 24,
-    ROWS_PER_ADDRESS = 8 /* a guess, for the first size of a table */
+    ROWS_PER_ADDRESS = 8 /* a guess, from which the first size of a table is computed */
 };
 
 struct gsym_known {
     LIST(number_map) modules; /* address -> stack, for each module */
     LIST(uint32_t) firsts;    /* the first frame of each stack */
-    LIST(uint32_t) reasons;   /* of each stack: why it has no answer */
+    LIST(uint32_t) reasons;   /* for each stack, why it has no answer */
     uint32_t frame_count;
 };
 
 struct gsym_bulk {
     gsym_rows rows;
     gsym_known *known;
-    uint32_t first_frame; /* number of the first frame; lower ones are of earlier bulks */
+    uint32_t first_frame; /* number of the first frame of this bulk; lower numbers are
+                             those of earlier bulks */
     uint32_t *order;      /* rows with an address, sorted by module */
     uint32_t *starts;     /* first row of each module in `order`, and the end */
     uint32_t *stacks;     /* number of the stack of each row */
-    gsym_batch frames;    /* its address_index is the number of a stack */
-    LIST(uint32_t) names; /* of each frame: number in name_texts */
+    gsym_batch frames;    /* the frames; their address_index is the number of a stack */
+    LIST(uint32_t) names; /* for each frame, the number of its name in name_texts */
     LIST(uint32_t) files;
     text_table name_texts, file_texts;
-    number_map numbers;   /* names or files of one module */
+    number_map numbers;   /* name or file of the present module -> number of its text */
     LIST(uint64_t) asked; /* distinct new addresses of one module */
 };
 
@@ -76,8 +78,8 @@ static bool has_address(const gsym_rows *rows, size_t row) {
     return rows->has_address == NULL || rows->has_address[row] != 0;
 }
 
-/* Sort the rows that can be answered by module, in a counting sort; the others get their
- * stack. */
+/* Sort the rows that can be answered by module, with a counting sort. The other rows get
+ * one of the stacks that every bulk has. */
 static void sort_rows(gsym_bulk *bulk) {
     const gsym_rows *rows = &bulk->rows;
     uint32_t *starts = bulk->starts, sum = 0;
@@ -237,7 +239,7 @@ static void put_path(text_table *texts, const gsym_image *image, uint64_t file) 
 
 typedef void put_text(text_table *texts, const gsym_image *image, uint64_t number);
 
-/* Find the text of a name or file of the image, which is made once. */
+/* Find the number of the text of a name or file of the image; each text is made once. */
 static gsym_status find_text(gsym_bulk *bulk, text_table *texts, put_text *put,
                              const gsym_image *image, uint64_t number, uint32_t *text_ret,
                              gsym_error *error) {

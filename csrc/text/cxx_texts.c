@@ -1,8 +1,8 @@
 /* cxx_texts.c - demangle many names of C++ at once.
  *
- * Texts are made of names that are plain C++ or not mangled. These are most names, and one
- * call for each from Python would take longer than making its text. Other names are left to
- * the caller. */
+ * Texts are made only of names that are plain C++ or not mangled, as most names are; other
+ * names are left to the caller. For these names, a call from Python for each would take
+ * longer than making the text. */
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/error.h"
@@ -64,7 +64,7 @@ static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
         if (text != NULL) texts->demangler->release(text);
         return false;
     }
-    if (text_size > texts->demangler->most_text_size)
+    if (text_size > texts->demangler->max_text_size)
         buffer_put(out, name, size);
     else if (!texts->without_arguments || memchr(text, '<', text_size) == NULL)
         buffer_put(out, text, text_size);
@@ -77,7 +77,8 @@ static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
 
 /* Append the text of a name; false if the name is left to the caller. */
 static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
-    /* A dot begins the suffix that compilers add to names of copies. */
+    /* A name with a dot is left to the caller: compilers add suffixes such as `.cold` to
+     * names of copies. */
     if (memchr(name, '.', size) != NULL) return false;
     if (size == 0 || (name[0] != '_' && name[0] != '$' && name[0] != '?')) {
         buffer_put(&texts->bytes, name, size);
@@ -87,7 +88,7 @@ static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
         has_hash(name, size) || is_misread(name, size))
         return false;
     if (size > GSYM_MAX_CXX_NAME_SIZE ||
-        gsym_cxx_name_work(name, size) > texts->demangler->most_work)
+        gsym_cxx_name_work(name, size) > texts->demangler->max_work)
         return false;
     return put_text(texts, name, size);
 }

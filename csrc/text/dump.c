@@ -1,8 +1,8 @@
 /* dump.c - dump a GSYM file as text, as llvm-gsymutil does.
  *
  * A dump is made part by part and, inside a part, item by item, so that the text of a large
- * file is never completely in memory; gsym_dump_position is the position. The two versions
- * differ in their header and in the titles and widths of their tables. */
+ * file is never completely in memory. gsym_dump_position says how far the dump has come.
+ * The two versions differ in their header and in the titles and widths of their tables. */
 #include <inttypes.h>
 
 #include "gsym/image.h"
@@ -280,8 +280,8 @@ static void put_inline_node(gsym_text *text, const gsym_image *image,
     text_put_char(text, '\n');
 }
 
-/* Put a tree of inlined calls. As LLVM does, put the title only without indentation, so the
- * tree of a merged function has none. */
+/* Put a tree of inlined calls. As LLVM does, put the title only if the function is not
+ * indented: the tree of a merged function has no title. */
 static void put_inline_info(gsym_text *text, const gsym_image *image,
                             const gsym_function *function, unsigned indent) {
     if (indent == 0) text_put_literal(text, "InlineInfo:\n");

@@ -25,10 +25,10 @@ static const char *escape_of(uint8_t byte) {
  * have. */
 static size_t malformed_size(const uint8_t *at, size_t left) {
     const uint8_t lead = *at;
-    size_t most = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (lead < 0xc2 || lead > 0xf4) most = 1;
+    size_t max = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead < 0xc2 || lead > 0xf4) max = 1;
     size_t size = 1;
-    for (; size < most && size < left; ++size) {
+    for (; size < max && size < left; ++size) {
         uint8_t low = 0x80, high = 0xbf;
         if (size == 1 && lead == 0xe0) low = 0xa0;
         if (size == 1 && lead == 0xed) high = 0x9f;
@@ -39,7 +39,7 @@ static size_t malformed_size(const uint8_t *at, size_t left) {
     return size;
 }
 
-/* Append the first sequence of some bytes; returns its size. */
+/* Append the first UTF-8 sequence of some bytes, and return its size. */
 static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
     const char *escape = escape_of(*at);
     const size_t size = utf8_size(at, left);

@@ -12,12 +12,13 @@ size_t gsym_text_find_offset(const char *text, size_t size) {
     return size;
 }
 
-/* The last bytes of each heading that is sought. */
+/* Size of the ending by which headings are found. */
 enum { ENDING_SIZE = 11, BLOCK = 64 };
 static const char endings[][ENDING_SIZE + 1] = {"Sanitizer: ", "libFuzzer: ",
                                                 "ime error: "};
 
-/* Whether "r:" begins at any of BLOCK bytes; compilers do it with wide registers. */
+/* Whether "r:" begins at any of BLOCK bytes. Compilers use vector instructions for this
+ * loop. */
 static bool may_end_heading(const char *text) {
     unsigned char found = 0;
     for (size_t i = 0; i < BLOCK; ++i)

@@ -27,7 +27,7 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
 
 /* ---- symbols at an address ----------------------------------------------------------- */
 
-/* Put a mark such as `<invalid>`, which is escaped in HTML like other text. */
+/* Put a mark such as `<invalid>`; in HTML it is escaped like other text. */
 static void put_marks(const markup_work *work, const char *marks) {
     if (wants(work, GSYM_MARKUP_HTML))
         put_html(&work->text->out, marks, strlen(marks));

@@ -13,7 +13,8 @@ typedef struct piece {
     size_t size;
 } piece;
 
-/* The size of the last function: its frames are adjacent. */
+/* The size of the function that was written last, since frames in one function follow each
+ * other. */
 typedef struct function_size {
     const gsym_image *image;
     uint32_t entry;
@@ -102,7 +103,8 @@ static void put_function(gsym_text *text, const gsym_frame_part *part, uint64_t 
 /* ---- queues -------------------------------------------------------------------------- */
 
 uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue) {
-    /* The number of the frame and the size of its function are not known yet. */
+    /* Reserve space for the longest numbers: the number of the frame and the size of its
+     * function are not known yet. */
     uint64_t size = queue->count * (uint64_t)(FRAME_SIZE + MAX_DECIMAL_SIZE +
                                               MAX_HEX_SIZE + queue->head_size);
     for (size_t i = 0; i < queue->count; ++i) size += hex_size(queue->offsets[i]);

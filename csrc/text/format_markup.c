@@ -52,8 +52,8 @@ static size_t line_start(const char *lines, size_t used, size_t stop) {
     return stop;
 }
 
-/* Add a line in pieces: each ends with an element, the last one with the line. False if it
- * cannot be handled here. */
+/* Add a line to the queue as parts, each of which ends with an element; the last part
+ * extends to the end of the line. False if the line cannot be handled here. */
 static bool add_elements(const markup_work *work, const char *line, size_t size,
                          size_t begin, gsym_error *error, gsym_status *status) {
     answer_queue *queue = &work->text->queue;
@@ -67,7 +67,8 @@ static bool add_elements(const markup_work *work, const char *line, size_t size,
             return false;
         }
         next = markup_find_element(line, element.end, size);
-        /* The text between frames depends on the style. */
+        /* With other text or elements in the line, the text between frames would depend on
+         * the style; leave that to the caller. */
         if (element.is_frame && (from > 0 || next < size)) return false;
         end = next < size ? element.end : size;
         if (!queue_add(queue, begin - from + 1, end - from, element.looked_up)) {
@@ -158,7 +159,7 @@ static gsym_status add_lines(const markup_work *work, const char *lines, size_t 
     return status == GSYM_OK ? find(work, error) : status;
 }
 
-/* Prefetch for the following lines, most of which have the same module. */
+/* Prefetch data for the following lines, most of which are about the same module. */
 static void look_ahead(const markup_work *work) {
     const answer_queue *queue = &work->text->queue;
     if (work->texts == NULL)

@@ -12,7 +12,7 @@
 #include "text/style.h"
 #include "text/text.h"
 
-/* How strings of the file are written. */
+/* The ways in which strings of the file are written. */
 typedef enum string_form {
     AS_THEY_ARE,
     WITH_ESCAPES,
@@ -35,18 +35,21 @@ typedef struct answer {
     uint32_t merged_count;
     uint32_t shown_count; /* functions that are shown */
     uint32_t entry;
-    uint64_t size; /* of the function; UNKNOWN_SIZE: read it from the record */
-    size_t begin;  /* of the text */
-    size_t indent; /* UNKNOWN_INDENT: before the first frame */
-    const char *reason; /* of damage */
+    uint64_t size; /* size of the function; UNKNOWN_SIZE: it has to be read from the
+                      record */
+    size_t begin;  /* offset in the output at which the answer begins */
+    size_t indent; /* size of the text before the first frame; UNKNOWN_INDENT: there was
+                      no frame yet */
+    const char *reason; /* describes the damage */
     bool is_outside, is_damaged;
-    uint8_t *limit; /* where the text has to grow; see reserve_output() */
-    /* Of loops: */
+    uint8_t *limit; /* end of the reserved output; see reserve_output() */
+    /* The state of loops. */
     bool is_later, was_later, has_more, has_path;
     uint32_t frame_number;
     const style_op *loop; /* the loop over frames, or NULL */
     const gsym_frame *frame;
-    const gsym_frame *named; /* its name is printed: itself, except for <*combined> */
+    const gsym_frame *named; /* the frame whose name is printed: the current one, except
+                                for <*combined> */
     joined_path path;
     uint64_t pattern;
 } answer;
@@ -61,8 +64,8 @@ static bool wants(const gsym_format_job *job, gsym_format_flags flag) {
 /* ---- writing --------------------------------------------------------------------- */
 
 /* A write of variable size also reserves space for all texts and numbers of the style,
- * which are then written without checks. In all these functions `at` is the output
- * position; NULL: out of memory. */
+ * which are then written without checks. In all these functions, `at` is the position in
+ * the output, or NULL after memory ran out. */
 
 static uint8_t *reserve_output(answer *a, size_t size) {
     buffer *out = &a->text->out;
@@ -161,8 +164,8 @@ static void put_source_mark(answer *a) {
 
 /* ---- lookups --------------------------------------------------------------------- */
 
-/* Look up the function at the address, or the `child`-th merged into it. Only lack of
- * memory is a failure. */
+/* Look up the function at the address, or the `child`-th function merged into it. The only
+ * error that is returned is lack of memory. */
 static gsym_status look_up(answer *a, uint32_t child, gsym_error *error) {
     uint32_t flags = wants(a->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
     gsym_answer found = {0};
@@ -264,8 +267,8 @@ static void run_patterns(answer *a, const style_op *op) {
     }
 }
 
-/* Run operations for each function from `first` on: 0 is the function itself, the others
- * are merged into it. Afterwards the answer has no function. */
+/* Run the body of a loop for each function from number `first` on: 0 is the function
+ * itself, the others are merged into it. Afterwards, the answer has no function. */
 static void run_functions(answer *a, const style_op *op, uint32_t first) {
     bool is_later = false;
     gsym_error error;
@@ -287,7 +290,8 @@ static void run_functions(answer *a, const style_op *op, uint32_t first) {
 }
 
 static void run_loop(answer *a, const style_op *op) {
-    const style_op *loop = a->loop; /* patterns may be inside the loop over frames */
+    const style_op *loop = a->loop; /* a loop over patterns may be inside the loop over
+                                       frames */
     bool was_later = a->is_later;
     a->loop = NULL;
     if (op->rare == STYLE_PATTERNS)
@@ -298,8 +302,8 @@ static void run_loop(answer *a, const style_op *op) {
     a->is_later = was_later;
 }
 
-/* Go to the next frame; returns the operation before the loop body, NULL after the last
- * frame. */
+/* Move to the next frame and return the operation before the body of the loop; NULL after
+ * the last frame. */
 static const style_op *next_frame(answer *a) {
     uint32_t number = a->frame_number++;
     if (number >= (a->loop->kind == STYLE_FRAMES ? a->frame_count : 1)) return NULL;
@@ -310,7 +314,7 @@ static const style_op *next_frame(answer *a) {
     return a->loop;
 }
 
-/* Begin a loop over frames; returns the operation before the one that is run next. */
+/* Begin a loop over frames, and return the operation before the one that is run next. */
 static const style_op *begin_frames(answer *a, const uint8_t *at, const style_op *op) {
     if (a->indent == UNKNOWN_INDENT)
         a->indent = (size_t)(at - a->text->out.bytes) - a->begin;
@@ -321,8 +325,8 @@ static const style_op *begin_frames(answer *a, const uint8_t *at, const style_op
     return next_frame(a);
 }
 
-/* End a pass of a loop over frames; returns the operation before the one that is run next,
- * NULL at the end of the template or of another loop. */
+/* End one run of the body of a loop over frames, and return the operation before the one
+ * that is run next; NULL at the end of the template or of another loop. */
 static const style_op *end_frames(answer *a, const style_op *op) {
     const style_op *next;
     if (a->loop == NULL) return NULL;
@@ -426,7 +430,7 @@ static void run(answer *a, const style_op *op) {
                 at = put_decimal_unchecked(at, a->frame->line);
                 op += op->next;
                 continue;
-            /* Operations that may run out of memory. */
+            /* The following operations may run out of memory. */
             case STYLE_NAME: at = put_name(a, at, a->named->name); break;
             case STYLE_PATH: at = put_path(a, at, STYLE_PATH); break;
             case STYLE_NAME_OR:
@@ -502,7 +506,7 @@ static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     for (; at < size; ++at) {
         unsigned digit = digit_value((uint8_t)bytes[at]);
         if (digit >= base) return false;
-        /* Values below this cannot overflow with any digit and base. */
+        /* With a value below this, no digit in any base leads to an overflow. */
         if (GSYM_LIKELY(value < UINT64_MAX / 32))
             value = value * base + digit;
         else if (__builtin_mul_overflow(value, base, &value) ||
@@ -513,8 +517,9 @@ static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     return true;
 }
 
-/* Parse hexadecimal digits as strtoul() does: 0 without any, all ones on overflow. False
- * for a symbol: a word with a `+` that does not begin like a number. */
+/* Parse hexadecimal digits as strtoul() does: no digits give 0, and overflow gives all
+ * ones. False for a symbol, which is a word with a `+` that does not begin like a
+ * number. */
 static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     const char *nul = memchr(at, '\0', (size_t)(end - at));
     bool overflows = false;
@@ -550,7 +555,7 @@ static bool parse_between(const gsym_format_job *job, const char *at, const char
 
 /* Parse a number, decimal or with 0x, without leading zeros; blanks may surround it. */
 static bool parse_plain(const char *at, const char *end, uint64_t *value_ret) {
-    while (is_space(*at)) ++at; /* a word is there */
+    while (is_space(*at)) ++at; /* the line is not only blanks */
     while (is_space(end[-1])) --end;
     if (end - at > 1 && *at == '0' && (end - at == 2 || (at[1] | 0x20) != 'x'))
         return false;
@@ -569,8 +574,8 @@ static bool parse_line(const gsym_format_job *job, const char *line, const char 
     return parse_between(job, line, end, address_ret);
 }
 
-/* Return the position after the next line, which has its newline unless it has the maximum
- * length; NULL if it is incomplete. */
+/* Return the position after the next line, which ends with its newline or has the maximum
+ * length; NULL if the line is incomplete. */
 static const char *next_line(const gsym_format_job *job, const char *line, size_t left) {
     size_t window = left < job->line_size ? left : (size_t)job->line_size;
     const char *newline = memchr(line, '\n', window);
@@ -580,7 +585,8 @@ static const char *next_line(const gsym_format_job *job, const char *line, size_
 
 static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
                               const char *lines, size_t size, gsym_error *error) {
-    const char *line = lines, *from = lines; /* with the blank ones before the line */
+    const char *line = lines, *from = lines; /* `from` is before the empty lines in front
+                                                of the line */
     const char *end = lines + size;
     bool sought = job->section_count == 0 && !wants(job, GSYM_FORMAT_MERGED);
     queue_begin(queue, job->image);
@@ -605,7 +611,7 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
     return queue_find(queue, job->image, wants(job, GSYM_FORMAT_LLVM), error);
 }
 
-/* List the addresses that are looked up for `address`. */
+/* List the addresses that have to be looked up to answer `address`. */
 static size_t list_sought(const gsym_format_job *job, uint64_t address, uint64_t *addresses,
                           size_t capacity) {
     size_t count = 0;

@@ -7,7 +7,7 @@
 typedef struct code_element {
     bool is_frame;         /* `bt`; else `pc` */
     const char *kind;      /* "ra", "pc", or "" */
-    uint64_t number;       /* of the frame */
+    uint64_t number;       /* number of the frame, of `bt` */
     uint64_t logged;       /* the address */
     uint64_t looked_up;    /* one less for a return address */
     uint64_t linked;       /* the link-time address of `looked_up` */
@@ -32,7 +32,7 @@ static inline uint64_t markup_linked(const gsym_markup_segment *segment, uint64_
     return address - segment->start + segment->address;
 }
 
-/* Whether any of some flags is set. */
+/* Whether any of `flags` is set. */
 static inline bool markup_wants(const gsym_markup_job *job, uint32_t flags) {
     return (job->flags & flags) != 0;
 }
@@ -53,14 +53,15 @@ typedef struct code_answer {
     const code_element *element;
     const gsym_frame *frames;
     uint32_t count;
-    bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
+    bool is_merged; /* all frames become one, with the name of the outermost and the line
+                       of the innermost */
 } code_answer;
 
-/* Return the name of a frame, and the number of frames, after merging. */
+/* These two return the name of a frame, and the number of frames, after merging. */
 uint64_t code_name(const code_answer *answer, uint32_t frame);
 uint32_t code_frame_count(const code_answer *answer);
 bool is_code_name_known(const markup_work *work, uint64_t name);
-/* Put the name of a function, the path of a file; false if unknown. */
+/* Put the name of a function, or the path of a file; false if it is unknown. */
 bool put_code_name(const markup_work *work, uint64_t name);
 bool put_code_path(const markup_work *work, uint32_t file);
 bool has_code_path(const markup_work *work, uint32_t file);
@@ -74,12 +75,13 @@ void put_code_element(markup_work *work, const code_answer *answer, const char *
 /* Append text of a log as HTML: escaped, with control pictures, and U+FFFD for invalid
  * UTF-8. */
 void put_html(buffer *out, const char *bytes, size_t size);
-/* Put text of the log, which JSON omits. */
+/* Put text of the log, except in JSON. */
 void put_log_text(const markup_work *work, const char *bytes, size_t size);
 
-/* Put the beginning of an object, for an element at an offset of the lines. */
+/* Put the beginning of a JSON object for an element; `at` is its offset in the lines. */
 void put_json_begin(const markup_work *work, const code_element *element, size_t at);
-/* Put the rest of the object; put the result of the lookup as an HTML detail. */
+/* Put the rest of the JSON object; the second function puts the result of the lookup as an
+ * HTML detail. */
 void put_json_answer(const markup_work *work, const code_answer *answer);
 void put_html_detail(const markup_work *work, const code_answer *answer);
 

@@ -81,7 +81,7 @@ static void read_kind(const char *line, size_t size, size_t *at, code_element *e
     element->kind = kind;
 }
 
-/* Read `:TEXT` up to the end of the element. For JSON and HTML the caller does this. */
+/* Read `:TEXT` up to the end of the element. */
 static void read_message(const char *line, size_t size, size_t *at,
                          code_element *element) {
     if (!skip_literal(line, size, at, ":")) return;
@@ -112,7 +112,8 @@ static bool place_element(const gsym_markup_job *job, code_element *element) {
         if (code == NULL) return false;
         is_sure = gsym_code_may_return(code, before + 1);
     }
-    /* No call returns to the first address of a segment either. */
+    /* No call returns to the first address of a segment either, so then it is no return
+     * address. */
     if (!is_sure && (is_placed || element->segment == NULL))
         is_placed = find_place(job, element, false);
     if (is_placed) element->linked = markup_linked(element->segment, element->looked_up);

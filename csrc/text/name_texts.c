@@ -1,16 +1,16 @@
 /* name_texts.c - keep the texts of names, which the caller supplies on demand.
  *
- * Names are demangled outside of the engine: a block of answers is written with gaps, which
- * are filled when all new names have their texts. */
+ * Names are demangled outside of the engine. A block of answers is written with gaps in
+ * place of new names, and the gaps are filled when all these names have texts. */
 #include "base/tables.h"
 #include "text/text.h"
 
 struct gsym_name_texts {
-    number_map numbers; /* name -> index below */
+    number_map numbers; /* name -> its number, which is an index in `ends` */
     LIST(uint64_t) names;
     struct {
-        size_t *items; /* ends of texts; each begins at the previous end */
-        size_t count, capacity; /* names with a higher number have no text yet */
+        size_t *items; /* end of each text, which begins at the end of the text before */
+        size_t count, capacity; /* names with the number `count` or more have no text yet */
     } ends;
     buffer bytes;
 };

@@ -6,7 +6,8 @@
 
 enum {
     MAX_REFERENCE = 4,  /* characters of a reference before its `_` */
-    MAX_REFERENCES = 64 /* distinct references; each may double the text */
+    MAX_REFERENCES = 64 /* greatest number of distinct references, each of which may
+                           double the text */
 };
 
 static const uint64_t ENDLESS = UINT64_C(1) << 62;
@@ -22,8 +23,8 @@ static uint32_t reference_key(const char *at, const char *end) {
     return key;
 }
 
-/* Cost of the part to which a reference refers: the cost of all that came before the first
- * reference to it. */
+/* Return the cost of the part to which a reference refers: an upper bound is the cost of
+ * all that came before the first reference to it. */
 static uint64_t cost_of(known_part *parts, size_t *count, uint32_t reference,
                         uint64_t work) {
     for (size_t i = 0; i < *count; ++i)

@@ -3,7 +3,7 @@
 
 enum {
     SLOTS = 1 << 12,
-    MAX_BYTES = 1 << 20 /* of all paths; then the cache is cleared */
+    MAX_BYTES = 1 << 20 /* bytes of all paths at which the cache is cleared */
 };
 
 typedef struct cached_path {
@@ -11,7 +11,7 @@ typedef struct cached_path {
     uint32_t file;
     uint32_t generation;
     uint32_t at;
-    joined_path path; /* without the bytes, which may move */
+    joined_path path; /* joined_path.bytes is not set, because the bytes may move */
 } cached_path;
 
 static void forget(path_cache *cache) {
@@ -84,8 +84,8 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     return true;
 }
 
-/* Return the slot of a file; images have the same file numbers, so their address counts,
- * too. */
+/* Return the slot of a file. It depends on the address of the image, too, because all
+ * images use the same file numbers. */
 static size_t slot_of(const gsym_image *image, uint32_t file) {
     return (file + (size_t)((uintptr_t)image / sizeof *image)) % SLOTS;
 }

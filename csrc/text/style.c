@@ -47,7 +47,7 @@
 
 #include "base/list.h"
 
-/* The loops in which a tag is required or forbidden. */
+/* Flags for the loops in which a tag is required or forbidden. */
 typedef enum style_scope {
     ANYWHERE,
     IN_FRAME,
@@ -111,16 +111,17 @@ enum {
     MAX_SHOWN_TAG = 32
 };
 
-/* An open part. */
+/* A condition or a loop that has no end yet. */
 typedef struct open_part {
     style_kind kind; /* STYLE_GOTO: the second part of a condition */
-    size_t op;       /* whose `next` is to be set at the end */
+    size_t op;       /* index of the operation whose `next` is set at the end of the part */
 } open_part;
 
 typedef struct template_reader {
     const char *begin, *at, *end;
     gsym_style *style;
-    style_op pending; /* not added yet: the text that was read last */
+    style_op pending; /* the operation with the text that was read last; it is not added
+                         yet */
     open_part open[MAX_NESTED];
     size_t open_count;
 } template_reader;
@@ -164,8 +165,8 @@ static gsym_status add_op(template_reader *reader, style_kind kind, gsym_error *
     return GSYM_OK;
 }
 
-/* End the text before a position to which operations jump: the text is not part of the next
- * operation. */
+/* Add the text that was read as an operation of its own. This is done at a position to
+ * which operations jump: the text is not part of the operation there. */
 static gsym_status end_text(template_reader *reader, gsym_error *error) {
     return reader->pending.size == 0 ? GSYM_OK : add_op(reader, STYLE_TEXT, error);
 }
@@ -210,7 +211,8 @@ static void set_next(template_reader *reader, size_t op) {
     style->ops.items[op].next = (uint32_t)(style->ops.count - op - 1);
 }
 
-/* Return the operation that joins a condition and its field, or STYLE_END. */
+/* Return the operation that does the work of a condition and of its field, or STYLE_END if
+ * there is none. */
 static style_kind joined_kind(style_kind condition, style_kind field) {
     if (condition == STYLE_IF_NAME && field == STYLE_NAME) return STYLE_NAME_OR;
     if (condition == STYLE_IF_PATH && field == STYLE_PATH) return STYLE_PATH_OR;
@@ -218,7 +220,8 @@ static style_kind joined_kind(style_kind condition, style_kind field) {
     return STYLE_END;
 }
 
-/* Join a condition with its part if that is only its field; false if it is not. */
+/* If the part of a condition is only its field, replace both by one operation. False if
+ * there is more in the part. */
 static bool join_field(template_reader *reader, const open_part *part) {
     gsym_style *style = reader->style;
     style_op *condition = style->ops.items + part->op, *field = condition + 1;
@@ -270,7 +273,7 @@ static gsym_status add_tag(template_reader *reader, const char *name, size_t siz
     return fail(reader, "unknown tag", error);
 }
 
-/* Read a tag, from its <. */
+/* Read a tag; the position is at its <. */
 static gsym_status read_tag(template_reader *reader, gsym_error *error) {
     const char *name = reader->at + 1, *close;
     size_t size;
@@ -314,7 +317,8 @@ gsym_status gsym_style_create(const char *template_text, size_t size,
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "template: too long");
     reader.style = calloc(1, sizeof *reader.style);
     if (reader.style == NULL) return gsym_fail_memory(error);
-    reader.style->room = STYLE_TEXT_SIZE; /* the last text is copied completely */
+    reader.style->room = STYLE_TEXT_SIZE; /* the copy of a text always writes
+                                             STYLE_TEXT_SIZE bytes */
     status = read_template(&reader, error);
     if (status != GSYM_OK)
         gsym_style_destroy(reader.style);

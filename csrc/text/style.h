@@ -8,7 +8,7 @@
 enum { STYLE_TEXT_SIZE = 16 };
 
 typedef enum style_kind {
-    STYLE_END, /* of the template, or of a loop */
+    STYLE_END, /* end of the template or of a loop */
     STYLE_TEXT,
     STYLE_GOTO,
     /* Conditions: if false, skip `next` operations. */
@@ -44,7 +44,7 @@ typedef enum style_kind {
     STYLE_NAME_OR,
     STYLE_PATH_OR,
     STYLE_LINE_OR,
-    /* Executed by a separate function: `rare` is one of the following. */
+    /* `rare` is one of the following kinds, which are run by a separate function. */
     STYLE_RARE,
     STYLE_IF_OUTSIDE,
     STYLE_IF_DAMAGED,
@@ -63,18 +63,18 @@ typedef enum style_kind {
 } style_kind;
 
 typedef struct style_op {
-    uint8_t kind; /* style_kind, up to STYLE_RARE */
-    uint8_t rare; /* style_kind, after it */
+    uint8_t kind; /* a style_kind up to STYLE_RARE */
+    uint8_t rare; /* a style_kind after STYLE_RARE */
     uint8_t size; /* of the text, in bytes */
     uint8_t reserved;
     uint32_t next;              /* number of operations to skip */
     char text[STYLE_TEXT_SIZE]; /* written first; zeros after its end */
 } style_op;
 
-enum { STYLE_NUMBER_SIZE = 24 }; /* maximum of a number */
+enum { STYLE_NUMBER_SIZE = 24 }; /* maximum bytes of a number */
 
 struct gsym_style {
-    size_t room; /* bytes of all texts and numbers, each once */
+    size_t room; /* bytes that all texts and numbers take, each written once */
     struct {
         style_op *items;
         size_t count, capacity;

@@ -8,7 +8,7 @@ typedef struct reduction {
     const char *end;
     char *out;
     size_t out_size;
-    size_t templates; /* how many of the open brackets are those of templates */
+    size_t templates; /* number of the open brackets that are those of template arguments */
     size_t open_count;
     char open[MAX_OPEN];
 } reduction;
@@ -44,7 +44,8 @@ static bool copy_operator(reduction *r, const char *name) {
     for (size_t i = 0; i < sizeof signs / sizeof *signs; ++i) {
         if (!begins_with(r, signs[i])) continue;
         copy(r, strlen(signs[i]));
-        /* A blank keeps the bracket of arguments apart: `operator<< <int>`. */
+        /* In `operator<< <int>`, a blank separates the operator from the bracket of its
+         * arguments. */
         if (begins_with(r, " <")) r->at++;
         break;
     }

@@ -17,7 +17,7 @@ static inline uint64_t bytes_that_are_0(uint64_t word) {
     return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
 }
 
-/* Not 0 if any of eight bytes is not printable ASCII. */
+/* Return a number that is not 0 if any of eight bytes is not printable ASCII. */
 static inline uint64_t unprintable_bytes(uint64_t word) {
     return ((word - EACH_BYTE(' ')) | (word + EACH_BYTE(1)) | word) & EACH_BYTE(0x80);
 }
@@ -27,11 +27,12 @@ static inline uint64_t unquotable_bytes(uint64_t word) {
            bytes_that_are_0(word ^ EACH_BYTE('\\'));
 }
 
-/* Up to eight bytes [at, size) of a text, padded with blanks. */
+/* Return up to eight bytes of a text from `at` on, padded with blanks. */
 static inline uint64_t load_text(const char *bytes, size_t at, size_t size) {
     uint64_t word = EACH_BYTE(' ');
     if (GSYM_LIKELY(size - at >= sizeof word))
-        memcpy(&word, bytes + at, sizeof word); /* constant size: no call */
+        memcpy(&word, bytes + at, sizeof word); /* a constant size, so the compiler calls
+                                                   no function */
     else
         memcpy(&word, bytes + at, size - at);
     return word;
@@ -67,7 +68,7 @@ typedef struct joined_path {
     uint32_t directory_size; /* of the directory without the separator after it */
     uint32_t filename_at;
     bool is_printable; /* all bytes are printable ASCII; not set for PATH_LLVM */
-    bool is_quotable;  /* and JSON needs no escapes; not set for PATH_LLVM */
+    bool is_quotable;  /* also, JSON needs no escapes; not set for PATH_LLVM */
 } joined_path;
 
 struct cached_path;
@@ -83,7 +84,7 @@ typedef struct path_cache {
 void path_cache_deinit(path_cache *cache);
 /* Clear the cache; set the form of all paths. False if out of memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
-/* Get the path of a file of the table. False if out of memory. */
+/* Get the path of a file of the file table. False if out of memory. */
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
                     joined_path *path_ret);
 
@@ -93,12 +94,13 @@ typedef struct text_gap {
     size_t number; /* of the name, in the table of texts */
 } text_gap;
 
-/* Maximum of unknown names in a block: the size of their texts is unknown, too. */
+/* Greatest number of names without text in a block; it is limited because the size of their
+ * texts is not known. */
 enum { TEXT_MAX_GAPS = 256 };
 
 struct gsym_text {
     buffer out;
-    buffer spare; /* memory in which the gaps of the text are filled */
+    buffer spare; /* memory in which the text is written again with its gaps filled */
     gsym_frame *frames; /* of one lookup; kept from answer to answer */
     size_t frame_capacity;
     uint64_t *regexes;
@@ -114,8 +116,8 @@ void text_put_decimal(gsym_text *text, uint64_t value);
 /* Put bytes of a name or path, which may need escapes. */
 void text_put_bytes(gsym_text *text, const char *bytes, size_t size);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
-/* Prefetch texts of names as queue_look_ahead() does; `prefix` is combined with their
- * offsets. */
+/* Prefetch texts of names for lines after the next one; `prefix` is combined with the
+ * offsets of names. */
 void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
                            uint64_t prefix);
 /* Put the text of a name; false if unknown. */
@@ -131,8 +133,8 @@ bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
 gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,
                          uint32_t child, uint32_t flags, gsym_answer *answer,
                          gsym_error *error);
-/* Find the frames at an address; none without a function, without an image, or if the
- * record is damaged. */
+/* Find the frames at an address. There are none without a function, without an image, or if
+ * the record is damaged. */
 gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
                       const gsym_frame **frames_ret, uint32_t *count_ret,
                       gsym_error *error);
@@ -142,7 +144,7 @@ gsym_status text_next_frames(gsym_text *text, const gsym_image *image, uint64_t 
                              const gsym_frame **frames_ret, uint32_t *count_ret,
                              gsym_error *error);
 
-/* Puts the answer to the next line of the queue. */
+/* A function that puts the answer to the next line of the queue. */
 typedef gsym_status (*text_put_answer)(const void *job, uint64_t address,
                                        gsym_error *error);
 /* Answer lines of the queue until the text has `limit` bytes or many gaps; *used_ret counts

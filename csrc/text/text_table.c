@@ -1,5 +1,5 @@
-/* text_table.c - keep distinct texts: a text is written after all others, and removed if it
- * is there already. */
+/* text_table.c - keep distinct texts: a text is written after all others, and removed again
+ * if an equal one is there. */
 #include "text/text_table.h"
 #include "base/hash.h"
 #include "base/characters.h"

@@ -9,7 +9,7 @@
 /* Empty when zeroed. */
 typedef struct text_table {
     buffer bytes;            /* of all texts, and of the one that is being written */
-    LIST(int32_t) offsets;   /* of each text, and the end of the last one */
+    LIST(int32_t) offsets;   /* start of each text, and the end of the last one */
     slot_table slots;
 } text_table;
 

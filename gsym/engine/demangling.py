@@ -236,7 +236,7 @@ def cxx_demangler() -> Any:
         return None
     demangler: Any = ffi.new("gsym_cxx_demangler *")
     demangler.demangle, demangler.release = function, _cxx_runtime.free
-    demangler.most_work, demangler.most_text_size = MAX_CXX_WORK, MAX_TEXT_SIZE
+    demangler.max_work, demangler.max_text_size = MAX_CXX_WORK, MAX_TEXT_SIZE
     return demangler
 
 

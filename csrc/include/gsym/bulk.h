@@ -25,26 +25,26 @@ typedef struct gsym_rows {
     uint32_t module_count;
 } gsym_rows;
 
-/* Remembers for each module which addresses were looked up, and the stack of each. A stack
- * is a list of frame numbers; the frames themselves are in the columns of the bulk that
- * looked them up. It serves one bulk at a time and must outlive the last of them. After an
- * error, it and the bulk can only be destroyed. */
+/* The addresses of each module that were looked up, and the stack of each. A stack is a
+ * list of frame numbers; the frames themselves are in the columns of the bulk that looked
+ * them up. One bulk at a time uses a gsym_known, which must outlive the last of them. After
+ * an error, it and the bulk can only be destroyed. */
 typedef struct gsym_known gsym_known;
 gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error);
 void gsym_known_destroy(gsym_known *known);
 size_t gsym_known_size(const gsym_known *known); /* in bytes */
 
-/* Groups rows by module, and looks up each address of a module once unless it is known.
- * Each row gets the number of a stack. One thread at a time may use it. */
+/* A bulk groups rows by module, looks up each address of a module once unless it is known,
+ * and gives each row the number of a stack. One thread at a time may use it. */
 typedef struct gsym_bulk gsym_bulk;
 gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
                              gsym_bulk **bulk_ret, gsym_error *error);
 void gsym_bulk_destroy(gsym_bulk *bulk);
 /* Return the number of rows with an address of this module. */
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
-/* Look up the rows of a module in `image`; call this once for a module, in any order of
- * modules. `number` is the number of the module in `known`: one that the caller chooses
- * and keeps for all bulks, counting from 0. */
+/* Look up the rows of a module in `image`. Call this once for each module, in any order of
+ * modules. `number` is the number of the module in `known`, which the caller chooses,
+ * counting from 0, and keeps for all bulks. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
 /* Give the rows of a module `reason` in place of an answer. */
@@ -65,9 +65,9 @@ typedef struct gsym_texts {
 typedef struct gsym_bulk_columns {
     const uint32_t *stacks; /* number of the stack of each row */
     size_t stack_count;
-    const uint32_t *reasons; /* of each stack: a gsym_miss or a number of the caller */
-    uint32_t first_frame;    /* number of the first frame here; lower ones are of earlier
-                              * bulks */
+    const uint32_t *reasons; /* for each stack a gsym_miss or a number of the caller */
+    uint32_t first_frame;    /* number of the first frame here; frames with lower numbers
+                              * are in earlier bulks */
     size_t frame_count;      /* frames of a stack are side by side, innermost first */
     const uint32_t *names;   /* index in name_texts */
     const uint32_t *files;   /* index in file_texts */

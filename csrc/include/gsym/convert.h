@@ -27,7 +27,7 @@ typedef enum gsym_compression {
     GSYM_COMPRESSION_ZLIB = 1,
     GSYM_COMPRESSION_ZSTD = 2,
     GSYM_COMPRESSION_UNKNOWN = 3,
-    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* the reader drops every second byte */
+    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* the reader has to drop every second byte */
 } gsym_compression;
 
 typedef enum gsym_debug_section {
@@ -46,8 +46,8 @@ typedef enum gsym_debug_section {
     GSYM_DEBUG_SECTION_COUNT
 } gsym_debug_section;
 
-/* Debug information that a section of ELF or PE files has instead of DWARF 2 and later, as
- * bits. */
+/* Bits for debug information in sections of ELF or PE files that is neither DWARF 2 nor
+ * later, and is not read. */
 typedef enum gsym_unread_debug_info {
     GSYM_UNREAD_STABS = 1,    /* .stab */
     GSYM_UNREAD_CODEVIEW = 2, /* .debug$S, in object files */
@@ -68,8 +68,10 @@ typedef struct gsym_object_header {
     uint32_t unread_debug_info; /* gsym_unread_debug_info */
     uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
                             * ImageBase */
-    uint64_t bias; /* what gsym_object_align added to the addresses, modulo 2^64 */
-    uint64_t symbol_table_size; /* in bytes; without .dynsym and exports; 0: stripped */
+    uint64_t bias; /* the number that gsym_object_align added to the addresses, modulo
+                      2^64 */
+    uint64_t symbol_table_size; /* in bytes, not counting .dynsym and exports; 0:
+                                   stripped */
 } gsym_object_header;
 
 typedef struct gsym_object_section {
@@ -77,7 +79,7 @@ typedef struct gsym_object_section {
     uint32_t index;
     const char *name; /* in the file; not NUL-terminated */
     size_t name_size;
-    uint64_t address; /* in a relocatable file: assigned by gsym_object_open */
+    uint64_t address; /* gsym_object_open assigns those of a relocatable file */
     uint64_t offset;  /* of the payload in the file */
     uint64_t size;    /* of the payload in the file, in bytes; may be 0 */
     uint64_t uncompressed_size; /* equal to size unless compressed */
@@ -86,7 +88,7 @@ typedef struct gsym_object_section {
     uint32_t type;
     uint32_t compression; /* gsym_compression */
     uint32_t holds_code;
-    uint32_t has_relocations; /* needs gsym_object_relocate */
+    uint32_t has_relocations; /* 1: the payload needs gsym_object_relocate */
 } gsym_object_section;
 
 /* Open a binary or object file; `data` must outlive the object. */
@@ -94,23 +96,24 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
                              gsym_error *error);
 void gsym_object_close(gsym_object *object);
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
-/* Move the addresses of `object`, which has debug information or symbols of `binary`, to
- * those of `binary`. Prelinking and rebasing make them differ. The distance is that of
- * sections with code that both have, or else of the segments of ELF files. The DWARF of
- * `object` keeps its addresses, see gsym_conversion_add_object_spans. Fails with
- * GSYM_E_FORMAT, and moves nothing, if sections differ by several distances, or if nothing
- * tells the distance and the code of the two files does not overlap. */
+/* Add a number to the addresses of `object`, which has debug information or symbols of
+ * `binary`, so that they are those of `binary`; prelinking and rebasing make them differ.
+ * The number is the distance of sections with code that both files have, or else of the
+ * segments of ELF files. The DWARF of `object` keeps its addresses, see
+ * gsym_conversion_add_object_spans. Fails with GSYM_E_FORMAT, and moves nothing, if
+ * sections differ by several distances, or if the distance is unknown and the code of the
+ * two files does not overlap. */
 gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
                               gsym_error *error);
 /* Return section `index` < header.section_count; `present` 0: it does not exist. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
-/* Find the first section of a name, from index `first` on; `present` 0: none. */
+/* Find the first section with a name, from index `first` on; `present` 0: there is none. */
 gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
                                      const char *name, size_t name_size,
                                      gsym_object_section *section_ret, gsym_error *error);
-/* Find a DWARF section by any of the names that it has in this format; `is_split` 1: that
- * of split units (NAME.dwo). `present` 0: none. */
+/* Find a DWARF section by any of the names that it may have in this format; `is_split` 1:
+ * the section of split units (NAME.dwo). `present` 0: there is none. */
 gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
                                       uint32_t is_split, gsym_object_section *section_ret,
                                       gsym_error *error);
@@ -120,14 +123,15 @@ gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **by
                                    size_t *size_ret, gsym_error *error);
 enum { GSYM_UNAPPLIED_TYPES = 4 };
 
-/* Relocations that could not be applied: of unknown types, or with a damaged place or
- * symbol. */
+/* Relocations that could not be applied because they have an unknown type, or an invalid
+ * place or symbol. */
 typedef struct gsym_unapplied {
     uint64_t count;
     uint64_t start; /* all their places are in [start, end), offsets in the section */
     uint64_t end;
     uint32_t types[GSYM_UNAPPLIED_TYPES];  /* the first types, as the file numbers them */
-    uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* of each; other types are in `count` only */
+    uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* number of each of these types; other types
+                                              count in `count` only */
 } gsym_unapplied;
 
 /* Apply the relocations of section `index` to `bytes`, its uncompressed payload. Those
@@ -138,7 +142,7 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
 
 /* ---- calls in machine code --------------------------------------------------- */
 
-/* A piece of the machine code of a binary. */
+/* A part of the machine code of a binary. */
 typedef struct gsym_code {
     const uint8_t *bytes; /* NULL: none */
     uint64_t size;
@@ -185,9 +189,9 @@ typedef struct gsym_call_columns {
     const uint8_t *size;     /* bytes of its instruction; the return address follows */
     const uint8_t *has_line; /* 0: not a call, but a return address that no call pushes,
                               * as in the first function of a goroutine */
-    uint64_t ranges;         /* of functions that were decoded */
-    uint64_t ended_early;    /* of these: stopped at an undefined or truncated
-                              * instruction */
+    uint64_t ranges;         /* number of ranges of functions that were decoded */
+    uint64_t ended_early;    /* of these: number of these in which decoding stopped at an
+                              * undefined or truncated instruction */
     uint64_t instructions;
     uint64_t without_code; /* ranges without code */
     uint64_t damaged;      /* entries with damaged records */
@@ -198,9 +202,8 @@ typedef struct gsym_call_columns {
 typedef struct gsym_calls gsym_calls;
 gsym_status gsym_calls_find(const gsym_image *image, const gsym_machine_code *code,
                             gsym_calls **calls_ret, gsym_error *error);
-/* Find the calls from the call sites in the file, without code. They tell only return
- * addresses, so that each call is taken to be the byte before one. Tail calls are
- * included. */
+/* Make the calls of the call sites in the file, without code. A call site has only a return
+ * address, so the byte before it is taken as the call. Tail calls are included. */
 gsym_status gsym_calls_recall(const gsym_image *image, gsym_calls **calls_ret,
                               gsym_error *error);
 void gsym_calls_columns(const gsym_calls *calls, gsym_call_columns *columns_ret);
@@ -211,13 +214,14 @@ void gsym_calls_destroy(gsym_calls *calls);
 typedef struct gsym_debug_map gsym_debug_map;
 
 typedef struct gsym_debug_map_entry {
-    const char *path; /* of an object file, or ARCHIVE(MEMBER); bytes of the object */
+    const char *path; /* path of an object file, or ARCHIVE(MEMBER); points into the
+                         object */
     size_t path_size;
     uint64_t mtime; /* of the object file at link time, seconds since 1970 */
     uint64_t function_count; /* functions that the map lists for the object file */
 } gsym_debug_map_entry;
 
-/* Read the debug map of an object, which must outlive it; it may be empty. */
+/* Read the debug map of an object, which must outlive the map; the map may be empty. */
 gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
                                   gsym_error *error);
 void gsym_debug_map_destroy(gsym_debug_map *map);
@@ -226,7 +230,7 @@ size_t gsym_debug_map_count(const gsym_debug_map *map);
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret);
 /* Count the functions of entry `index` that `object` does not have. If several files have
- * the name of the entry, this tells which one it means. */
+ * the path of the entry, this shows which one is meant. */
 gsym_status gsym_debug_map_compare(const gsym_debug_map *map, size_t index,
                                    const gsym_object *object, uint64_t *missing_ret,
                                    gsym_error *error);
@@ -238,7 +242,7 @@ typedef struct gsym_pdb gsym_pdb;
 typedef struct gsym_pdb_header {
     uint8_t guid[16];
     uint32_t signature;   /* time stamp of the first link */
-    uint32_t age;         /* of stream DBI, which equals the age in the image */
+    uint32_t age;         /* age of stream DBI, which equals that in the image */
     uint32_t machine;     /* as in PE files */
     uint32_t is_stripped; /* 1: it has only public symbols (/PDBSTRIPPED) */
 } gsym_pdb_header;
@@ -257,7 +261,8 @@ typedef struct gsym_conversion gsym_conversion;
 typedef enum gsym_conversion_flags {
     GSYM_CONVERT_CALL_SITES = 1,
     GSYM_CONVERT_KEEP_WARNINGS = 2, /* keep warnings, not only counts */
-    GSYM_CONVERT_FULL_WALK = 4,     /* visit every DIE, for tests of the skips */
+    GSYM_CONVERT_FULL_WALK = 4,     /* visit every DIE, so that tests can compare with a
+                                       usual walk, which skips some */
     GSYM_CONVERT_KEEP_REPEATED = 8  /* pass repeated functions to the creator, which merges
                                      * them */
 } gsym_conversion_flags;
@@ -276,7 +281,8 @@ typedef enum gsym_warning_category {
     GSYM_WARN_REFERENCE,
     GSYM_WARN_NO_NAME,
     GSYM_WARN_RANGE_INVALID,
-    GSYM_WARN_TOO_LARGE, /* for the 32 bits that a record has for the size */
+    GSYM_WARN_TOO_LARGE, /* a function whose size does not fit into the 32 bits of a
+                            record */
     GSYM_WARN_RANGE_OUTSIDE_TEXT,
     GSYM_WARN_RANGE_LIST,
     GSYM_WARN_LINE_PROGRAM,
@@ -296,7 +302,7 @@ typedef enum gsym_warning_category {
     GSYM_WARN_GO_FUNCTION,
     GSYM_WARN_GO_VALUES,
     GSYM_WARN_GO_CALLS,
-    /* PDB. Offset: in the file. */
+    /* PDB. Offset: of the symbol or line in the file. */
     GSYM_WARN_PDB_SYMBOL,
     GSYM_WARN_PDB_LINES,
     GSYM_WARN_PDB_REMOVED, /* value: where the linker had put the removed code */
@@ -317,20 +323,20 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
                                    const gsym_conversion_options *options,
                                    gsym_conversion **conversion_ret, gsym_error *error);
 void gsym_conversion_destroy(gsym_conversion *conversion);
-/* Add a range of addresses that may contain code, for main files without address spans.
- * Without any, all addresses may. */
+/* Add a range of addresses that may contain code, for main files without address spans. If
+ * no range is added, all addresses may. */
 gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
                                            uint64_t end, gsym_error *error);
 /* Add the code sections of an object as text ranges. */
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 
-/* Learn from the symbols and the entry point of an object where it has code. Called after
- * its text ranges were added and before gsym_conversion_scan, it tells which functions at
- * address 0 exist: linkers give that address to the debug information of code that they
- * drop. Without this call all of them count as existing. Called after the scan, it tells
- * which functions of split units contradict the symbols. The bytes of the object must be
- * valid until gsym_conversion_collect. */
+/* Note from the symbols and the entry point of an object where it has code. If this is
+ * called after its text ranges were added and before gsym_conversion_scan, it decides which
+ * functions at address 0 exist: linkers give this address to the debug information of code
+ * that they drop. Without the call, all of them count as existing. If it is called after
+ * the scan, functions of split units that contradict the symbols are found. The bytes of
+ * the object must be valid until gsym_conversion_collect. */
 gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
                                           const gsym_object *object, gsym_error *error);
 
@@ -351,9 +357,9 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
                                         gsym_debug_section which, const uint8_t *data,
                                         size_t size, uint32_t is_file_mapping,
                                         gsym_error *error);
-/* Say that [start, end) of a section that was set has values to which relocations could not
- * be applied. Units in this range are left out, and so is all that would be read from this
- * range of other sections. */
+/* Declare that [start, end) of a section that was set has values to which relocations could
+ * not be applied. Units in such a range of .debug_info are left out; what units would read
+ * in such ranges of other sections is left out, too. */
 gsym_status gsym_conversion_distrust(gsym_conversion *conversion, uint32_t file,
                                      gsym_debug_section which, uint64_t start, uint64_t end,
                                      gsym_error *error);
@@ -375,14 +381,16 @@ gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t 
 gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32_t file,
                                              const gsym_object *object,
                                              gsym_error *error);
-/* Replace the prefix `old` of source paths; the first matching rule applies. */
+/* Add a rule that replaces the prefix `old` of source paths. The first rule that matches a
+ * path applies. */
 gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
                                          size_t old_size, const char *new_bytes,
                                          size_t new_size, gsym_error *error);
 /* Find the units of the main files; call once, before the workers. */
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
 
-/* Tells by the root DIEs of units which of them have code at an address. */
+/* An index by which units with code at an address are found, made of the root DIEs of
+ * units. */
 typedef struct gsym_unit_index gsym_unit_index;
 
 /* Index the units of a conversion that was scanned; the conversion must outlive the
@@ -390,16 +398,17 @@ typedef struct gsym_unit_index gsym_unit_index;
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error);
 void gsym_unit_index_destroy(gsym_unit_index *index);
-/* Find the units that may have code at one of `addresses`, which ascend, or just before
- * one. At most `capacity` units are stored, ascending. *size_ret is the sum of their sizes
- * in .debug_info, *total_ret the sum of the sizes of all units. */
+/* Find the units that may have code at one of `addresses`, which ascend, and for each
+ * address the unit with the last code before it. At most `capacity` units are stored,
+ * ascending. *size_ret is the sum of their sizes in .debug_info, *total_ret the sum of the
+ * sizes of all units. */
 gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
                                  size_t address_count, uint32_t *units, size_t capacity,
                                  size_t *count_ret, uint64_t *size_ret,
                                  uint64_t *total_ret, gsym_error *error);
-/* Convert only `units`, which ascend, of the conversion that `index` was made of. Call this
- * in place of adding files, setting sections and the scan. That conversion must have no
- * skeletons and must outlive this one. */
+/* Convert only `units`, which ascend, of the conversion of which `index` was made. Call
+ * this in place of adding files, setting sections and the scan. The other conversion must
+ * have no skeletons and must outlive this one. */
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    const gsym_unit_index *index, const uint32_t *units,
                                    size_t count, gsym_error *error);
@@ -413,33 +422,34 @@ typedef struct gsym_skeleton {
     const char *comp_dir;
     size_t comp_dir_size;
     uint32_t file;        /* the main file */
-    uint32_t is_complete; /* by gsym_conversion_link_split */
+    uint32_t is_complete; /* 1: gsym_conversion_link_split has found its split unit */
 } gsym_skeleton;
 
 /* Skeletons can be read after gsym_conversion_scan and until gsym_conversion_collect. */
 size_t gsym_conversion_skeleton_count(gsym_conversion *conversion);
 gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
                                      gsym_skeleton *skeleton_ret, gsym_error *error);
-/* Complete the skeletons whose dwo_id the split file `file` has; *matched_ret counts them.
- * Call this when the sections of the file are set, after the scan and before the
- * workers. */
+/* Find the split units of skeletons in the split file `file` by dwo_id; *matched_ret is the
+ * number of skeletons that have one there. Call this when the sections of the file are set,
+ * after the scan and before the workers start. */
 gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
                                        uint64_t *matched_ret, gsym_error *error);
 
 /* Convert units until none is left. Each worker thread calls this once. */
 gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
-/* Return the bytes of .debug_info that are done, and in total. May be called while workers
- * run. */
+/* Return how many bytes of .debug_info have been converted, and how many there are. May be
+ * called while workers run. */
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret);
-/* Let the workers fail with GSYM_E_CANCELLED soon. May be called while they run. */
+/* Let the workers fail with GSYM_E_CANCELLED before they take another unit. May be called
+ * while they run. */
 void gsym_conversion_cancel(gsym_conversion *conversion);
 /* Pass the functions to the creator. Call this after the workers have returned. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
 /* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). `image` is
- * the binary: the unwind table of a PE image tells where symbols end, and a debug file has
- * no such table. The bytes of both must be valid until gsym_creator_finish, which copies
- * the names that it needs. */
+ * the binary that `object` belongs to: symbols of PE files end where the unwind table of
+ * the image says, which a debug file does not have. The bytes of both must be valid until
+ * gsym_creator_finish, which copies the names that it needs. */
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                const gsym_object *image,
@@ -449,8 +459,8 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
 gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 /* Add the stubs by which an image calls functions of others: `puts@plt` of ELF, `symbol
- * stub for: puts` of Mach-O, `puts` of a PE image without symbols. Those of ELF and PE
- * are added to other functions only. The bytes of the object must be valid until
+ * stub for: puts` of Mach-O, `puts` of a PE image without symbols. An ELF or PE file that
+ * gave no other function gets no stubs. The bytes of the object must be valid until
  * gsym_creator_finish. */
 gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,
                                              const gsym_object *object, gsym_error *error);
@@ -480,7 +490,7 @@ const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
 
 typedef struct gsym_breakpad gsym_breakpad;
 
-/* Longer lines are not records.
+/* A longer line is not a record.
  * Limit: Line of a Breakpad file */
 #define GSYM_BREAKPAD_LINE_SIZE_LIMIT 1048576
 /* Further findings are only counted. */
@@ -496,7 +506,7 @@ typedef enum gsym_breakpad_fault {
     GSYM_BREAKPAD_TOO_LARGE,   /* FUNC of 4 GiB or more */
     GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
     GSYM_BREAKPAD_HEAD,        /* MODULE or INFO after 64 KiB of such records */
-    /* Part of the record is dropped. */
+    /* A part of the record is dropped. */
     GSYM_BREAKPAD_NAME,      /* missing, or cut at a NUL */
     GSYM_BREAKPAD_OUTSIDE,   /* line record or INLINE outside of its FUNC */
     GSYM_BREAKPAD_OVERLAP,   /* line records or INLINE of one level that overlap */
@@ -512,7 +522,7 @@ typedef struct gsym_breakpad_finding {
     uint32_t fault; /* gsym_breakpad_fault */
     uint32_t reserved;
     uint64_t line;   /* number of the line, from 1; some faults give that of the FUNC */
-    uint64_t offset; /* of that line, from the start of the text */
+    uint64_t offset; /* offset of that line, from the start of the text */
     uint64_t value;  /* the invalid address or number */
 } gsym_breakpad_finding;
 
@@ -531,7 +541,8 @@ typedef struct gsym_breakpad_counts {
 gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
                                  gsym_breakpad **breakpad_ret, gsym_error *error);
 void gsym_breakpad_destroy(gsym_breakpad *breakpad);
-/* Does what gsym_conversion_add_path_map does; call it before the first FILE is read. */
+/* Add a rule for source paths as gsym_conversion_add_path_map does, before the first FILE
+ * is read. */
 gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_bytes,
                                        size_t old_size, const char *new_bytes,
                                        size_t new_size, gsym_error *error);
@@ -539,14 +550,15 @@ gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_
  * findings; only lack of memory and limits of the output are errors. */
 gsym_status gsym_breakpad_feed(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
                                gsym_error *error);
-/* End the text: functions that wait for the definition of a number no longer do. */
+/* End the text. Functions that wait for the definition of a number are closed without
+ * it. */
 gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error);
 
-/* Functions that the reader passes to the creator. */
+/* A batch of functions that the reader passes to the creator. */
 typedef struct gsym_breakpad_batch gsym_breakpad_batch;
 
-/* Return the functions that were read, once they are many or the text has ended; else NULL.
- * The caller has to encode and to keep each batch. The reader owns it. */
+/* Return a batch of the functions that were read if they are many or if the text has ended;
+ * else NULL. The caller has to encode and to keep each batch. The reader owns it. */
 gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
                                      gsym_breakpad_batch **batch_ret, gsym_error *error);
 /* Encode a batch; may run in another thread than the reader. */
@@ -555,8 +567,9 @@ gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *e
  * gsym_breakpad_next_batch. */
 gsym_status gsym_breakpad_keep_batch(gsym_breakpad *breakpad, gsym_breakpad_batch *batch,
                                      gsym_error *error);
-/* After the last batch and gsym_creator_merge_functions: add PUBLIC records outside of all
- * functions, each up to the next address that has a record. */
+/* Add the PUBLIC records outside of all functions, each up to the next address that has a
+ * record. Call this after the last batch was kept and after
+ * gsym_creator_merge_functions. */
 gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error);
 /* Return the record `index` of MODULE and the first INFO records, in file order; NULL after
  * the last. It is valid until the next gsym_breakpad_feed. */

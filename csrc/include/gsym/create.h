@@ -20,8 +20,8 @@ typedef struct gsym_creator_options {
     uint32_t has_base_address;
     uint32_t keep_all; /* 1: no function is pruned; the caller adds them in ascending
                         * order */
-    uint64_t base_address; /* image base, if has_base_address; else the start of the first
-                            * function is taken */
+    uint64_t base_address; /* image base, if has_base_address is 1; else the base is the
+                            * start of the first function */
     uint32_t has_index;    /* 1: write an index of large functions, if there are any */
     uint32_t reserved;
 } gsym_creator_options;
@@ -37,8 +37,8 @@ void gsym_creator_destroy(gsym_creator *creator);
 /* Set the UUID, of which a copy is made. GSYM_E_LIMIT: it is too long for version 1. */
 gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
                                   gsym_error *error);
-/* Intern a string without a NUL: store it once, and return its string offset. The bytes are
- * copied. */
+/* Intern a string without a NUL: store it if it is not there, and return its string offset.
+ * The bytes are copied. */
 gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
                                     uint64_t *strp_ret, gsym_error *error);
 /* Intern a path as a directory and a base name; joining them restores the path. *file_ret
@@ -49,10 +49,10 @@ gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size
 gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
                                   uint64_t basename, uint32_t *file_ret,
                                   gsym_error *error);
-/* Leave out strings that are in bytes[0 .. size), the string table of a binary, which
- * begins `distance` bytes after the end of the GSYM file. Must be the first call. From then
- * on only strings of `all`, a creator with the same content, can be interned. `bytes` must
- * outlive the creator. */
+/* Leave out the strings that are in bytes[0 .. size), the string table of a binary, which
+ * begins `distance` bytes after the end of the GSYM file. This must be the first call;
+ * afterwards, only strings of `all`, a creator with the same content, can be interned.
+ * `bytes` must outlive the creator. */
 gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator *all,
                                        const uint8_t *bytes, size_t size,
                                        uint64_t distance, gsym_error *error);
@@ -60,8 +60,8 @@ gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
                                       gsym_origin origin, gsym_error *error);
 
-/* Select functions of a file: those with one of the names, if by_name is not 0, that cover
- * one of the ranges, if by_address is not 0. */
+/* A selection of functions of a file. If by_name is not 0, they must have one of the names;
+ * if by_address is not 0, they must overlap one of the ranges. */
 typedef struct gsym_selection {
     uint32_t by_name;
     uint32_t by_address;
@@ -72,8 +72,8 @@ typedef struct gsym_selection {
 } gsym_selection;
 
 /* Copy all or the selected functions of another file with their strings and files. If a
- * function that others are merged into is not selected, the first selected one of these
- * replaces it. */
+ * function with others merged into it is not selected, the first selected one of these
+ * takes its place. */
 gsym_status gsym_creator_add_entries(gsym_creator *creator, const gsym_image *image,
                                      const gsym_selection *selection, gsym_error *error);
 /* Intern all strings and files of another file, in order. */
@@ -108,7 +108,7 @@ typedef struct gsym_creator_report {
     uint64_t functions_debug_info;   /* added, before pruning */
     uint64_t functions_symbol_table; /* added, before pruning */
     uint64_t functions_merged;       /* merged into another one, or dropped as repeats */
-    uint64_t functions_pruned; /* left out, and not merged */
+    uint64_t functions_pruned; /* left out by pruning, and not merged */
     uint64_t functions_continued;    /* entries for the remainder of an outer function */
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
@@ -123,8 +123,8 @@ typedef struct gsym_creator_report {
     uint64_t index_size; /* bytes of the index in the file */
 } gsym_creator_report;
 
-/* Write a file that answers only for `addresses`, which ascend: functions and details that
- * none of them needs are left out. */
+/* Let the file answer only for `addresses`, which ascend: functions and details that none
+ * of them needs are left out. */
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
                              gsym_error *error);
 

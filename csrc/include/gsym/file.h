@@ -40,7 +40,8 @@ typedef enum gsym_section_type {
     GSYM_SECTION_FILE_TABLE = 4,
     GSYM_SECTION_FUNCTION_INFO = 5,
     GSYM_SECTION_UUID = 6,
-    GSYM_SECTION_INDEX = GSYM_INDEX_MAGIC /* of this package; unknown to others */
+    GSYM_SECTION_INDEX = GSYM_INDEX_MAGIC /* written by this package only; other readers
+                                             skip it */
 } gsym_section_type;
 
 typedef enum gsym_call_site_flags {
@@ -82,7 +83,7 @@ typedef struct gsym_call_site {
     uint32_t reserved;
 } gsym_call_site;
 
-/* An InfoType that is unknown here; kept unchanged. */
+/* An InfoType that the engine does not know, whose bytes are kept unchanged. */
 typedef struct gsym_extra {
     uint32_t type;
     uint32_t size;
@@ -105,7 +106,8 @@ typedef struct gsym_function {
     size_t regex_count;
     const gsym_extra *extras;
     size_t extra_count;
-    const struct gsym_function *merged; /* these have none of their own */
+    const struct gsym_function *merged; /* the functions merged into this one; nothing is
+                                           merged into these */
     size_t merged_count;
 } gsym_function;
 
@@ -127,12 +129,12 @@ typedef struct gsym_header {
     uint64_t addr_offsets_offset;
     uint64_t addr_info_offsets_offset;
     uint64_t file_table_offset;
-    uint64_t function_info_offset; /* version 1: where the string table ends */
+    uint64_t function_info_offset; /* in version 1 the end of the string table */
     uint64_t function_info_size;
     uint32_t section_count; /* version 2: directory entries without the terminator */
     uint32_t reserved;
-    /* Location of the file in the bytes that were opened; all other offsets, in bytes,
-     * count from file_offset. */
+    /* Where the file is in the bytes that were opened; all other offsets count from
+     * file_offset. */
     uint64_t file_offset;
     uint64_t file_size;   /* bytes, without the strings that it shares with the binary */
     uint64_t shared_strp; /* string offset of the first byte of a shared string table */
@@ -162,17 +164,18 @@ gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
 
-/* Return the XXH64 with seed 0 of some bytes, as of the strings shared with a binary. */
+/* Return the XXH64 with seed 0 of some bytes: the checksum that shared strings have. */
 uint64_t gsym_xxh64(const uint8_t *bytes, size_t size);
-/* If a file has no index, a lookup in a large function makes that function's index, unless
- * all indexes would use more than `limit` bytes of memory; 0: it never does. Default: half
- * the file's size, between 1 MiB and 256 MiB. */
+/* Set the limit on memory for indexes. If a file has no indexes, a lookup in a large
+ * function makes the index of this function, unless all indexes would take more than
+ * `limit` bytes; with 0 no index is made. Default: half of the size of the file, but 1 MiB
+ * to 256 MiB. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Return the memory that such indexes use, in bytes. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);
 
-/* An index that is made of a file, whether or not the file has one. It owns its bytes, of
- * which there are none if no function is large. */
+/* The part with indexes that is made for a file, whether or not the file has one. It owns
+ * its bytes; there are none if no function is large. */
 typedef struct gsym_index gsym_index;
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error);
@@ -213,7 +216,7 @@ gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_rang
                                      size_t capacity, size_t *count_ret,
                                      gsym_error *error);
 
-/* Storage for a decoded record; reused from record to record. */
+/* Memory for a decoded record, which is used again for the next one. */
 typedef struct gsym_record gsym_record;
 gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error);
 void gsym_record_destroy(gsym_record *record);
@@ -228,7 +231,8 @@ gsym_status gsym_image_check_records(const gsym_image *image, gsym_record *recor
 
 /* ---- statistics: bytes of each kind of record -------------------------------- */
 
-/* Bytes by kind of content. An InfoType includes its 8-byte header. */
+/* Bytes of records, by kind of content. Those of an InfoType include its header of 8
+ * bytes. */
 typedef struct gsym_info_bytes {
     uint64_t size_and_name;
     uint64_t line_table;
@@ -240,8 +244,8 @@ typedef struct gsym_info_bytes {
 } gsym_info_bytes;
 
 typedef struct gsym_statistics {
-    gsym_info_bytes own;      /* of the records in the address table */
-    gsym_info_bytes merged;   /* of the records inside own.merged_functions */
+    gsym_info_bytes own;      /* bytes of the records in the address table */
+    gsym_info_bytes merged;   /* bytes of the records inside of own.merged_functions */
     uint64_t merged_envelope; /* bytes of own.merged_functions around the records in it */
     uint64_t merged_count;    /* number of the records in own.merged_functions */
     uint64_t damaged_count;   /* records that were measured only in part */
@@ -249,10 +253,10 @@ typedef struct gsym_statistics {
 
 typedef struct gsym_footprint {
     uint64_t address;
-    uint64_t size; /* of the function, in bytes */
+    uint64_t size; /* size of the function, in bytes */
     uint64_t name;
     uint64_t record_size; /* in bytes; 0: damaged */
-    uint32_t file;        /* of the first row; 0: there is none */
+    uint32_t file;        /* file of the first row; 0: there is no row */
     uint32_t reserved;
 } gsym_footprint;
 

@@ -31,7 +31,7 @@ typedef enum gsym_fxt_record_type {
     GSYM_FXT_TYPE_LARGE = 15
 } gsym_fxt_record_type;
 
-/* Kind of a record; that of an event is its event type. */
+/* The kind of a record. The kind of an event is its event type. */
 typedef enum gsym_fxt_kind {
     GSYM_FXT_INSTANT = 0,
     GSYM_FXT_COUNTER = 1,
@@ -74,7 +74,7 @@ typedef enum gsym_fxt_argument_type {
     GSYM_FXT_ARGUMENT_BLOB = 10
 } gsym_fxt_argument_type;
 
-/* Faults of a trace, and what gsym_fxt_problem.detail is. */
+/* Faults of a trace, each with the meaning of gsym_fxt_problem.detail. */
 typedef enum gsym_fxt_fault {
     GSYM_FXT_EMPTY_RECORDS,      /* records of size 0; detail: bytes skipped */
     GSYM_FXT_TRUNCATED,          /* the trace ends in the record; detail: bytes present */
@@ -104,10 +104,10 @@ typedef struct gsym_fxt_data {
     uint64_t size;  /* in bytes */
 } gsym_fxt_data;
 
-/* Records as columns: events have their own, other records are words. Strings are numbered
- * from 0, the empty one; so are providers, separately for each trace in a file. The columns
- * are valid until the next call on the reader; numbers of strings are until a call reports
- * that all strings are new. */
+/* Records as columns. Events have a column for each field; the fields of other records are
+ * words. Strings are numbered from 0, which is the empty one. Providers are numbered from
+ * 0, too, separately for each trace in a file. The columns are valid until the next call on
+ * the reader; the numbers of strings until a call reports that all strings are new. */
 typedef struct gsym_fxt_columns {
     size_t count;         /* of records */
     const uint8_t *kinds; /* gsym_fxt_kind */
@@ -159,7 +159,7 @@ typedef struct gsym_fxt_columns {
      * strings that were numbered earlier are gone. */
     uint32_t string_first;
     uint32_t string_end;
-    const char *string_bytes; /* of all strings from number 1 on, concatenated */
+    const char *string_bytes; /* all strings from number 1 on, concatenated */
     const uint64_t *string_ends; /* where each of them ends in string_bytes */
     /* Providers by number. */
     size_t provider_count;
@@ -168,7 +168,7 @@ typedef struct gsym_fxt_columns {
                                      * or else 1e9 */
     uint32_t provider_implicit;     /* number of the provider of records before the first
                                      * record that names one */
-    /* Faults of what was read, up to a limit. */
+    /* Faults in what was read, up to a limit. */
     size_t problem_count;
     const gsym_fxt_problem *problems;
     uint32_t has_wide_times; /* 1: some time in ns overflows */
@@ -187,17 +187,18 @@ typedef struct gsym_fxt_counts {
     uint64_t left_out;  /* records rejected by the filter */
 } gsym_fxt_counts;
 
-/* Selects the records to return. Records that are needed to read others, and those that
- * describe objects and modules, are always returned. A record that lacks a property which
- * the filter asks for is rejected. */
+/* Conditions for the records to return. Records that are needed to read others, and those
+ * that describe objects and modules, are always returned. A record that lacks a field that
+ * the filter compares is rejected. */
 typedef struct gsym_fxt_filter {
     uint64_t from_ns; /* the record ends at this time or later ... */
     uint64_t to_ns;   /* ... and begins at this time or earlier */
-    const uint64_t *processes; /* koids; if there are none: any */
+    const uint64_t *processes; /* koids; without any, all processes pass */
     size_t process_count;
     const uint64_t *threads;
     size_t thread_count;
-    const char *categories; /* patterns with `*` and `?`, each with a NUL; none: any */
+    const char *categories; /* patterns with `*` and `?`, each followed by a NUL; without
+                               any, all categories pass */
     size_t categories_size;
     const char *names;
     size_t names_size;
@@ -206,9 +207,9 @@ typedef struct gsym_fxt_filter {
 typedef struct gsym_fxt_reader gsym_fxt_reader;
 /* Create a reader. `kinds` has bit 1 << k for each gsym_fxt_kind k to return; records of
  * other kinds are counted, and read where others need them. A record of more than
- * `most_size` bytes is not returned, but reported as a problem. `is_strict` 1: the first
+ * `max_size` bytes is not returned, but reported as a problem. `is_strict` 1: the first
  * problem is an error. */
-gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
+gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t max_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);
 gsym_status gsym_fxt_reader_set_filter(gsym_fxt_reader *reader,
@@ -217,10 +218,10 @@ gsym_status gsym_fxt_reader_set_filter(gsym_fxt_reader *reader,
 void gsym_fxt_reader_set_big_endian(gsym_fxt_reader *reader, uint32_t is_big_endian);
 uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader);
 /* Read records from the next bytes of a trace, up to a number that limits the size of the
- * columns. *used_ret bytes were read. *wanted_ret 0: call again with the remaining bytes.
- * Else it is the size of the next record, as far as known, which is read when all of its
- * bytes are there. `is_last` 1: the trace ends with these bytes. Offsets are relative to
- * the start of the trace. */
+ * columns. *used_ret is the number of bytes that were read. If *wanted_ret is 0, call again
+ * with the remaining bytes; else it is the size of the next record, as far as known, and
+ * all of its bytes are needed to read it. `is_last` 1: the trace ends with these bytes.
+ * Offsets count from the start of the trace. */
 gsym_status gsym_fxt_reader_read(gsym_fxt_reader *reader, const uint8_t *bytes,
                                  size_t size, uint32_t is_last, size_t *used_ret,
                                  size_t *wanted_ret, gsym_error *error);
@@ -242,7 +243,8 @@ typedef struct gsym_fxt_group {
 typedef struct gsym_fxt_tally gsym_fxt_tally;
 gsym_status gsym_fxt_tally_create(gsym_fxt_tally **tally_ret, gsym_error *error);
 void gsym_fxt_tally_destroy(gsym_fxt_tally *tally);
-/* Count the events of columns. Clear the tally when all strings are new. */
+/* Add the events of columns to a tally. The caller clears the tally when all strings are
+ * new. */
 gsym_status gsym_fxt_tally_add(gsym_fxt_tally *tally, const gsym_fxt_columns *columns,
                                gsym_error *error);
 /* Return all groups in order of first occurrence; they are valid until the next call. */

@@ -13,9 +13,9 @@ extern "C" {
 /* ---- lookup --------------------------------------------------------------- */
 
 typedef enum gsym_lookup_flags {
-    /* The rules of LLVM's GsymReader, with its bugs: a missing row or file fails the
-     * lookup, inlined calls without a line table are dropped, offsets have 32 bits. Errors
-     * have LLVM's texts. */
+    /* Use the rules of LLVM's GsymReader, with its bugs: a missing row or file is an error,
+     * inlined calls without a line table are dropped, offsets have 32 bits. Errors have the
+     * texts of LLVM. */
     GSYM_LOOKUP_LLVM = 1
 } gsym_lookup_flags;
 
@@ -36,9 +36,9 @@ typedef struct gsym_answer {
     uint32_t found;        /* 0: no function covers the address */
     uint32_t entry;        /* index in the address table */
     uint32_t frame_count;  /* may exceed the capacity given */
-    uint32_t regex_count;  /* call-site patterns at exactly this address; may exceed the
-                            * capacity given */
-    uint32_t merged_count; /* identical functions folded into this one */
+    uint32_t regex_count;  /* number of patterns of the call site at exactly this address,
+                            * which may exceed the capacity */
+    uint32_t merged_count; /* number of functions merged into this one */
     uint32_t reserved;
 } gsym_answer;
 
@@ -50,22 +50,23 @@ typedef struct gsym_lookup_room {
     size_t regex_capacity;
 } gsym_lookup_room;
 
-/* Find the function that covers `address`; write its frames, innermost first, and the
- * patterns of the call site that returns to exactly this address, as far as `room` has
- * capacity (NULL: none). `child` 0: the function itself; 1 .. merged_count: a function
- * merged into it. Thread-safe on one image; allocates only indexes that the file lacks. */
+/* Find the function that covers `address`. Write its frames, innermost first, and the
+ * patterns of the call site that returns to exactly this address, as many as `room` has
+ * capacity for; `room` may be NULL. `child` is 0 for the function itself, and 1 to
+ * merged_count for a function merged into it. Threads may use one image at the same time.
+ * Memory is allocated only for indexes that the file lacks. */
 gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
                               uint32_t flags, const gsym_lookup_room *room,
                               gsym_answer *answer_ret, gsym_error *error);
 
 /* Why an address has no answer. */
 typedef enum gsym_miss {
-    GSYM_MISS_NONE = 0, /* it has one */
+    GSYM_MISS_NONE = 0, /* it has an answer */
     GSYM_MISS_NO_FUNCTION = 1,
     GSYM_MISS_DAMAGED = 2,    /* the record cannot be decoded */
     GSYM_MISS_NO_ADDRESS = 3, /* the row has no address */
     GSYM_MISS_NO_MODULE = 4,  /* the row has no module */
-    GSYM_MISS_OTHERS = 5      /* reasons of the caller's own, from here on */
+    GSYM_MISS_OTHERS = 5      /* this and greater numbers are reasons of the caller */
 } gsym_miss;
 
 typedef struct gsym_batch gsym_batch;
@@ -92,8 +93,8 @@ gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addr
 /* Allocate a batch for the frames of several batches; gsym_batch_join fills it. */
 gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
                                      gsym_batch **batch_ret, gsym_error *error);
-/* Copy the frames of parts[index] into their position; their addresses are numbered from
- * `first_address`. Thread-safe for different parts. */
+/* Copy the frames of parts[index] to their position; their addresses are numbered from
+ * `first_address`. Threads may copy different parts at the same time. */
 void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
                      uint32_t first_address);
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);

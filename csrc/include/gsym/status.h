@@ -17,7 +17,7 @@ typedef enum gsym_status {
     GSYM_OK = 0,
     GSYM_E_NO_MEMORY,   /* an allocation failed */
     GSYM_E_FORMAT,      /* the bytes are damaged or of another format */
-    GSYM_E_UNSUPPORTED, /* valid, but a version or encoding that is unknown */
+    GSYM_E_UNSUPPORTED, /* the bytes have an unknown version or encoding */
     GSYM_E_LIMIT,       /* the result does not fit the chosen output version */
     GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
     GSYM_E_EMPTY,       /* no function to write */
@@ -29,7 +29,8 @@ typedef enum gsym_status {
 
 typedef struct gsym_error {
     gsym_status status;
-    uint64_t offset;  /* in bytes, in what was being read; of GSYM_E_SYSTEM: errno */
+    uint64_t offset;  /* position in what was being read, in bytes; errno for
+                         GSYM_E_SYSTEM */
     const char *path; /* of the file, by libgsym: an argument, or that of an open file;
                        * NULL: it is not about a file */
     char what[GSYM_ERROR_TEXT_SIZE]; /* reason, NUL-terminated, no newline */

@@ -38,8 +38,9 @@ typedef struct gsym_symbfile_entry {
     uint32_t line; /* 0: it is not known */
 } gsym_symbfile_entry;
 
-/* Records as columns. Strings are numbered from 1; 0: none. Valid until the next call on
- * the reader; strings until one reports that all are new. */
+/* Records as columns. Strings are numbered from 1; 0 means no string. The columns are valid
+ * until the next call on the reader; the numbers of strings until a call reports that all
+ * strings are new. */
 typedef struct gsym_symbfile_columns {
     size_t count;            /* of records */
     const uint8_t *kinds;    /* gsym_symbfile_message */
@@ -66,7 +67,7 @@ typedef struct gsym_symbfile_columns {
      * strings that were numbered earlier are gone. */
     uint32_t string_first;
     uint32_t string_end;
-    const char *string_bytes;    /* of the new ones, concatenated; UTF-8 */
+    const char *string_bytes;    /* the new strings, concatenated; UTF-8 */
     const uint64_t *string_ends; /* where each new one ends in string_bytes */
 } gsym_symbfile_columns;
 
@@ -91,10 +92,10 @@ gsym_status gsym_symbfile_reader_create(gsym_symbfile_reader **reader_ret,
                                         gsym_error *error);
 void gsym_symbfile_reader_destroy(gsym_symbfile_reader *reader);
 /* Read messages from the next bytes of a file, up to a number that limits the size of the
- * columns. *used_ret bytes were read. *wanted_ret 0: call again with the remaining bytes.
- * Else it is the size of the next message, as far as known, which is read when all of its
- * bytes are there. `is_last` 1: the file ends with these bytes. Offsets are relative to the
- * start of the file. */
+ * columns. *used_ret is the number of bytes that were read. If *wanted_ret is 0, call again
+ * with the remaining bytes; else it is the size of the next message, as far as known, and
+ * all of its bytes are needed to read it. `is_last` 1: the file ends with these bytes.
+ * Offsets count from the start of the file. */
 gsym_status gsym_symbfile_reader_read(gsym_symbfile_reader *reader, const uint8_t *bytes,
                                       size_t size, uint32_t is_last, size_t *used_ret,
                                       size_t *wanted_ret, gsym_error *error);
@@ -105,10 +106,11 @@ void gsym_symbfile_reader_columns(const gsym_symbfile_reader *reader,
 void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
                                 gsym_symbfile_counts *counts_ret);
 
-/* Converts the ranges of symbfiles to functions of a creator that have the same answer at
- * each address as all ranges together, in any order. Ranges in depth-first order are
- * converted function by function, others when all are read. A function that was split
- * where the file of its lines changes is joined. Return pads are ignored. */
+/* The state of converting the ranges of symbfiles, in any order, to functions of a creator:
+ * at each address, these have the same answer as all ranges together. Ranges in depth-first
+ * order are converted function by function, others when all are read. A function that was
+ * split where the file of its lines changes becomes one function again. Return pads are
+ * ignored. */
 typedef struct gsym_symbfile_functions gsym_symbfile_functions;
 /* Create a converter. `waits_for_all` 1: keep all ranges until the end. */
 gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
@@ -122,9 +124,9 @@ void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions);
 gsym_status gsym_symbfile_functions_take(gsym_symbfile_functions *functions,
                                          const gsym_symbfile_reader *reader,
                                          uint32_t *is_disordered_ret, gsym_error *error);
-/* Call after the last file. *count_ret: functions passed to the creator.
- * *is_disordered_ret: as above, also if functions overlap. GSYM_E_LIMIT: crossing ranges
- * would be split into too many calls. */
+/* Convert the remaining ranges after the last file. *count_ret is the number of functions
+ * that the creator got. *is_disordered_ret is as above, also 1 if functions overlap.
+ * GSYM_E_LIMIT: crossing ranges would be split into too many calls. */
 gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
                                            uint64_t *count_ret,
                                            uint32_t *is_disordered_ret,
@@ -134,7 +136,7 @@ gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
 typedef struct gsym_symbfile_range {
     uint64_t elf_va; /* link-time address */
     uint64_t length; /* in bytes */
-    uint32_t func; /* numbers of strings, 0: none; required for `func` */
+    uint32_t func; /* these are numbers of strings, 0: none; `func` must have one */
     uint32_t file;
     uint32_t call_file;
     uint32_t call_line;
@@ -146,15 +148,15 @@ typedef struct gsym_symbfile_range {
 
 typedef struct gsym_symbfile_writer gsym_symbfile_writer;
 
-/* Records are written in the order in which they are added; equal calls give equal bytes.
- * With a `part_size` the output is several files of about that many bytes, each starting
- * with a return pad or a range of depth 0; 0: one file. */
+/* Create a writer. Records are written in the order in which they are added; equal calls
+ * give equal bytes. With a `part_size` other than 0, the output is several files of about
+ * that many bytes, each of which begins with a return pad or a range of depth 0. */
 gsym_status gsym_symbfile_writer_create(uint64_t part_size,
                                         gsym_symbfile_writer **writer_ret,
                                         gsym_error *error);
 void gsym_symbfile_writer_destroy(gsym_symbfile_writer *writer);
-/* Number a UTF-8 string for later records. Numbers count from 1; equal strings have the
- * same number. */
+/* Give a UTF-8 string a number for later records. Numbers count from 1; equal strings have
+ * the same number. */
 gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
                                             const char *bytes, size_t size,
                                             uint32_t *string_ret, gsym_error *error);
@@ -167,16 +169,16 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
                                                 uint64_t elf_va,
                                                 const gsym_symbfile_entry *entries,
                                                 size_t count, gsym_error *error);
-/* Call after the last record. */
+/* End the output after the last record. */
 gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error *error);
 /* Take the finished bytes of one part that were not taken yet; they are valid until the
  * next call on the writer. *ends_part_ret 1: the part ends after them. */
 void gsym_symbfile_writer_take(gsym_symbfile_writer *writer, const uint8_t **bytes_ret,
                                size_t *size_ret, uint32_t *ends_part_ret);
 
-/* Passes the names and paths of a GSYM file to a symbfile writer as strings. Since the
- * caller may replace names by other texts, such as demangled ones, it is used in three
- * steps: collect the names in use, list them, add their texts. */
+/* The names and paths of a GSYM file that a symbfile writer gets as strings. The caller may
+ * replace names by other texts, such as demangled ones, so there are three steps: collect
+ * the names in use, list them, add their texts. */
 typedef struct gsym_symbfile_names gsym_symbfile_names;
 gsym_status gsym_symbfile_names_create(const gsym_image *image,
                                        gsym_symbfile_names **names_ret,
@@ -189,14 +191,14 @@ gsym_status gsym_symbfile_names_collect(gsym_symbfile_names *names, uint32_t fir
 gsym_status gsym_symbfile_names_share(gsym_symbfile_names *names,
                                       const gsym_symbfile_names *other,
                                       gsym_error *error);
-/* Write the string offsets of names[first] and the following ones, up to `capacity`;
- * *count_ret is the number of all names. Nothing can be collected afterwards. Fails if
- * names are far larger than the file, as overlapping names can be. */
+/* Write the string offsets of at most `capacity` names from number `first` on; *count_ret
+ * is the number of all names. Nothing can be collected afterwards. Fails if the names take
+ * far more bytes than the file, as names that share bytes can. */
 gsym_status gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
                                      uint64_t *strps, size_t capacity,
                                      uint64_t *count_ret, gsym_error *error);
-/* Add the next names, in the order of the list, to a writer, which must outlive this:
- * their texts, each with a NUL. */
+/* Add the texts of the next names, in the order of the list and each followed by a NUL, to
+ * a writer, which must outlive the names. */
 gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
                                     gsym_symbfile_writer *writer, const char *texts,
                                     size_t size, gsym_error *error);
@@ -213,15 +215,15 @@ typedef struct gsym_symbfile_extraction_counts {
     uint64_t without_calls;    /* functions with too many inlined calls */
 } gsym_symbfile_extraction_counts;
 
-/* Writes the functions of a GSYM file as ranges, and the frames at their calls as return
- * pads: either or both, each to a writer of its own. */
+/* The state of writing the functions of a GSYM file as ranges, and the frames at their
+ * calls as return pads: either or both, each to its own writer. */
 typedef struct gsym_symbfile_extraction gsym_symbfile_extraction;
 gsym_status gsym_symbfile_extraction_create(const gsym_image *image,
                                             gsym_symbfile_extraction **extraction_ret,
                                             gsym_error *error);
 void gsym_symbfile_extraction_destroy(gsym_symbfile_extraction *extraction);
-/* Select what is written, before the first entry is. The names must have been added to the
- * writer; names, writer and calls must outlive the extraction. */
+/* Select what is written, before the first entry is written. The names must have been added
+ * to the writer. Names, writer and calls must outlive the extraction. */
 void gsym_symbfile_extraction_want_ranges(gsym_symbfile_extraction *extraction,
                                           gsym_symbfile_names *names,
                                           gsym_symbfile_writer *writer);

@@ -29,13 +29,15 @@ typedef struct gsym_cxx_demangler {
     /* As abi::__cxa_demangle; `text`, `size` and `status` are passed as NULL. */
     char *(*demangle)(const char *name, char *text, size_t *size, int *status);
     void (*release)(char *text); /* frees what `demangle` returned */
-    uint64_t most_work; /* of gsym_cxx_name_work() */
-    uint64_t most_text_size; /* in bytes; a name with a longer text stays as it is */
+    uint64_t max_work; /* names for which gsym_cxx_name_work() is greater are not
+                           demangled */
+    uint64_t max_text_size; /* in bytes; a name with a longer text stays as it is */
 } gsym_cxx_demangler;
 
-/* Demangle many names. Names that are not mangled, are longer than GSYM_MAX_CXX_NAME_SIZE
- * or cannot be demangled stay unchanged. Rust, Swift and D names and those with a dot, a
- * version or more work than the limit are left to the caller. */
+/* The texts of many names. Names of C++ are demangled. Names that are not mangled, are
+ * longer than GSYM_MAX_CXX_NAME_SIZE or cannot be demangled stay unchanged. Names of Rust,
+ * Swift and D, and names with a dot, with a version or with more work than the limit, are
+ * left to the caller. */
 typedef struct gsym_cxx_texts gsym_cxx_texts;
 gsym_status gsym_cxx_texts_create(const gsym_image *image, const uint64_t *strps,
                                   size_t count, const gsym_cxx_demangler *demangler,
@@ -50,7 +52,7 @@ void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
 
 /* ---- text, as llvm-gsymutil prints it -------------------------------------- */
 
-/* Growing text, read by gsym_text_bytes and emptied by gsym_text_clear. */
+/* A text that grows; gsym_text_bytes reads it, gsym_text_clear empties it. */
 typedef struct gsym_text gsym_text;
 gsym_status gsym_text_create(gsym_text **text_ret, gsym_error *error);
 void gsym_text_destroy(gsym_text *text);
@@ -59,8 +61,8 @@ const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
 /* Append bytes unchanged. */
 gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
                           gsym_error *error);
-/* From now on write ASCII control characters in names and paths as \xNN, except in names
- * from a gsym_name_texts, which are written unchanged. */
+/* From this call on, write ASCII control characters in names and paths as \xNN, except in
+ * texts of a gsym_name_texts, which are written unchanged. */
 void gsym_text_escape(gsym_text *text);
 /* Reserve memory for `size` more bytes. */
 gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
@@ -70,8 +72,8 @@ gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
 gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
                                  gsym_record *record, uint32_t index, gsym_error *error);
 
-/* Holds the text to print for each name, by string offset. A name without a text is left
- * out of the output, and its position is noted as a gap for gsym_text_fill. */
+/* The text to print for each name, by string offset. A name without a text is left out of
+ * the output, and its position is noted as a gap for gsym_text_fill. */
 #define GSYM_PLAIN_STRING 0x8000000000000000 /* set in the offset of a string that is not a
                                               * name */
 typedef struct gsym_name_texts gsym_name_texts;
@@ -88,17 +90,17 @@ size_t gsym_name_texts_size(const gsym_name_texts *texts);
 gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
                            gsym_error *error);
 
-/* Position in a dump; zeroed at the start. */
+/* How far a dump has come; zeroed at the start. */
 typedef struct gsym_dump_position {
     uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */
     uint32_t reserved;
-    uint64_t next; /* entry, file or string offset within the part */
+    uint64_t next; /* entry, file or string offset that comes next in the part */
 } gsym_dump_position;
 
 #define GSYM_DUMP_DONE 6
 
-/* Append the next part of the dump of a file, slightly more than `size` bytes. A damaged
- * record gets an error line. */
+/* Append the next bytes of the dump of a file, slightly more than `size`. A damaged record
+ * gets a line with its error. */
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
                            gsym_dump_position *place, size_t size, gsym_error *error);
 
@@ -123,7 +125,7 @@ typedef enum gsym_format_flags {
 
 /* The syntax of a line that has an address. */
 typedef enum gsym_number_form {
-    GSYM_NUMBERS_LLVM,  /* prefix, number whose own prefix tells the base, suffix */
+    GSYM_NUMBERS_LLVM,  /* prefix, number whose base is that of its own prefix, suffix */
     GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are skipped */
     GSYM_NUMBERS_HEX    /* hexadecimal as for strtoul(), followed by anything */
 } gsym_number_form;
@@ -139,16 +141,17 @@ typedef struct gsym_format_job {
     const char *suffix;
     size_t suffix_size;
     uint64_t line_size;    /* in bytes; a longer line counts as several */
-    uint64_t address_mask; /* bits that addresses have */
+    uint64_t address_mask; /* the bits that an address may have */
     uint64_t shift;        /* added to an address before it is looked up */
-    uint64_t first; /* addresses before it and after `last` are not of the module */
+    uint64_t first; /* addresses before it and after `last` are outside of the module */
     uint64_t last;
-    /* With sections, addresses count from the start of a section: the answer is that in the
-     * first section that has one. Without, they are link-time addresses. */
+    /* With sections, addresses count from the start of a section, and the answer is that in
+     * the first section that has one. Without sections, they are link-time addresses. */
     const gsym_range *sections;
     size_t section_count;
-    /* keep[0] is 1 if the function at an address is shown, keep[i] if the i-th function
-     * that is merged into it is. From keep_count on none is shown. NULL: all. */
+    /* keep[0] is 1 if the function at an address is shown, keep[i] is 1 if the i-th
+     * function that is merged into it is shown. Functions from number keep_count on are not
+     * shown. With NULL, all are shown. */
     const uint8_t *keep;
     size_t keep_count;
     uint64_t missed;  /* incremented for each address without an answer */
@@ -162,10 +165,10 @@ size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t
 
 /* Append the answers to lines of the form `numbers`, up to the first line of another form.
  * Many lines are looked up together, and answered until the text has `limit` bytes or many
- * names wait for their texts. *used_ret counts the bytes of the lines that were answered;
- * if it is 0 and lines are left, the next one is of another form or has no end. If `lines`
- * is NULL, the answers to the last lines continue; these bytes may be gone by then, but the
- * job must be unchanged. Only lack of memory is an error. */
+ * names wait for their texts. *used_ret is the number of bytes of the lines that were
+ * answered; if it is 0 and lines are left, the next line has another form or no end. If
+ * `lines` is NULL, the answers to the last lines continue; the bytes of these lines need
+ * not exist any more, but the job must be unchanged. The only error is lack of memory. */
 gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *lines,
                              size_t size, size_t limit, size_t *used_ret,
                              gsym_error *error);
@@ -180,8 +183,8 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_INDENTS = 16, /* repeat the indent of a frame on all its lines */
     GSYM_MARKUP_STOPS_AT_ESCAPE = 32,
     GSYM_MARKUP_COLOURED = 64,
-    /* Fuchsia's format, repeating the text around a frame on each of its lines; frames may
-     * have messages. */
+    /* Use the format of Fuchsia, and repeat the text around an element on each line of its
+     * frames; frames may have messages. */
     GSYM_MARKUP_FUCHSIA_FRAMES = 128,
     GSYM_MARKUP_PLAIN_PC_RETURNS = 256, /* a `pc` without a kind is a return address */
     GSYM_MARKUP_OUTERMOST_PC = 512,     /* a `pc` is named after the outermost function */
@@ -194,10 +197,11 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_READS_CODE = 16384
 } gsym_markup_flags;
 
-/* Longer texts around a frame are not repeated. */
+/* A longer text around a frame is not repeated. */
 #define GSYM_MARKUP_MAX_REPEATED 4096
 
-/* Texts are in the form of the output: with escapes for JSON or HTML. */
+/* A module of a log. Its texts have the escapes of the output, which may be JSON or
+ * HTML. */
 typedef struct gsym_markup_module {
     const gsym_image *image; /* NULL: unknown */
     const char *name;
@@ -206,8 +210,8 @@ typedef struct gsym_markup_module {
     const char *reason;   /* for JSON and HTML: why an address has no symbol; ends in NUL */
     uint64_t unknown; /* incremented for each address without a frame */
     uint64_t is_map;  /* 1: the image is a mapped file that does not change */
-    /* For GSYM_MARKUP_READS_CODE. NULL: it is not known yet; elements that need it are left
-     * to the caller. */
+    /* The code of the module, for GSYM_MARKUP_READS_CODE. NULL: it is not known yet, and
+     * elements that need it are left to the caller. */
     const gsym_machine_code *code;
 } gsym_markup_module;
 
@@ -228,70 +232,75 @@ typedef struct gsym_markup_job {
     size_t module_count;
     const gsym_markup_segment *segments; /* sorted, without overlap */
     size_t segment_count;
-    size_t line_limit;    /* bytes of a line with an element */
+    size_t line_limit;    /* greatest number of bytes of a line with an element */
     size_t prefix_size;   /* bytes of a line that are repeated before each of its frames */
     const char *process;  /* a member of each object of JSON, with its comma; ends in NUL */
     uint64_t line_number; /* of the next line, for JSON; incremented */
-    size_t wanted;     /* 1 + index of the segment without a module that stopped it, or 0 */
+    size_t wanted;     /* index plus 1 of a segment whose module must be known to
+                          continue, or 0 */
     const char *lines; /* internal */
     size_t at, line_begin;
 } gsym_markup_job;
 
-/* Bits of a name's offset in `texts`; the index of its module is above them. */
+/* In `texts`, the lower bits of a name's number are its string offset, and the bits from
+ * this one on are the index of its module. */
 #define GSYM_MARKUP_MODULE_SHIFT 48
 
-/* Answer lines of a log that have no markup, one `bt` element or `pc` elements. It stops at
- * a line of another form, at an address in no segment, at a line without an end, and when
- * the text has `limit` bytes or many gaps. The lines must stay in memory while it
- * continues. Without `texts` names are printed unchanged; JSON and HTML need them, with
- * escapes. Only lack of memory is an error. */
+/* Answer lines of a log that have no markup, one `bt` element or `pc` elements. This stops
+ * at a line of another form, at an address in no segment, at a line without an end, and
+ * when the text has `limit` bytes or many gaps. The lines must stay in memory while later
+ * calls continue. Without `texts`, names are printed unchanged; JSON and HTML need texts
+ * with their escapes. The only error is lack of memory. */
 gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
                              const char *lines, size_t size, size_t limit,
                              size_t *used_ret, gsym_error *error);
 
-/* Return the offset of the first "+0x" or "+ 0x", which stacks in logs have, or `size`. */
+/* Return the offset of the first "+0x" or "+ 0x", as stacks in logs have, or `size` without
+ * one. */
 size_t gsym_text_find_offset(const char *text, size_t size);
 
-/* Return the offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ",
- * which headings of reports have, or `size`. */
+/* Return the offset after the first "Sanitizer: ", "libFuzzer: " or "runtime error: ", as
+ * headings of reports have, or `size` without one. */
 size_t gsym_text_find_heading(const char *text, size_t size);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 
 /* Texts for the values of a column of a batch, concatenated. */
 typedef struct gsym_column_texts {
-    const uint32_t *codes; /* of each row: index of its text */
+    const uint32_t *codes; /* for each row the index of its text */
     const char *bytes;
-    const uint64_t *ends; /* of each text; it begins where the previous one ends */
+    const uint64_t *ends; /* end of each text, which begins where the previous one ends */
     size_t count;         /* of texts */
 } gsym_column_texts;
 
 /* The answers to consecutive offsets of a module. */
 typedef struct gsym_frame_part {
-    gsym_columns columns;    /* of a batch of these offsets */
+    gsym_columns columns;    /* frames of a batch of these offsets */
     gsym_column_texts names; /* "NAME", quotes and all */
     gsym_column_texts files; /* ,"file":"PATH" or nothing */
-    size_t end;              /* of the offsets of the module */
+    size_t end;              /* index after the last of these offsets, among all offsets
+                                of the module */
 } gsym_frame_part;
 
 /* The frames of a module in the order in which stacks use them. */
 typedef struct gsym_frame_queue {
     const gsym_image *image; /* may be NULL without parts */
-    const char *head;        /* of each frame, up to its offset */
+    const char *head;        /* text of each frame up to its offset */
     size_t head_size;
     const uint64_t *offsets;
     size_t count;
     const gsym_frame_part *parts; /* offsets after the last part have no answer */
     size_t part_count;
-    const uint64_t *unknown; /* indexes of unknown offsets, ascending; printed as -0x1 */
+    const uint64_t *unknown; /* ascending indexes of unknown offsets, which are printed
+                                as -0x1 */
     size_t unknown_count;
     size_t next; /* index of the next frame; the members below are its position in
                   * `parts`, in the columns of the part and in `unknown` */
     size_t next_part, next_row, next_unknown;
 } gsym_frame_queue;
 
-/* Return the maximum size of the text of all frames of a queue, apart from its parts, and
- * of a part, in bytes. */
+/* These two return a limit on the bytes of text: for all frames of a queue without what its
+ * parts add, and for what a part adds. */
 uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue);
 uint64_t gsym_frame_part_size(const gsym_frame_part *part);
 
@@ -302,7 +311,8 @@ gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
                              size_t queue_count, const int64_t *modules,
                              const uint64_t *ends, size_t stack_count, gsym_error *error);
 
-/* What an export leaves out so that the functions that it writes do not overlap. */
+/* Counts of what an export leaves out so that the functions that it writes do not
+ * overlap. */
 typedef struct gsym_walk_losses {
     uint64_t damaged;            /* entries with damaged records */
     uint64_t functions_cut;      /* functions that end where another one starts */
@@ -322,15 +332,16 @@ typedef struct gsym_breakpad_export_counts {
     /* What the format cannot express: */
     gsym_walk_losses losses;
     uint64_t details_left_out;       /* symbols without a size that have lines or calls */
-    uint64_t inlined_calls_left_out; /* outside of their caller or overlapping a sibling */
+    uint64_t inlined_calls_left_out; /* calls outside of their caller, or that overlap a
+                                        sibling */
     uint64_t call_sites_left_out;
     uint64_t unknown_left_out; /* unknown InfoTypes */
-    uint64_t names_changed; /* empty, of several lines or not UTF-8 */
+    uint64_t names_changed; /* names that are empty, have several lines or are not UTF-8 */
     uint64_t visited;       /* entries; each is visited twice */
 } gsym_breakpad_export_counts;
 
-/* Writes FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC records of all functions of a
- * file. Addresses are relative to base_address. */
+/* The state of writing FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC records of all
+ * functions of a file. Addresses are relative to base_address. */
 typedef struct gsym_breakpad_export gsym_breakpad_export;
 gsym_status gsym_breakpad_export_create(const gsym_image *image,
                                         gsym_breakpad_export **export_ret,

@@ -101,11 +101,12 @@ typedef struct gsym_location {
     uint32_t inlined; /* 1: the next frame is its caller; 0: the function, the last frame */
 } gsym_location;
 
-/* Find the frames at `address`, innermost first. *count_ret is their number; 0: no function
- * covers it, which is not an error. The first `capacity` of them are written. *symbol_ret,
- * unless it is NULL, is the function; its name is "" if there is none. Allocates memory
- * only for more than 256 frames, and once for a large function of a file without an index.
- * Errors: GSYM_E_FORMAT with the offset in the file, GSYM_E_NO_MEMORY. */
+/* Find the frames at `address`, innermost first. *count_ret is their number; 0 if no
+ * function covers the address, which is not an error. At most `capacity` are written.
+ * *symbol_ret, unless `symbol_ret` is NULL, is the function; its name is "" if there is
+ * none. Allocates memory only for more than 256 frames, and once for a large function of a
+ * file without an index. Errors: GSYM_E_FORMAT with the offset in the file,
+ * GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
                                       gsym_location *locations, size_t capacity,
                                       size_t *count_ret, gsym_symbol *symbol_ret,
@@ -114,10 +115,10 @@ GSYM_API gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
 /* The frames of many addresses. */
 typedef struct gsym_answers gsym_answers;
 
-/* Look up addresses[0 .. count), at most 2^32 - 1, in any order. It is faster than one
- * lookup after the other, since each function is decoded once. An address at a damaged
- * record has no frames, and is counted; gsym_file_lookup() returns the error. The strings
- * are those of the file. */
+/* Look up `count` addresses, at most 2^32 - 1, in any order. This is faster than one lookup
+ * after the other, because each function is decoded once. An address at a damaged record
+ * has no frames, and is counted; gsym_file_lookup() returns its error. The strings of the
+ * answers are those of the file. */
 GSYM_API gsym_status gsym_file_lookup_many(const gsym_file *file,
                                            const uint64_t *addresses, size_t count,
                                            gsym_answers **answers_ret,
@@ -150,7 +151,7 @@ typedef struct gsym_address_range {
     uint64_t end; /* exclusive */
 } gsym_address_range;
 
-/* A row of a line table: valid up to the next row, or the end of the function. */
+/* A row of a line table. It applies up to the next row or the end of the function. */
 typedef struct gsym_line {
     uint64_t address;
     const char *directory;
@@ -171,12 +172,13 @@ typedef struct gsym_inlined_call {
     size_t range_count;
 } gsym_inlined_call;
 
-/* Where a function calls others. */
+/* A call site: a call in a function. */
 typedef struct gsym_call {
     uint64_t return_offset; /* return address - start of the function */
     uint32_t flags;         /* 1: calls the same module, 2: calls others */
     uint32_t pattern_count;
-    const char *const *patterns; /* regular expressions for what may be called */
+    const char *const *patterns; /* regular expressions for the names of functions that
+                                    may be called */
 } gsym_call;
 
 /* Everything that a GSYM file has about a function, for reading and writing. */
@@ -190,11 +192,12 @@ typedef struct gsym_function_info {
     size_t inlined_call_count; /* 0: inlined calls are unknown */
     const gsym_call *calls;
     size_t call_count;
-    const struct gsym_function_info *merged; /* folded into this one; theirs is empty */
+    const struct gsym_function_info *merged; /* the functions folded into this one; these
+                                                have none */
     size_t merged_count;
 } gsym_function_info;
 
-/* Holds a decoded function; its memory is used again for the next one. */
+/* Memory for a decoded function, which is used again for the next one. */
 typedef struct gsym_decoder gsym_decoder;
 
 GSYM_API gsym_status gsym_decoder_create(gsym_decoder **decoder_ret, gsym_error *error);
@@ -208,7 +211,7 @@ GSYM_API gsym_status gsym_decoder_read(gsym_decoder *decoder, const gsym_file *f
 
 /* ---- write --------------------------------------------------------------------------- */
 
-/* Makes a GSYM file in memory. */
+/* The state of making a GSYM file in memory. */
 typedef struct gsym_writer gsym_writer;
 
 enum {
@@ -221,7 +224,7 @@ enum {
 typedef struct gsym_writer_options {
     uint32_t flags;        /* GSYM_WRITE_... */
     uint32_t version;      /* of the format, 1 or 2; 0: 1 */
-    uint64_t base_address; /* of the binary; no function is below it */
+    uint64_t base_address; /* address of the binary; no function may be below it */
     const uint8_t *uuid;
     size_t uuid_size; /* in bytes; version 1 has room for 20 */
     uint64_t reserved[4];
@@ -242,9 +245,9 @@ GSYM_API gsym_status gsym_writer_add(gsym_writer *writer, const gsym_function_in
 /* Add all functions of a file, unchanged. */
 GSYM_API gsym_status gsym_writer_add_file(gsym_writer *writer, const gsym_file *file,
                                           gsym_error *error);
-/* Sort the functions and write the file to `path`, complete or not at all. Afterwards, even
- * if this fails, the writer can only be destroyed. Errors: GSYM_E_EMPTY, nothing was added;
- * GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
+/* Sort the functions and write the file to `path`, completely or not at all. Afterwards,
+ * even if this fails, the writer can only be destroyed. Errors: GSYM_E_EMPTY, nothing was
+ * added; GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_writer_save(gsym_writer *writer, const char *path,
                                       gsym_error *error);
 /* Make the file as gsym_writer_save() does, but in memory: *bytes_ret is valid until the
@@ -268,10 +271,11 @@ typedef struct gsym_convert_options {
     uint32_t thread_count; /* 0: one for each processor, fewer for small inputs */
     uint32_t split_file_count;
     const char *debug_file; /* the file with the DWARF of an input that was stripped */
-    const char *supplementary_file; /* of dwz; .gnu_debugaltlink or .debug_sup names it */
+    const char *supplementary_file; /* file that dwz made, which .gnu_debugaltlink or
+                                       .debug_sup names */
     const char *const *split_files; /* .dwo or .dwp files of the input */
-    const char *const *path_map; /* old prefix, new prefix, ... of source paths */
-    size_t path_map_count;       /* of these strings, an even number */
+    const char *const *path_map; /* pairs of an old and a new prefix of source paths */
+    size_t path_map_count;       /* number of these strings, which is even */
     uint64_t reserved[4];
 } gsym_convert_options;
 
