@@ -9,7 +9,7 @@ from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
-from gsym.modules.key import compare, key_of_build_id
+from gsym.modules.key import key_of_build_id
 from gsym.reading.reader import wants_read_ahead
 
 TYPE_CHECKING = False
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
-    from gsym.modules.binary_lookup import FoundGsym
+    from gsym.modules.places import FoundFile
     from gsym.reading.reader import Reader
+    from gsym.store.modules import Attempt
 
 
 _MAX_MODULES = 128
@@ -94,18 +95,26 @@ class Modules:
         if key in self._opened:
             return self._opened[key]
         try:
-            # A file for a build id may appear later.
-            path = self._path_of(build_id) if build_id else name
+            path, architecture, unsure = name, self._options.default_arch, ""
+            if build_id:
+                # A file for a build id may appear later.
+                path, match = self._of_build(build_id)
+                architecture = match.architecture or architecture
+                unsure = (
+                    match.unsure and f"{path} may be of another build: {match.unsure}"
+                )
+            else:
+                front, colon, suffix = name.rpartition(":")
+                if colon and f" {suffix} " in _ARCHITECTURES:
+                    path, architecture = front, suffix
             self._keep(key, None)
-            found, path = self._find(path, has_suffix=not build_id)
-            if build_id and found.reader is not None:
-                found = _of_build(found, found.reader, build_id)
+            found = find_gsym(path, self._search(_slice_of(path, architecture)))
             module = Module(found.reader, path, self._options)
         except OSError as error:
             raise ModuleError(error.strerror or str(error)) from error
         except GsymError as error:
             raise ModuleError(error.reason) from error
-        for note in filter(None, (*found.notes, found.unsure)):
+        for note in filter(None, (*found.notes, unsure or found.unsure)):
             self._warn(note)
         self._keep(key, module)
         return module
@@ -118,14 +127,6 @@ class Modules:
         if len(self._opened) >= _MAX_MODULES and key not in self._opened:
             del self._opened[next(iter(self._opened))]
         self._opened[key] = module
-
-    def _find(self, path: str, *, has_suffix: bool) -> tuple[FoundGsym, str]:
-        """The reader of a path that may end in `:ARCHITECTURE`, and the path."""
-        architecture = self._options.default_arch
-        front, colon, suffix = path.rpartition(":")
-        if has_suffix and colon and f" {suffix} " in _ARCHITECTURES:
-            path, architecture = front, suffix
-        return find_gsym(path, self._search(_slice_of(path, architecture))), path
 
     def _search(self, architecture: str | None) -> BinarySearch:
         options = self._options
@@ -143,30 +144,24 @@ class Modules:
     def _debug_directories(self) -> tuple[str, ...]:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
-    def _path_of(self, build_id: bytes) -> str:
-        from gsym.conversion.companions.elf import installed_paths
+    def _of_build(self, build_id: bytes) -> FoundFile:
+        """The file that is named by a build id.
+
+        Raises:
+            ModuleError: There is none, or it has another one.
+        """
+        # Most requests name a file.
+        from gsym.modules.places import Folder, find_files
 
         folders = (*self._options.gsym_directories, *self._debug_directories())
-        for path in installed_paths(build_id, folders):
-            for candidate in (f"{path.removesuffix('.debug')}.gsym", path):
-                if os.path.exists(candidate):
-                    return candidate
+        places = [Folder(each, by_build_id=True) for each in folders]
+        attempts: list[Attempt] = []
+        for found in find_files(places, key_of_build_id(build_id), attempts):
+            return found
+        for each in attempts:
+            if each.outcome == "refused":
+                raise ModuleError(f"{each.source} is of another build: {each.detail}")
         raise ModuleError("could not find build ID")
-
-
-def _of_build(found: FoundGsym, reader: Reader, build_id: bytes) -> FoundGsym:
-    """A file that was found by the build id in its path.
-
-    Raises:
-        ModuleError: It has another one.
-    """
-    wanted = key_of_build_id(build_id)
-    fit = compare(wanted, reader.module_like(wanted))
-    if fit.is_refused:
-        reader.close()
-        raise ModuleError(f"{reader.path} is of another build: {fit.reason}")
-    reason = f"{reader.path} may be of another build: {fit.reason}"
-    return found._replace(unsure=reason) if fit.reason else found
 
 
 def _address_count(options: Options) -> int:
