@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _API = frozenset({"/symbolicate/v5", "/symbolicate/v4", "/source/v1", "/asm/v1"})
+_BUILD_IDS = "/buildid/"  # debuginfod, which pages of these origins may read as well
 # Endpoints that need another scope than that for reading.
 _UPLOADS = frozenset(
     {
@@ -136,7 +137,7 @@ class Hosts:
 
 
 class Origins:
-    """Origins whose pages may use the symbolication API, and nothing else.
+    """Origins whose pages may use the symbolication API and debuginfod, and no more.
 
     Args:
         allowed: Such as `https://profiler.firefox.com`; `localhost` is any server on
@@ -164,7 +165,7 @@ class Origins:
             HttpError: The request is refused.
         """
         origin = header_of(scope, b"origin")
-        is_api = path in _API
+        is_api = path in _API or path.startswith(_BUILD_IDS)
         is_allowed = is_api and self.allow(origin)
         # Origin is no criterion: a proxy may hide the host name that browsers use.
         is_own = header_of(scope, b"sec-fetch-site", "none") in {"none", "same-origin"}

@@ -79,9 +79,6 @@ def create_app(
     """
     service = Service(settings, symbolizer, metrics)
     routes = [route for part in (*_CORE, *MOUNTED) for route in part(service)]
-    for route in routes:
-        # Starlette adds HEAD to GET; Dockerflow's servers do not answer it.
-        (route.methods or set()).discard("HEAD")
     # Last: their paths match almost anything.
     routes += download_routes(service)
 

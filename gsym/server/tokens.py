@@ -91,7 +91,8 @@ class Tokens:
 
         The token is in `Authorization: Bearer TOKEN`, in `Authorization: APIKey TOKEN`
         as profilers send it, in `Auth-Token: TOKEN` as for Mozilla's symbol server, or
-        the password of clients that know only URLs.
+        the password of clients that know only URLs. A token may be followed by a hyphen
+        and a label, as Mozilla's symbol server allows.
         """
         if not self._holders:
             return None
@@ -100,7 +101,12 @@ class Tokens:
         for scheme in _SCHEMES:
             if authorization[: len(scheme)].lower() == scheme:
                 given = authorization[len(scheme) :].strip()
-        return self._holders.get(sha256(given.encode("utf-8", "replace")).hexdigest())
+        bare, hyphen, _ = given.partition("-")
+        for token in (given, bare) if hyphen else (given,):
+            digest = sha256(token.encode("utf-8", "replace")).hexdigest()
+            if digest in self._holders:
+                return self._holders[digest]
+        return None
 
 
 def _password(authorization: str) -> str:

@@ -189,7 +189,12 @@ def test_the_identity_of_a_module_hides_its_source(
     answer = get(downloads, path_of(EXPORTED, "json"))
     assert answer.headers["content-type"] == "application/json"
     fields = {**identity(EXPORTED)._asdict(), "path": ""}
-    assert {**json.loads(answer.body), "path": ""} == {"format": 1, **fields}
+    assert {**json.loads(answer.body), "path": ""} == {
+        "format": 1,
+        **fields,
+        "level": 0,
+        "files": [],
+    }
     assert get(downloads, path_of(99, "json")).status == 404
 
 

@@ -36,6 +36,7 @@ def tokens_of(folder: Path, text: str) -> Tokens:
         {"authorization": "bearer  secret "},
         {"authorization": "APIKey secret"},
         {"auth-token": "secret"},
+        {"auth-token": "secret-ci-2"},  # with a label
         {"authorization": f"Basic {b64encode(b'any:secret').decode()}"},
         {"authorization": f"basic {b64encode(b':secret').decode()}"},
         {"authorization": "Basic eDp5", "auth-token": "secret"},  # of a proxy
@@ -65,6 +66,8 @@ def test_a_holder_is_found_by_the_hash_of_its_token(
         {"authorization": "secret"},
         {"authorization": f"Bearer {HASH}"},
         {"auth-token": "Secret"},
+        {"auth-token": "-secret"},
+        {"auth-token": "-"},
         {"auth-token": "\ud800"},
     ],
 )
