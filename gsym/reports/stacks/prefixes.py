@@ -1,4 +1,4 @@
-"""What loggers, containers and mail put before a line."""
+"""Prefixes that loggers, containers and mail put before a line."""
 
 from __future__ import annotations
 
