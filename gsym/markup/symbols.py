@@ -8,7 +8,7 @@ from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.short_names import short_name
 from gsym.model import join_path
-from gsym.modules.key import compare, key_of_build_id
+from gsym.modules.key import key_of_build_id
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
 
@@ -270,13 +270,13 @@ def _read(
     """Result of *read* for a binary; None if it is unreadable or of another build."""
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.identity import key_of_binary
+    from gsym.conversion.identity import compare_binary
 
     try:
         with ObjectFile(map_file(path), path) as binary:
-            found = key_of_binary(binary)
-            if reader and compare(reader.module_like(found), found).is_refused:
-                return None
+            if reader is not None:
+                fit = compare_binary(binary, reader.module_like)
+                return None if fit.is_refused else read(binary)
             return read(binary)
     except (GsymError, OSError):
         return None

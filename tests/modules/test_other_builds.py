@@ -13,9 +13,11 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.conversion import job
+from gsym.markup.symbols import ModuleSymbols, SymbolOptions
 from gsym.modules import binary_reader, conversion_cache
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from gsym.modules.conversion_cache import collect_cache
+from gsym.modules.open_module import OpenModule
 from tests.companions import ID, OTHER_ID, place
 from tests.inputs.elf import CODE, Elf, Section, Segment, Symbol
 from tests.inputs.pe import (
@@ -447,6 +449,19 @@ def test_of_two_programs_of_one_id_each_has_its_own_names(tmp_path: Path) -> Non
     assert note.startswith("the store is not used: 2 modules have this id: ")
     assert "alpha of " in note
     assert "bravo of " in note
+
+
+@pytest.mark.parametrize("machine_code", [CODE_BYTES, b"\xcc" * 16])
+def test_code_of_a_log_is_that_of_the_build(
+    tmp_path: Path, machine_code: bytes
+) -> None:
+    """Code and variables are read from a binary, functions from its GSYM file."""
+    path = place(tmp_path / "app", program("app", machine_code=machine_code))
+    with gsym.open(converted(tmp_path, program("app"))) as reader:
+        module = OpenModule(None, reader)
+        module.find_files = lambda: [path]
+        code = ModuleSymbols(module, SymbolOptions()).code
+    assert code.is_decoded == (machine_code == CODE_BYTES)
 
 
 def test_a_stored_file_of_an_earlier_version_is_not_trusted(tmp_path: Path) -> None:
