@@ -151,6 +151,8 @@ class StackModule(NamedTuple):
 
 
 NO_MODULE = -1
+FAULT = "ERROR: "
+"""Begin of the heading of a stack that ended the program, whatever it did there."""
 
 
 class StackFrame(NamedTuple):
@@ -282,6 +284,7 @@ class StackBuilder:
         self._frames = 0
         self._forms: dict[str, int] = {}
         self._headings: list[StackHeading] = []
+        self._frames_before = 0  # the last heading
         self._modules: list[StackModule] = []
         self._number_of: dict[tuple[ModuleKey, str], int] = {}
         self._notes: dict[str, None] = {}
@@ -302,7 +305,17 @@ class StackBuilder:
             self._pending.append(text)
 
     def begin(self, name: str, is_crashed: bool = False) -> None:
-        """Begin a stack with the next frame."""
+        """Begin a stack with the next frame.
+
+        A second heading of the same stack completes the first one.
+        """
+        last = self._headings[-1] if self._headings else StackHeading()
+        if self._frames == self._frames_before and last.name:
+            if last.name.startswith(name):
+                name, is_crashed = last.name, is_crashed or last.is_crashed
+            elif last.name.startswith(FAULT):
+                is_crashed = is_crashed or last.is_crashed
+        self._frames_before = self._frames
         self._headings.append(StackHeading(name, is_crashed))
 
     def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
@@ -323,7 +336,8 @@ class StackBuilder:
             self.add_text(frame.text)
             return
         self._frames += 1
-        self._forms[form] = self._forms.get(form, 0) + 1
+        if not frame.is_guess:
+            self._forms[form] = self._forms.get(form, 0) + 1
         self._flush()
         heading = len(self._headings) - 1
         self._parts.append(frame._replace(ordinal=number, heading=heading))
@@ -349,9 +363,9 @@ class StackBuilder:
         self._modules.append(module)
         return len(self._modules) - 1
 
-    def module_name(self, number: int) -> str:
-        """The name of a module."""
-        return self._modules[number].name
+    def module(self, number: int) -> StackModule:
+        """The module of an index."""
+        return self._modules[number]
 
     def finish(self, form: str = "", *, is_verbatim: bool = True) -> ParsedReport:
         """The parsed report.

@@ -10,7 +10,12 @@ from itertools import pairwise
 from time import perf_counter
 
 from gsym.memory.function_names import FunctionNames
-from gsym.memory.stack_parts import NO_MODULE, StackFrame, with_stacks
+from gsym.memory.stack_parts import (
+    NO_FRAMES,
+    NO_MODULE,
+    StackFrame,
+    with_stacks,
+)
 from gsym.model import Frame
 from gsym.modules.file_match import NAME_ALONE
 from gsym.modules.key import key_of_debug_id
@@ -22,6 +27,7 @@ from gsym.reports.link_addresses import (
     LinkAddresses,
 )
 from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
+from gsym.reports.stacks.evidence import FORM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,8 +284,11 @@ class ReportWork:
                     text_left = self._look_up(module, chosen, answers, text_left)
         if text_left <= 0:
             notes.append("Some frames are left out: the answer would be too large.")
+        form = self._stack.form
+        if form == NO_FRAMES and answers:  # all were guesses, and some are right
+            form = FORM
         return Report(
-            self._stack.form,
+            form,
             self._stack.reason,
             self._threads(answers),
             tuple([module.answer() for module in self.modules]),

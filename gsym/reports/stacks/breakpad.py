@@ -73,7 +73,10 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             "Thread ",
-            re.compile(r"^(?P<name>Thread \d+)(?: \((?P<crashed>crashed)\)| \S+)?\s*$"),
+            re.compile(
+                r"^(?P<name>Thread \d+(?: (?![Cc]rashed\b)[^:()\s][^:()]{0,128}?)?)"
+                r"(?: \((?P<crashed>crashed)\))?(?: - tid: \d+)?\s*$"
+            ),
         ),
         HeadingForm("Crash", re.compile(r"^(?P<reason>Crash reason:  .*)")),
     ),

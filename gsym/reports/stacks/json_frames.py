@@ -37,7 +37,7 @@ _ADDRESS = re.compile(
     r"|[er]ip|instruction|instructionaddr(?:ess)?|(?:native)?pc|addressinprocess"
 )
 _OFFSET = re.compile(
-    r"(?:rel|relative|module|image|library|binary|so|elf|file|dso)?"
+    r"(?:rel|relative|module|image|library|binary|so|elf|file|dso|buildid)?"
     r"(?:offset|relativeaddress|reladdr|rva|relpc|relativepc)"
     r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
 )
@@ -161,6 +161,7 @@ class _Walk:
         self._lists: list[list[int]] = []  # modules of each list that has some
         self._by_name: dict[str, int] = {}
         self._crashed: int | None = None
+        self._line = 0
 
     def add(self, report: Any) -> None:
         """Add all frames of a value."""
@@ -233,8 +234,11 @@ class _Walk:
         if not options:
             options.append(StackFrame("", NO_MODULE, address or offset or 0, "either"))
         place = f"{address if address is not None else offset or 0:#x}"
+        self._line += 1
         return options[0]._replace(
             text=symbol or place,
+            others=tuple(options[1:]),
+            line=self._line,
             symbol=symbol,
             may_return=at > 0 or fields.text(_TRUST) != "context",
             may_be_exact=True,

@@ -170,6 +170,7 @@ def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
 
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = re.compile(r"[0-9a-fA-F]{3}000(?![0-9a-zA-Z])")
+_NAME_IS = re.compile(r" name:\s*")
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 
 
@@ -310,7 +311,7 @@ class LineReader:
             stack.add_note(
                 f"Lines of more than {stack.limits.line} characters are not read."
             )
-        elif not self._add_frames(plain := _Plain(line)):
+        elif not self._add_frames(plain := _Plain(line), following):
             is_between = self._position and any(map(plain.is_like, self._between))
             is_heading = not is_between and self._add_heading(plain.text)
             if not is_heading and self._add_candidates(plain, following):
@@ -321,13 +322,7 @@ class LineReader:
 
     def _add_candidates(self, plain: _Plain, following: str) -> bool:
         """Whether the line has something that may be a frame."""
-        line = evidence.Line(plain.text)
-        before, self._before = self._before, [line, *self._before[:3]]
-        if not line.parts:
-            return False
-        self._place_all(line)
-        after = evidence.Line(_text_of(following)) if following else None
-        found = [*evidence.candidates(line, self._around, before, after)]
+        found = self._candidates(plain, following)
         if not found:
             return False
         form, is_return = evidence.form_of(plain.text)
@@ -415,7 +410,7 @@ class LineReader:
             return None  # the offset is a link-time address, or the start is known
         return start
 
-    def _add_frames(self, plain: _Plain) -> bool:
+    def _add_frames(self, plain: _Plain, following: str) -> bool:
         line = plain.text
         for form in _possible(self._frames, line):
             if form.whole is not None and not form.whole.match(line):
@@ -433,10 +428,48 @@ class LineReader:
                 for each in several
                 if (frame := self._frame(each, form)) is not None
             ]
+            if len(frames) == 1 and self._is_weak(frames[0][0], form):
+                (frame, at), *_ = frames
+                frames = [(self._with_others(frame, plain, following), at)]
             if frames:
                 self._add_found(plain, form, frames)
                 return True
         return False
+
+    def _is_weak(self, frame: StackFrame, form: FrameForm) -> bool:
+        """Whether the line may be of another tool, with the same shape."""
+        if frame.module == NO_MODULE:
+            return True
+        module = self._stack.module(frame.module)
+        is_usual = module.path == form.module
+        is_word = not (module.has_id or set(module.path) & set("/\\."))
+        return not form.problem and (is_usual or (is_word and frame.base != "link"))
+
+    def _with_others(
+        self, frame: StackFrame, plain: _Plain, following: str
+    ) -> StackFrame:
+        """A frame with what its line may mean otherwise."""
+        found = self._candidates(plain, following)
+        options = [
+            option._replace(is_guess=True)
+            for each in found
+            for option in (each.frame, *each.frame.others)
+        ]
+        if not options:
+            return frame
+        return frame._replace(
+            others=tuple(options), line=self._number, may_return=True, may_be_exact=True
+        )
+
+    def _candidates(self, plain: _Plain, following: str) -> list[evidence.Candidate]:
+        """The candidates for frames in a line."""
+        line = evidence.Line(plain.text)
+        before, self._before = self._before, [line, *self._before[:3]]
+        if not line.parts:
+            return []
+        self._place_all(line)
+        after = evidence.Line(_text_of(following)) if following else None
+        return [*evidence.candidates(line, self._around, before, after)]
 
     def _add_found(
         self,
@@ -524,7 +557,7 @@ class LineReader:
         """Whether a frame that names a module may be at this place."""
         if not placed.is_open or module is None or placed.module == NO_MODULE:
             return True
-        return self._stack.module_name(placed.module) == module.name
+        return self._stack.module(placed.module).name == module.name
 
     def find(self, address: int) -> Region | None:
         """The part of a region from an address on, as far as is known."""
@@ -544,9 +577,8 @@ class LineReader:
             if found := form.pattern.search(line):
                 groups = found.groupdict()
                 if groups.get("name") is not None:
-                    self._stack.begin(
-                        groups["name"].strip(" \t\r\n:"), bool(groups.get("crashed"))
-                    )
+                    name = _NAME_IS.sub(": ", groups["name"].strip(" \t\r\n:"))
+                    self._stack.begin(name, bool(groups.get("crashed")))
                 self._add_reason(groups.get("reason"))
                 return True
         return False

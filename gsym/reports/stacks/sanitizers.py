@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.memory.stack_parts import FAULT
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -47,7 +48,11 @@ FORMS = ReportForms(
     images=(ImageForm("0x", _IMAGE),),
     headings=(
         HeadingForm(
-            "ERROR: ", re.compile(r"==\d+==\s*(?P<reason>ERROR: \w+Sanitizer: .*)")
+            FAULT,
+            re.compile(
+                r"==\d+==\s*"
+                rf"(?P<reason>(?P<name>(?P<crashed>{FAULT})\w+Sanitizer): .*)"
+            ),
         ),
         HeadingForm("WARNING: ", re.compile(r"(?P<reason>WARNING: \w+Sanitizer: .*)")),
         HeadingForm("runtime error: ", re.compile(r"(?P<reason>runtime error: .*)")),

@@ -52,7 +52,7 @@ _SOURCE = re.compile(
     r"|core|dmp)|[\\/])$",
     re.IGNORECASE,
 )
-_WORD = r"(?P<word>[A-Za-z_][\w.+-]{0,127})"
+_WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
 _GUESSES = (
     re.compile(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
     re.compile(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
@@ -92,6 +92,7 @@ _REGISTER = re.compile(
 )
 _COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
 _NO_NAME = re.compile(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
+_OF_MODULE = ("!", "`", "@")  # between a module and its function
 _PLACE = re.compile(r":\d{1,9}$")
 _IDENTIFIER = re.compile(r"[\w.$@~]+$")
 _NAMED = re.compile(
@@ -220,7 +221,7 @@ def objects(line: str) -> Iterator[tuple[int, str]]:
 def tokens(text: str) -> Tokens:
     """The tokens of a text."""
     mentions = [*_mentions(text)]
-    taken: list[tuple[int, int]] = [(each.start, each.end) for each in mentions]
+    taken = [(each.start, each.end) for each in mentions if each.is_sure]
     numbers = [
         _number(found, text)
         for found in _NUMBER.finditer(text)
@@ -299,7 +300,11 @@ def _offset(
         if base.end == left:
             return made._replace(start=base.start, base=base)
     name = _name_before(text[:left])
-    places = [(each.start, each.end) for each in mentions if each.is_sure]
+    places = [
+        (each.start, each.end)
+        for each in mentions
+        if each.is_sure or text.startswith(_OF_MODULE, each.end)
+    ]
     places += [(each.start, each.end) for each in numbers]
     for start, end in places:  # `app:(+0x1189)[0x55d1c0ffe189] + 0x10`
         if left - len(name) <= start < left:

@@ -1,0 +1,376 @@
+"""Texts in the shapes of tools that no form describes, over programs built here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import gsym
+from gsym.containers.machine_code import find_machine_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gsym.reports.report import Report
+
+pytestmark = pytest.mark.no_engine  # runs a compiler
+
+LIBRARY = """\
+volatile int state;
+void lib_mid(void (*call)(int), int x) {
+  call(x);
+  state++;
+}
+"""
+PROGRAM = """\
+volatile int cell;
+void lib_mid(void (*)(int), int);
+__attribute__((noinline)) static void deep(int x) {
+  *(volatile int *)(long)cell = x;
+  cell++; }
+__attribute__((noinline)) static void callback(int x) {
+  deep(x);
+  cell++; }
+__attribute__((noinline)) void run(int x) {
+  lib_mid(callback, x);
+  cell++; }
+int main(int argc, char **argv) {
+  run(argc);
+  return cell; }
+"""
+FLAGS = ("-g", "-O1", "-fno-optimize-sibling-calls", "-fcf-protection=none")
+APP, LIB = 0x55E84A4EC000, 0x7F5AA86F4000
+RIGHT = ("deep:4", "callback:7", "lib_mid:3", "run:10", "main:13")
+
+
+class Place(NamedTuple):
+    """A frame of the stack: the crash first, then return addresses."""
+
+    function: str
+    path: str
+    base: int
+    offset: int
+    plus: int
+    build_id: str
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def address(self) -> int:
+        return self.base + self.offset
+
+
+class Built(NamedTuple):
+    """The programs: the folder that has them, and the stack."""
+
+    folder: Path
+    stack: tuple[Place, ...]
+    maps: str
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A program and a library, with the places of the stack."""
+    if shutil.which("gcc") is None:
+        pytest.skip("not installed: gcc")
+    folder = tmp_path_factory.mktemp("evidence")
+    (folder / "lib.c").write_text(LIBRARY)
+    (folder / "app.c").write_text(PROGRAM)
+    for command in (
+        ("gcc", *FLAGS, "-shared", "-fPIC", "lib.c", "-o", "libmid.so"),
+        ("gcc", *FLAGS, "-pie", "-fPIE", "app.c", "-o", "app", "./libmid.so"),
+    ):
+        subprocess.run((*command, "-Wl,--build-id"), cwd=folder, check=True)
+    stack = []
+    maps = []
+    for file, path, base, functions in (
+        ("app", "/srv/bin/app", APP, ("deep", "callback", "run", "main")),
+        ("libmid.so", "/srv/lib/libmid.so", LIB, ("lib_mid",)),
+    ):
+        code = find_machine_code([str(folder / file)])
+        maps.append(f"{base:x}-{base + 0x5000:x} r-xp 00000000 fe:00 1 {path}\n")
+        with gsym.open(folder / file) as reader:
+            build_id = reader.uuid.hex()
+            for name in functions:
+                (function,) = reader.find(name)
+                places = range(function.start + 1, function.start + function.size + 1)
+                found = [at for at in places if code.may_return(at)]
+                if name == "deep":
+                    found = [
+                        at
+                        for at in places
+                        if (known := reader.lookup(at)) and known.frames[0].line == 4
+                    ]
+                plus = found[0] - function.start
+                stack.append(Place(name, path, base, found[0], plus, build_id))
+    order = {each.partition(":")[0]: at for at, each in enumerate(RIGHT)}
+    stack.sort(key=lambda each: order[each.function])
+    return Built(folder, tuple(stack), "".join(maps))
+
+
+def lines(write: Callable[[int, Place], str], head: str = "", tail: str = "") -> Writer:
+    """A text with a line for each frame."""
+
+    def whole(stack: tuple[Place, ...]) -> str:
+        body = "".join(write(at, each) + "\n" for at, each in enumerate(stack))
+        return head + body + tail
+
+    return whole
+
+
+def document(write: Callable[[tuple[Place, ...]], object]) -> Writer:
+    """A text of JSON."""
+    return lambda stack: json.dumps(write(stack), indent=1)
+
+
+def images(stack: tuple[Place, ...]) -> list[Place]:
+    """A frame of each module."""
+    return list({each.path: each for each in stack}.values())
+
+
+MAPPED = True
+TOOLS: dict[str, tuple[Writer, bool]] = {
+    "folly": (
+        lines(lambda _, f: f"    @ {f.address:016x} {f.function}\n  {f.path}"),
+        MAPPED,
+    ),
+    "Xorg": (
+        lines(
+            lambda n, f: (
+                f"(EE) {n}: {f.path} ({f.function}+{f.plus:#x}) [{f.address:#x}]"
+            ),
+            "(EE) Backtrace:\n",
+        ),
+        False,
+    ),
+    "HAProxy": (
+        lines(
+            lambda _, f: (
+                f"  | {f.address:#x} [e8 11 ff 90]: {f.function}+{f.plus:#x}/0x99"
+            ),
+            "  call trace(5):\n",
+        ),
+        MAPPED,
+    ),
+    "Intel Fortran": (
+        lines(
+            lambda _, f: (
+                f"{f.name:<18} {f.address:016X}  Unknown               Unknown  Unknown"
+            ),
+            "forrtl: severe (174): SIGSEGV\nImage              PC         Routine\n",
+        ),
+        MAPPED,
+    ),
+    "UCX": (
+        lines(
+            lambda n, f: f" {n}  {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]",
+            "==== backtrace (tid: 4711) ====\n",
+        ),
+        False,
+    ),
+    "PyTorch": (
+        lines(
+            lambda n, f: (
+                f"frame #{n}: {f.function}(int) + {f.plus:#x} "
+                f"({f.address:#x} in {f.path})"
+            )
+        ),
+        False,
+    ),
+    "Tizen": (
+        lines(
+            lambda n, f: (
+                f"   {n}: {f.function} + {f.plus:#x} ({f.address:#x}) "
+                f"[{f.path}] + {f.offset:#x}"
+            )
+        ),
+        False,
+    ),
+    "SQL Server": (
+        lines(
+            lambda _, f: (
+                f"2026-11-23 08:00:01.12 spid5s  * {f.address:016X}  "
+                f"Module({f.name}+{f.offset:016X})"
+            )
+        ),
+        False,
+    ),
+    "Swift": (
+        lines(
+            lambda n, f: (
+                f"{n} [ra] {f.address:#018x} {f.function} + {f.plus} in {f.name}"
+            )
+        ),
+        False,
+    ),
+    "OpenJ9": (
+        lines(
+            lambda _, f: f"\t{f.function} ({f.address:#018X} [{f.name}+{f.offset:#x}])",
+            "1XHEXCPMODULE  Module: app\n3XMTHREADINFO3  Native callstack:\n",
+        ),
+        False,
+    ),
+    "mapped at": (
+        lines(
+            lambda _, f: f"core: {f.address:x} in {f.path} (mapped at {f.base:#x})",
+        ),
+        False,
+    ),
+    "SysInternals": (
+        lines(
+            lambda n, f: f"{n}\t{f.name}!{f.function}+{f.plus:#x}\t{f.address:#x}",
+        ),
+        False,
+    ),
+    "one line": (
+        lambda stack: "crash: " + ";".join(f"{f.path}+{f.offset:#x}" for f in stack),
+        False,
+    ),
+    "list with images": (
+        lines(
+            lambda n, f: f"{n:02} {f.address:#x}",
+            tail="images:\n"
+            f"  base={APP:#x} size=0x5000 file=/srv/bin/app\n"
+            f"  base={LIB:#x} size=0x5000 file=/srv/lib/libmid.so\n",
+        ),
+        False,
+    ),
+    "valgrind XML": (
+        lines(
+            lambda _, f: (
+                f"    <frame>\n      <ip>{f.address:#x}</ip>\n"
+                f"      <obj>{f.path}</obj>\n    </frame>"
+            ),
+            "<stack>\n",
+            "</stack>\n",
+        ),
+        MAPPED,
+    ),
+    "ABRT": (
+        document(
+            lambda stack: {
+                "signal": 11,
+                "stacktrace": [
+                    {
+                        "crash_thread": True,
+                        "frames": [
+                            {
+                                "address": f.address,
+                                "build_id": f.build_id,
+                                "build_id_offset": f.offset,
+                                "function_name": f.function,
+                                "file_name": f.path,
+                            }
+                            for f in stack
+                        ],
+                    }
+                ],
+            }
+        ),
+        False,
+    ),
+    "KSCrash": (
+        document(
+            lambda stack: {
+                "binary_images": [
+                    {"image_addr": f.base, "image_size": 0x5000, "name": f.path}
+                    for f in images(stack)
+                ],
+                "crash": {
+                    "threads": [
+                        {
+                            "crashed": True,
+                            "index": 0,
+                            "backtrace": {
+                                "contents": [
+                                    {
+                                        "instruction_addr": f.address,
+                                        "object_addr": f.base,
+                                        "object_name": f.name,
+                                        "symbol_addr": f.address - f.plus,
+                                        "symbol_name": f.function,
+                                    }
+                                    for f in stack
+                                ]
+                            },
+                        }
+                    ]
+                },
+            }
+        ),
+        False,
+    ),
+    "symbolicator": (
+        document(
+            lambda stack: {
+                "stacktraces": [
+                    {"frames": [{"instruction_addr": hex(f.address)} for f in stack]}
+                ],
+                "modules": [
+                    {
+                        "type": "elf",
+                        "code_id": f.build_id,
+                        "code_file": f.path,
+                        "image_addr": hex(f.base),
+                        "image_size": 0x5000,
+                    }
+                    for f in images(stack)
+                ],
+            }
+        ),
+        False,
+    ),
+    "Node report": (
+        document(
+            lambda stack: {
+                "header": {"event": "crash", "processId": 4711},
+                "nativeStack": [
+                    {"pc": f"{f.address:#018x}", "symbol": f"{f.function} [{f.path}]"}
+                    for f in stack
+                ],
+                "sharedObjects": [f.path for f in images(stack)],
+            }
+        ),
+        MAPPED,
+    ),
+    "JSON lines": (
+        lines(
+            lambda n, f: json.dumps(
+                {"ts": 1700000000 + n, "msg": f"{f.path}(+{f.offset:#x})"}
+            )
+        ),
+        False,
+    ),
+}
+
+
+def answers(report: Report) -> list[str]:
+    """The innermost function and line of each frame with an answer."""
+    return [
+        f"{frame.calls[0].name}:{frame.calls[0].line}"
+        for frame in report.frames()
+        if frame.calls
+    ]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_that_is_not_known_is_read(tool: str, built: Built) -> None:
+    write, is_mapped = TOOLS[tool]
+    report = gsym.symbolicate(
+        write(built.stack),
+        source=built.folder,
+        maps=built.maps if is_mapped else None,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report) == list(RIGHT)
+
+
+if TYPE_CHECKING:
+    Writer = Callable[[tuple[Place, ...]], str]
