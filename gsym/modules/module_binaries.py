@@ -9,28 +9,26 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
 from gsym.modules.key import completed, has_id
-from gsym.modules.places import Files, Folder, find_files
+from gsym.modules.places import Files, find_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.modules.key import ModuleKey
+    from gsym.modules.places import Folder
     from gsym.store.modules import Entry
-
-
-_PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
 
 
 class ModuleBinaries:
     """Finds binaries in a store, then in folders.
 
     Args:
-        folders: See `Folder`.
+        folders: Searched for binaries.
     """
 
-    def __init__(self, folders: Iterable[str] = ()) -> None:
-        self._folders = [Folder(each, patience=_PATIENCE) for each in folders]
+    def __init__(self, folders: Iterable[Folder] = ()) -> None:
+        self._folders = tuple(folders)
 
     @contextmanager
     def open(

@@ -6,7 +6,6 @@ import os
 from bisect import bisect_left, bisect_right
 from stat import S_ISREG
 
-from gsym.arguments import paths_of
 from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
@@ -19,11 +18,11 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping as Dictionary, Sequence
+    from collections.abc import Iterable, Mapping as Dictionary
 
     from gsym.containers.headers import Segment
     from gsym.modules.file_match import FileMatch
-    from gsym.modules.places import Place
+    from gsym.modules.finder import Finder
     from gsym.profiles.model import Mapping
 
 
@@ -59,37 +58,23 @@ class AddressRanges:
 _NOTHING = ModuleKey()
 
 
-_PATIENCE = 5.0  # seconds that a search waits for the first scan of a folder
-
-
 class _Found(NamedTuple):
     segments: tuple[Segment, ...] = ()
     unsure: str = ""
 
 
 class Binaries:
-    """The binaries of this machine, and those in folders.
+    """The segments of the modules of mappings.
 
     A file is used only if it is of the module of the mapping.
 
     Args:
-        folders: Of binaries or debug files, see `Folder`.
-        debug_folders: Of installed debug files, below `.build-id`.
-        is_local: Whether the paths of mappings are tried, too, as those of a profile of
-            this machine.
+        finder: Finds the files of modules; by default those of this machine, at the
+            paths of mappings and as installed debug files.
     """
 
-    def __init__(
-        self,
-        folders: Sequence[str] = (),
-        debug_folders: Sequence[str] = DEBUG_DIRECTORIES,
-        *,
-        is_local: bool = True,
-    ) -> None:
-        self._is_local = is_local
-        self._folders = paths_of("folders", folders)
-        self._debug_folders = paths_of("debug_folders", debug_folders)
-        self._places: list[Place] = []
+    def __init__(self, finder: Finder | None = None) -> None:
+        self._finder = finder
         self._known: dict[ModuleKey, _Found] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
@@ -107,16 +92,12 @@ class Binaries:
         return found
 
     def _read(self, key: ModuleKey) -> _Found:
-        # Most profiles need no segments.
-        from gsym.modules.places import Folder, PathOfKey, find_files
+        if self._finder is None:
+            # Most profiles need no segments.
+            from gsym.modules.finder import find_in
 
-        if not self._places:
-            self._places = [
-                *([PathOfKey()] if self._is_local else ()),
-                *(Folder(each, patience=_PATIENCE) for each in self._folders),
-                *(Folder(each, by_build_id=True) for each in self._debug_folders),
-            ]
-        tried = (_segments(*each) for each in find_files(self._places, key))
+            self._finder = find_in((), DEBUG_DIRECTORIES, at_paths=True)
+        tried = (_segments(*each) for each in self._finder.files(key))
         return next((each for each in tried if each.segments), _Found())
 
 

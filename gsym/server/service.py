@@ -14,6 +14,7 @@ from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.request import RequestLimits
 from gsym.confined.process import watch_processes
+from gsym.modules.places import Folder
 from gsym.reports.path_map import PathMap, read_rule
 from gsym.server.admission import Origins
 from gsym.server.bodies import ByteBudget
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 # Modules that are opened at a time for one request, so that others get their share.
 _MAX_PER_REQUEST = 8
+_PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
 
 
 class Wanted:
@@ -206,6 +208,9 @@ class Service:
         self.tokens = Tokens(settings.token_files)
         self.origins = Origins(settings.allowed_origins)
         self.files = MappedFiles(symbolizer)
+        self.binary_folders = [
+            Folder(each, patience=_PATIENCE) for each in settings.binary_dirs
+        ]
         self.memory = CacheBudget(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
         self.body_budget = ByteBudget(settings.limits.max_held_bodies)

@@ -148,7 +148,7 @@ def extension_routes(service: Service) -> list[Route]:
     """The endpoints for source code and disassembly, if enabled."""
     settings, symbolizer = service.settings, service.symbolizer
     roots = SourceRoots(settings.source_roots)
-    binaries = ModuleBinaries(settings.binary_dirs)
+    binaries = ModuleBinaries(service.binary_folders)
 
     def source(body: bytes) -> bytes:
         return answer_source(

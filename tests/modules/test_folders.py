@@ -15,6 +15,7 @@ from gsym.memory.report_modules import ReportModules
 from gsym.memory.stack_parts import StackModule
 from gsym.modules.finder import find_in
 from gsym.modules.module_binaries import ModuleBinaries
+from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.model import Mapping
@@ -84,7 +85,7 @@ def by_gsym_dir(folder: str, key: ModuleKey, place: Path) -> bool:
 def by_binary_dir(folder: str, key: ModuleKey, place: Path) -> bool:
     """`gsym serve --binary-dir DIR`."""
     del place
-    with ModuleBinaries([folder]).open(key, None) as found:
+    with ModuleBinaries([Folder(folder)]).open(key, None) as found:
         return next(found, None) is not None
 
 
@@ -92,7 +93,7 @@ def by_profile(folder: str, key: ModuleKey, place: Path) -> bool:
     """The segments of a module of a profile, with `--gsym-dir DIR`."""
     del place
     mapping = Mapping(0, 1 << 40, 0, 0, NAME, key.code_id.lower())
-    return Binaries([folder]).segments(mapping) != ()
+    return Binaries(find_in([folder])).segments(mapping) != ()
 
 
 DOORS = (by_open_source, by_server, by_report, by_arrow, by_gsym_dir)

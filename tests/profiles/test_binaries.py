@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym.containers.headers import Segment, file_address
+from gsym.modules.finder import find_in
 from gsym.profiles.binaries import (
     AddressRanges,
     Binaries,
@@ -110,7 +111,7 @@ def test_a_program_of_lld_is_symbolized_by_its_segments(program: Path) -> None:
 
 def test_file_offsets_alone_are_guessed(program: Path) -> None:
     profile = seen_by(program, "/nowhere/chain")
-    symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries((), ()))
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries(find_in(())))
     assert frames(profile) != CHAIN
     assert profile.losses == {GUESSED: 1}
 
@@ -124,7 +125,7 @@ def test_a_binary_is_found_in_a_folder(
     kept.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(program, kept)
     profile = seen_by(program, "/nowhere/chain")
-    binaries = Binaries([str(tmp_path)], ())
+    binaries = Binaries(find_in([str(tmp_path)]))
     symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
     assert frames(profile) == CHAIN
 
@@ -138,7 +139,7 @@ def test_a_debug_file_is_sufficient(
         capture_output=True,
     )
     profile = seen_by(program, "/nowhere/chain")
-    binaries = Binaries([str(tmp_path)], ())
+    binaries = Binaries(find_in([str(tmp_path)]))
     symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
     assert frames(profile) == CHAIN
 
@@ -149,7 +150,7 @@ def test_a_binary_with_another_build_id_is_ignored(
     shutil.copy(program, tmp_path / "chain")
     profile = seen_by(program, "/nowhere/chain")
     (mapping,) = profile.mappings
-    binaries = Binaries([str(tmp_path)], ())
+    binaries = Binaries(find_in([str(tmp_path)]))
     assert binaries.segments(mapping)
     assert not binaries.segments(mapping._replace(build_id="ab" * 20))
     assert not binaries.segments(mapping._replace(build_id=""))

@@ -11,7 +11,6 @@ import gsym
 from gsym.fxt.conditions import Patterns
 from gsym.modules.key import key_of_build_id
 from gsym.modules.resolver import Resolver
-from gsym.profiles.binaries import Binaries
 from gsym.store.directory import Store
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles
@@ -42,8 +41,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "paths": lambda value: ready_upload(value, ID, "out"),
     "paths of a tree": lambda value: list(add_tree(Store("store"), value)),
     "path_map of a comparison": lambda value: compare("a", "b", path_map=value),
-    "folders": lambda value: Binaries(folders=value),
-    "debug_folders": lambda value: Binaries(debug_folders=value),
     "patterns": Patterns,
 }
 

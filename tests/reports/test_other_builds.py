@@ -24,6 +24,7 @@ from gsym.memory.stack_parts import (
 from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
 from gsym.modules.module_binaries import ModuleBinaries
+from gsym.modules.places import Folder
 from tests.conftest import find_peer
 from tests.inputs.elf import Elf, code_section
 from tests.inputs.macho import Macho, Symbol, code, fat
@@ -291,12 +292,12 @@ def test_binaries_are_those_of_the_module(compiler: str, tmp_path: Path) -> None
     assert gsym.identify(wrong).debug_id == debug_id
     key = ModuleKey("a.so", debug_id, code_id="AB" * 20)
     folders = [str(wrong.parent), str(right.parent)]
-    with ModuleBinaries(folders).open(key, None) as found:
+    with ModuleBinaries(map(Folder, folders)).open(key, None) as found:
         assert [each.path for each in found] == [str(right)]
     (tmp_path / "zeros").mkdir()
     shutil.copy(wrong, tmp_path / "zeros/b.so")
     no_id = ModuleKey("b.so", "0" * 33)
-    with ModuleBinaries([str(tmp_path / "zeros")]).open(no_id, None) as found:
+    with ModuleBinaries([Folder(str(tmp_path / "zeros"))]).open(no_id, None) as found:
         assert list(found) == []
 
 

@@ -99,7 +99,7 @@ def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
         modules = open_folders(values, sources)
     except ValueError as error:
         raise UsageError(f"option '--source': {error}") from None
-    return modules, Binaries(values.texts("--gsym-dir"), _debug_folders(values))
+    return modules, Binaries(modules)
 
 
 def _debug_folders(values: Values, *, is_local: bool = True) -> tuple[str, ...]:

@@ -13,8 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, LimitError
+from gsym.modules.finder import Finder
 from gsym.modules.open_module import OpenModule
+from gsym.modules.places import Folder
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
@@ -119,7 +122,8 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
 
     def complete() -> bytes:
         # Paths in the message are those of another machine.
-        binaries = Binaries(service.settings.binary_dirs, is_local=False)
+        debug = (Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES)
+        binaries = Binaries(Finder([*service.binary_folders, *debug]))
         symbolize(profile, _Opened(wanted), binaries, guesses=False)
         return completion.complete(service.path_map)
 
