@@ -1,8 +1,11 @@
 """A trace as Chrome JSON, which Perfetto opens.
 
 Events are as Fuchsia's trace2json writes them, but sorted by time, and processes and
-threads are named by metadata events. `systemTraceEvents` is Linux ftrace text, as the
-format requires; trace2json writes an object there, and Perfetto refuses such files.
+threads are named by metadata events. A complete duration is a begin and an end: viewers
+compute the end of one event by floating point, so that durations that touch would nest
+or be dropped, and put it before others of its time. `systemTraceEvents` is Linux ftrace
+text, as the format requires; trace2json writes an object there, and Perfetto refuses
+such files.
 
 Source: Google's document "Trace Event Format"; what Perfetto's importer reads.
 """
@@ -109,12 +112,13 @@ class SortedSpool:
         return marshal.loads(self._file.read(end - start))  # noqa: S302 - our own bytes
 
 
+_COMPLETE = "X"
 _PHASES = {
     "instant": "i",
     "counter": "C",
     "duration_begin": "B",
     "duration_end": "E",
-    "duration_complete": "X",
+    "duration_complete": _COMPLETE,
     "async_begin": "b",
     "async_instant": "n",
     "async_end": "e",
@@ -123,6 +127,8 @@ _PHASES = {
     "flow_end": "f",
 }
 _END_OF = {"B": "E", "b": "e"}
+# Of a complete duration while it is sorted: its end and its number.
+_END, _NUMBER = "end", "number"
 _FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
 _MOST_INTEGER = 2**53  # a double holds all integers up to it
 # A double holds microseconds with all three decimals up to this many nanoseconds.
@@ -157,6 +163,8 @@ class ChromeJson:
         self._last = 0
         # Events that have begun and have no end yet.
         self._durations: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        self._complete = 0  # number of the last complete duration
+        self._operations: dict[int, dict[str, Any]] = {}  # in place of some, by number
         operations, flows = OpenById(), OpenById()
         self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
 
@@ -212,11 +220,17 @@ class ChromeJson:
             _count(self.left_out, kind_of(record))
 
     def _add(self, event: dict[str, Any]) -> None:
-        if event.get("dur", 0) < 0:
-            event["dur"] = 0
-            _count(self.changed, "durations that end before they begin: set to 0")
         self._koids.update((event["pid"], event["tid"]))
-        self._last = max(self._last, event["ts"] + event.get("dur", 0))
+        end = event.pop(_END, event["ts"])
+        if end < event["ts"]:
+            end = event["ts"]
+            _count(self.changed, "durations that end before they begin: set to 0")
+        self._last = max(self._last, end)
+        if event["ph"] == _COMPLETE:
+            self._complete += 1
+            event.update({"ph": "B", _END: end, _NUMBER: self._complete})
+            if end > event["ts"]:
+                self._events.add(end, {**event, "ph": "E", "ts": end, "args": None})
         self._events.add(event["ts"], event)
 
     def _names(self) -> Iterator[dict[str, Any]]:
@@ -256,16 +270,19 @@ class ChromeJson:
         """An event with times in microseconds and the numbers of its koids."""
         if "ts" in event:
             event["ts"] = (event["ts"] - self._origin) / 1000
-        if "dur" in event:
-            event["dur"] /= 1000
         for key in ("pid", "tid"):
             event[key] = self._numbers.get(event[key], event[key])
         return event
 
     def _sorted_events(self) -> Iterator[dict[str, Any]]:
-        for event in self._events.values(_arranged):
+        for event in self._events.values(self._arranged):
             self._link(event)
-            yield event.copy()
+            made = event.copy()
+            for own in (_END, _NUMBER):
+                made.pop(own, None)
+            if made.get("args", made) is None:
+                del made["args"]
+            yield made
         operations = (begun.item for begun in self._open["b"].open)
         durations = chain.from_iterable(map(reversed, self._durations.values()))
         for begin in chain(durations, operations):
@@ -274,6 +291,72 @@ class ChromeJson:
             end.pop("args", None)
             yield end
 
+    def _arranged(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Events of one time so that those within a duration follow its begin.
+
+        Durations end before others begin, the innermost first; those that begin come
+        before other events, unless these were recorded before an end, the longest last
+        of those that were recorded when they ended.
+        """
+        made: list[dict[str, Any]] = []
+        threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        for event in events:
+            threads.setdefault(_thread_of(event), []).append(event)
+        for thread, own in threads.items():
+            begins = self._durations.setdefault(thread, [])
+            moment = _Moment(own)
+            made += moment.early
+            while moment.ends or moment.complete_ends:
+                made += self._end(begins, moment)
+            for event in moment.recorded:
+                if event["ph"] == "B":
+                    begins.append(event)
+                else:
+                    _take_links(event, begins.pop())
+                made.append(event)
+            for event in moment.complete_begins:
+                made += self._begin(begins, event)
+            made += moment.late
+        return made
+
+    def _end(
+        self, begins: list[dict[str, Any]], moment: _Moment
+    ) -> list[dict[str, Any]]:
+        """The next end of a thread: that of the innermost duration that ends now."""
+        for at in range(len(begins) - 1, -1, -1):
+            number = begins[at].get(_NUMBER)
+            if number is None and moment.ends:
+                event = moment.ends.pop(0)
+            elif number in moment.complete_ends:
+                event = moment.complete_ends.pop(number)
+            else:
+                continue
+            _take_links(event, begins.pop(at))
+            return [event]
+        if moment.ends:
+            return [moment.ends.pop(0)]
+        # An operation, in place of a duration.
+        number, event = moment.complete_ends.popitem()
+        return [{**event, **self._operations.pop(number), "ph": "e", "ts": event["ts"]}]
+
+    def _begin(
+        self, begins: list[dict[str, Any]], event: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """A complete duration, with its end if it has no length."""
+        ends = (begin[_END] for begin in reversed(begins) if _END in begin)
+        if event[_END] > next(ends, event[_END]):
+            # It outlives the one around it, which viewers would drop.
+            _count(self.changed, "durations that overlap: operations")
+            number = event[_NUMBER]
+            event = {**event, "ph": "b", "id2": {"local": f"{_COMPLETE}{number}"}}
+            self._operations[number] = {"id2": event["id2"]}
+            return [event]
+        if event[_END] == event["ts"]:
+            end = {**event, "ph": "E", "args": None}
+            return [event, end]
+        begins.append(event)
+        return [event]
+
     def _link(self, event: dict[str, Any]) -> None:
         """Copy the category, name and id of the matching event to an event.
 
@@ -281,12 +364,7 @@ class ChromeJson:
         events as `OpenById` does.
         """
         phase = event["ph"]
-        if phase == "B":
-            self._durations.setdefault(_thread_of(event), []).append(event)
-        elif phase == "E":
-            if begins := self._durations.get(_thread_of(event)):
-                _take_links(event, begins.pop())
-        elif phase in self._open:
+        if phase in self._open and _NUMBER not in event:
             open_by_id = self._open[phase]
             where = event["id"], event["cat"], event["name"], event["pid"]
             if phase in "bs":
@@ -319,7 +397,7 @@ def _of_event(event: Event) -> dict[str, Any]:
         if event.id:
             made["id"] = f"{event.id:#x}"
     elif kind == "duration_complete":
-        made["dur"] = (event.end_ns or 0) - made["ts"]
+        made[_END] = event.end_ns or 0
     elif kind.startswith("async"):
         number = event.id or 0
         made["id"] = number if number <= _MOST_INTEGER else f"{number:#x}"
@@ -361,24 +439,46 @@ def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, An
     return {**made, "args": {"name": _text(name)}}
 
 
-def _arranged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sort events of one time so that those within a duration follow its begin.
+class _Moment:
+    """The events of a thread at one time.
 
-    Complete durations, which traces record at their end, come before other events of
-    the time, unless these are recorded before an end; the longest first.
+    Attributes:
+        early: Those that no duration is, recorded before an end.
+        ends: Of durations that began before, in the order of their records.
+        complete_ends: Of complete durations, by their numbers.
+        recorded: Begins, and ends of those that begin now.
+        complete_begins: Of complete durations, the longest first.
+        late: The others.
     """
-    if len(events) == 1:
-        return events
-    ends = {_thread_of(each): i for i, each in enumerate(events) if each["ph"] == "E"}
 
-    def rank(item: tuple[int, dict[str, Any]]) -> tuple[int, int]:
-        index, event = item
-        if event["ph"] == "X":
-            return 1, -event["dur"]
-        is_early = event["ph"] in "BE" or index < ends.get(_thread_of(event), -1)
-        return 0 if is_early else 2, 0
-
-    return [event for _, event in sorted(enumerate(events), key=rank)]
+    def __init__(self, events: list[dict[str, Any]]) -> None:
+        recorded = [
+            at
+            for at, event in enumerate(events)
+            if event["ph"] == "E" and _NUMBER not in event
+        ]
+        last_end = max(recorded, default=-1)
+        self.early: list[dict[str, Any]] = []
+        self.ends: list[dict[str, Any]] = []
+        self.complete_ends: dict[int, dict[str, Any]] = {}
+        self.recorded: list[dict[str, Any]] = []
+        self.complete_begins: list[dict[str, Any]] = []
+        self.late: list[dict[str, Any]] = []
+        begun = 0
+        for at, event in enumerate(events):
+            is_complete, phase = _NUMBER in event, event["ph"]
+            if phase == "E" and is_complete:
+                self.complete_ends[event[_NUMBER]] = event
+            elif phase == "B" and is_complete:
+                self.complete_begins.append(event)
+            elif phase == "B" or (phase == "E" and begun):
+                begun += 1 if phase == "B" else -1
+                self.recorded.append(event)
+            elif phase == "E":
+                self.ends.append(event)
+            else:
+                (self.early if at < last_end else self.late).append(event)
+        self.complete_begins.sort(key=lambda event: -event[_END])
 
 
 def _thread_of(event: dict[str, Any]) -> tuple[int, int]:

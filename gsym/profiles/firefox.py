@@ -12,14 +12,13 @@ from statistics import median
 
 from gsym.model import UINT64_MAX
 from gsym.modules.key import ModuleKey, elf_debug_id
-from gsym.profiles.model import base_name, id_text
+from gsym.profiles.model import Frame, base_name, id_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.model import (
-        Frame,
         Location,
         Mapping,
         Profile,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 _PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
+_MOST_INTEGER = (1 << 53) - 1  # that JavaScript has
 _LIBRARY = 1  # kind of a resource
 _MILLISECOND = 1_000_000  # nanoseconds
 # Milliseconds in a unit of time of pprof.
@@ -101,7 +101,8 @@ def firefox_profile(
             "product": product,
             "stackwalk": 1,
             "debug": False,
-            "symbolicated": True,
+            # Otherwise the profiler asks its server for symbols.
+            "symbolicated": not any(map(_is_askable, profile.locations)),
             "extensions": {"id": [], "name": [], "baseURL": [], "length": 0},
             "categories": _CATEGORIES,
             "markerSchema": [],
@@ -114,6 +115,11 @@ def firefox_profile(
         "pages": [],
         "threads": threads,
     }
+
+
+def _is_askable(location: Location) -> bool:
+    """Whether a server may know a function that the profile has no name of."""
+    return not location.frames and location.mapping is not None
 
 
 def _interval(profile: Profile) -> float:
@@ -204,6 +210,8 @@ class _Libraries:
         for mapping in profile.mappings:
             key = (mapping.build_id, mapping.path, mapping.module)
             base = _link_start(mapping) - mapping.file_offset
+            if _is_absolute(mapping):  # JavaScript has 53 bits of an address
+                base = _link_start(mapping)
             if key not in indexes:
                 indexes[key] = len(self.entries)
                 self.entries.append(_library(mapping))
@@ -214,9 +222,9 @@ class _Libraries:
         self.symbols: dict[tuple[int, str], int] = {}
         for location in profile.locations:
             library = self.of(location.mapping)
-            if library is not None and location.frames:
+            address = self.relative(location, profile)
+            if library is not None and location.frames and address >= 0:
                 symbol = library, location.frames[-1].name
-                address = self.relative(location, profile)
                 self.symbols[symbol] = min(self.symbols.get(symbol, address), address)
 
     def of(self, mapping: int | None) -> int | None:
@@ -226,6 +234,8 @@ class _Libraries:
     def relative(self, location: Location, profile: Profile) -> int:
         """The address of a location from the base of its library; -1 without one.
 
+        So is one that JavaScript would round, of a kernel whose base is not known.
+
         Where a call returns to, it is an address within the call.
         """
         if location.mapping is None:
@@ -233,7 +243,13 @@ class _Libraries:
         mapping = profile.mappings[location.mapping]
         address = location.address - location.is_return - mapping.start
         base = self._bases[self._of_mapping[location.mapping]]
-        return (address + _link_start(mapping) - base) & UINT64_MAX
+        found = (address + _link_start(mapping) - base) & UINT64_MAX
+        return found if found <= _MOST_INTEGER else -1
+
+
+def _is_absolute(mapping: Mapping) -> bool:
+    """Whether a mapping has addresses of the kernel in place of offsets in its file."""
+    return mapping.file_offset == mapping.start != 0
 
 
 def _link_start(mapping: Mapping) -> int:
@@ -293,9 +309,14 @@ class _ThreadTables:
         address = libraries.relative(location, profile)
         library = libraries.of(location.mapping)
         category = _OTHER if library is None else _NATIVE
-        frames = location.frames or (profile.unresolved(location),)
+        # The profiler puts the name of the library before that of an address.
+        frames = location.frames or (
+            profile.unresolved(location)
+            if library is None or address < 0
+            else Frame(f"{address:#x}"),
+        )
         symbol = None
-        if library is not None and location.frames:
+        if library is not None and location.frames and address >= 0:
             symbol = self._symbol(library, frames[-1].name)
         for depth, frame in enumerate(reversed(frames)):
             row = (

@@ -22,7 +22,7 @@ from gsym.fxt.records import (
 )
 from gsym.fxt.writer import argument_of, encode
 from gsym.model import UINT64_MAX
-from gsym.profiles.model import TIME, Thread
+from gsym.profiles.model import NEGATIVE, TIME, Thread
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -40,6 +40,7 @@ _PROVIDER_NAME, _CATEGORY = "samples", "sample"
 _SECOND = 1_000_000_000
 _DEFAULT_PERIOD = 1_000_000
 _UNIT = "nanoseconds"
+_COUNTS = frozenset({"count", "samples", ""})
 _MOST_TEXT = 4000  # characters; a record has room for all its texts then
 _NO_THREAD = Thread(1, 1, "", "")
 # Perfetto keeps 32 bits of a koid, and programs number from below.
@@ -55,9 +56,15 @@ class _Track(NamedTuple):
     thread_name: str
 
 
-def fxt_file(profile: Profile) -> bytes:
-    """A trace of the samples of a profile alone."""
-    return b"".join(encode(sample_records(profile)))
+def fxt_file(profile: Profile, value: int | None = None) -> bytes:
+    """A trace of the samples of a profile alone.
+
+    Args:
+        profile: What to write.
+        value: Which of its value types is the length of samples without times; None:
+            the first of nanoseconds, or the last.
+    """
+    return b"".join(encode(sample_records(profile, value=value)))
 
 
 def with_samples(records: Iterable[Record], profile: Profile) -> Iterator[Record]:
@@ -95,18 +102,21 @@ def sample_records(
     provider: int = 1,
     koids: Container[int] = (),
     busy: Container[int] = (),
+    *,
+    value: int | None = None,
 ) -> Iterator[Record]:
     """The samples of a profile as records of one provider.
 
     A sample lasts until the next one of its thread, but not much longer than the usual
     period. Samples without times follow each other and last as long as they count in
-    nanoseconds, or a millisecond each.
+    nanoseconds, a millisecond for each count, or a nanosecond for each other unit.
 
     Args:
         profile: Whose samples they are.
         provider: Id of the provider.
         koids: Koids in use.
         busy: Threads that need another track for their samples.
+        value: See `fxt_file`.
     """
     yield ProviderInfo(_PROVIDER_NAME, provider)
     yield Initialization(_SECOND, provider)
@@ -119,7 +129,7 @@ def sample_records(
     for process, name in named.items():
         yield KernelObject(process, PROCESS, name[:_MOST_TEXT], (), provider)
     rows = [_rows(profile, stack) for stack in range(len(profile.stacks))]
-    for index, spans in _spans(profile).items():
+    for index, spans in _spans(profile, value).items():
         track = tracks[index]
         belongs = Argument("process", "koid", track.process)
         name = track.thread_name[:_MOST_TEXT]
@@ -170,11 +180,11 @@ def _tracks(
     return tracks
 
 
-def _spans(profile: Profile) -> dict[int | None, list[_Span]]:
+def _spans(profile: Profile, value: int | None) -> dict[int | None, list[_Span]]:
     """Times of the samples, by thread, in the order of time."""
     samples = [sample for sample in profile.samples if sample.time is not None]
     if len(samples) < len(profile.samples):
-        return _spans_without_times(profile)
+        return _spans_without_times(profile, value)
     if TIME in profile.value_types:
         return _spans_of_lengths(profile)
     times: dict[int | None, list[tuple[int, int]]] = {}
@@ -225,15 +235,22 @@ def _period(profile: Profile, times: Iterable[list[tuple[int, int]]]) -> int:
     return median_low(gaps) if gaps else _DEFAULT_PERIOD
 
 
-def _spans_without_times(profile: Profile) -> dict[int | None, list[_Span]]:
-    units = [each.unit for each in profile.value_types]
-    value = units.index(_UNIT) if _UNIT in units else 0
-    length = 1 if _UNIT in units else _DEFAULT_PERIOD
+def _spans_without_times(
+    profile: Profile, value: int | None
+) -> dict[int | None, list[_Span]]:
+    if value is None:
+        units = [each.unit for each in profile.value_types]
+        value = units.index(_UNIT) if _UNIT in units else len(units) - 1
+    kind = profile.value_types[value]
+    length = _DEFAULT_PERIOD if kind.unit in _COUNTS else 1
     found: dict[int | None, list[_Span]] = {}
     for sample in profile.samples:
         spans = found.setdefault(sample.thread, [])
         begin = spans[-1][1] if spans else 0
-        end = begin + max(sample.values[value], 0) * length
+        number = sample.values[value]
+        if number < 0:
+            profile.losses[NEGATIVE] = profile.losses.get(NEGATIVE, 0) + 1
+        end = begin + max(number, 0) * length // kind.scale
         spans.append((begin, end, sample.stack))
     return found
 

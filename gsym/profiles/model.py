@@ -232,6 +232,8 @@ TIME = ValueType("time", "nanoseconds")
 """How long a stack lasted, from the time of its sample on."""
 SPACE = ValueType("space", "bytes")
 _MOST_DECIMALS = 9
+NEGATIVE = "samples with a value below 0"
+"""The loss of formats that draw values as lengths."""
 # Limit: Stack of a profile
 MOST_FRAMES = 1 << 16
 """Locations of a stack; a file with more is damaged."""

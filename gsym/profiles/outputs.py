@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from gsym.profiles.call_tree import call_stacks, thread_frames
+from gsym.profiles.model import NEGATIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def _decimal(number: int, scale: int) -> str:
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
 
 
-NEGATIVE = "samples with a value below 0"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 # Units of pprof that speedscope has; others are bare numbers.
 _UNITS = {
@@ -78,15 +78,18 @@ def speedscope_file(
             which the format does not have, are left out.
         name: Of the whole.
     """
-    # Frames that look the same in speedscope are one.
-    frames: dict[tuple[str, str, int], int] = {}
-    stacks = [
-        [
-            frames.setdefault((frame.name, frame.path, frame.line), len(frames))
-            for frame in reversed(profile.frames_of(stack))
-        ]
-        for stack in range(len(profile.stacks))
-    ]
+    # A frame is a function for speedscope, whatever its line: one of those seen.
+    frames: dict[tuple[str, str], int] = {}
+    lines: list[int] = []
+    stacks: list[list[int]] = []
+    for stack in range(len(profile.stacks)):
+        stacks.append([])
+        for frame in reversed(profile.frames_of(stack)):
+            at = frames.setdefault((frame.name, frame.path), len(frames))
+            if at == len(lines):
+                lines.append(frame.line)
+            lines[at] = min(filter(None, (lines[at], frame.line)), default=0)
+            stacks[-1].append(at)
     kind = profile.value_types[value]
     unit = _UNITS.get(kind.unit, "none")
     profiles = []
@@ -109,7 +112,11 @@ def speedscope_file(
         )
     return {
         "$schema": _SCHEMA,
-        "shared": {"frames": [_frame(*each) for each in frames]},
+        "shared": {
+            "frames": [
+                _frame(*each, line) for each, line in zip(frames, lines, strict=True)
+            ]
+        },
         "profiles": profiles,
         "name": name,
         "activeProfileIndex": 0,
@@ -177,7 +184,7 @@ def write_form(
     if form == "fxt":
         from gsym.profiles.fxt_output import fxt_file
 
-        return fxt_file(profile)
+        return fxt_file(profile, value)
     if form == "html":
         from gsym.profiles.flame_graph import flame_graph
 

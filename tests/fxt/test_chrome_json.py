@@ -30,6 +30,8 @@ from gsym.fxt.records import (
 from gsym.fxt.writer import encode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.fxt.records import Record
 
 PLACE = (1000, 1001)
@@ -85,12 +87,23 @@ def test_the_published_example_is_reproduced(fixtures: Path) -> None:
     ]
     expected = json.loads(path.read_text(encoding="utf-8"))
     found = convert(records)
-    wanted = sorted(expected["traceEvents"], key=lambda each: each["ts"])
+    wanted = sorted(halves(expected["traceEvents"]), key=lambda each: each["ts"])
     for made, event_of_example in zip(found["traceEvents"], wanted, strict=True):
         assert made == pytest.approx(event_of_example, abs=0.001)  # a nanosecond
     # Scheduling is ftrace text here: Perfetto refuses the object of the example.
     switches = expected["systemTraceEvents"]["events"]
     assert found["systemTraceEvents"].count("sched_switch") == len(switches)
+
+
+def halves(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Events with a begin and an end in place of a complete duration."""
+    for each in events:
+        if each["ph"] != "X":
+            yield each
+            continue
+        length = each.pop("dur")
+        yield {**each, "ph": "B"}
+        yield {**each, "ph": "E", "ts": each["ts"] + length}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +112,6 @@ def test_the_published_example_is_reproduced(fixtures: Path) -> None:
         (event("instant", 0), {"ph": "i", "s": "t"}),
         (event("counter", 0, id=0), {"ph": "C"}),
         (event("counter", 0, id=26), {"ph": "C", "id": "0x1a"}),
-        (complete(1000, 3500, "e"), {"ph": "X", "ts": 1.0, "dur": 2.5}),
         (event("async_instant", 0, id=7), {"ph": "n", "id": 7}),
         (event("flow_begin", 0, id=7), {"ph": "s", "id": "7"}),
         (event("flow_step", 0, id=7), {"ph": "t", "id": "7"}),
@@ -223,7 +235,64 @@ def test_an_event_at_the_end_of_a_duration_stays_within_it() -> None:
         complete(5000, 6000, "second"),
     ]
     names = [each["name"] for each in convert(records)["traceEvents"]]
-    assert names == ["first", "flow", "first", "second"]
+    assert names == ["first", "flow", "first", "second", "second"]
+
+
+def phases(*records: Record) -> list[str]:
+    """The events of a trace as texts, `B outer`."""
+    events = convert(list(records))["traceEvents"]
+    return [f"{each['ph']} {each['name']}" for each in events]
+
+
+def test_complete_durations_are_begins_and_ends_that_nest() -> None:
+    # Those that touch, an outer one that begins or ends with its inner one, and some
+    # without a length.
+    assert phases(
+        complete(1000, 2000, "inner"),
+        complete(2000, 3000, "next"),
+        complete(1000, 3000, "outer"),
+        complete(3000, 3000, "instant"),
+        complete(3000, 4000, "after"),
+    ) == [
+        *("B outer", "B inner", "E inner", "B next", "E next", "E outer"),
+        *("B after", "B instant", "E instant", "E after"),
+    ]
+    assert phases(
+        event("duration_begin", 1000, "recorded"),
+        complete(1000, 2000, "inner"),
+        event("duration_end", 2000, "recorded"),
+        event("duration_begin", 2500, "short"),
+        event("duration_end", 2500, "short"),
+    ) == [
+        *("B recorded", "B inner", "E inner", "E recorded", "B short", "E short"),
+    ]
+    assert phases(
+        event("duration_begin", 1500, "inner"),
+        event("duration_end", 2000, "inner"),
+        complete(1000, 2000, "outer"),
+    ) == ["B outer", "B inner", "E inner", "E outer"]
+
+
+def test_a_flow_that_ends_with_a_nested_call_is_of_the_call_around_it() -> None:
+    assert phases(
+        complete(1000, 9000, "outer"),
+        complete(2000, 3000, "nested"),
+        event("flow_end", 3000, "flow", id=1),
+    ) == ["B outer", "B nested", "E nested", "f flow", "E outer"]
+
+
+def test_durations_that_overlap_are_operations() -> None:
+    converter = ChromeJson()
+    records: list[Record] = [complete(1000, 3000, "a"), complete(2000, 4000, "b")]
+    events = convert(records, converter)["traceEvents"]
+    assert [(each["ph"], each["name"], each["ts"]) for each in events] == [
+        ("B", "a", 1.0),
+        ("b", "b", 2.0),
+        ("E", "a", 3.0),
+        ("e", "b", 4.0),
+    ]
+    assert events[1]["id2"] == events[3]["id2"]
+    assert list(converter.changed.values()) == [1]
 
 
 def test_begins_and_ends_are_matched_in_the_order_of_time() -> None:
@@ -298,8 +367,9 @@ def test_open_events_end_with_the_trace() -> None:
     events = convert(records, converter)["traceEvents"]
     assert converter.closed == 2
     ends = [(each["ph"], each["name"], each["ts"]) for each in events[6:]]
-    assert ends == [("E", "a", 9.0), ("e", "c", 9.0)]
-    assert "args" not in events[6]
+    # What ends with the trace begins in the other duration.
+    assert ends == [("E", "d", 9.0), ("E", "a", 9.0), ("e", "c", 9.0)]
+    assert "args" not in events[7]
 
 
 def test_values_that_viewers_misread_are_changed_and_counted() -> None:
@@ -313,14 +383,12 @@ def test_values_that_viewers_misread_are_changed_and_counted() -> None:
     found = convert(records, converter)
     origin = "1700000000000000000"
     assert found["otherData"] == {"koid_of_2147483649": str(koid), "origin_ns": origin}
-    assert list(converter.changed.values()) == [1, 1, 3]
-    longest, backward, _ = found["traceEvents"]
-    assert (longest["tid"], longest["ts"], longest["dur"]) == (
-        2**31 + 1,
-        123456.789,
-        1.001,
-    )
-    assert backward["dur"] == 0
+    assert list(converter.changed.values()) == [1, 1, 4]
+    events = found["traceEvents"]
+    backward = [each["ts"] for each in events if each["name"] == "backward"]
+    assert backward == [123456.789, 123456.789]
+    longest = [each["ts"] for each in events if each["tid"] == 2**31 + 1]
+    assert longest == [123456.789, 123457.79]
 
 
 def test_a_full_disk_is_an_error_that_names_the_folder(

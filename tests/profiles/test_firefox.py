@@ -57,7 +57,7 @@ def test_each_thread_has_its_samples_in_the_order_of_time() -> None:
     assert first["samples"]["weight"] == [1, 1, 2]
     deep = ["inner()", "outer(int)", "main"]
     assert [names_of(first, number) for number in range(3)] == [
-        ["a.so!0x7fff", "main"],
+        ["0x1fff", "main"],
         deep,
         deep,
     ]

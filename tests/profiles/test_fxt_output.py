@@ -9,10 +9,18 @@ from hypothesis import given
 
 from gsym.fxt.decoder import Decoder
 from gsym.fxt.matching import match_events
+from gsym.fxt.reader import open_trace
 from gsym.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
 from gsym.fxt.writer import encode
 from gsym.profiles.fxt_output import fxt_file, with_samples
-from gsym.profiles.model import Frame, Profile, ProfileBuilder, Thread, ValueType
+from gsym.profiles.model import (
+    NEGATIVE,
+    Frame,
+    Profile,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
 from tests.profiles.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
@@ -189,3 +197,24 @@ def test_thread_ids_are_written_as_64_bits(number: int) -> None:
     profile.threads[0] = Thread(number, number)
     (found,) = events(fxt_file(profile))
     assert found.thread == 2**64 - 1
+
+
+def test_the_chosen_value_is_the_length_of_samples_without_times() -> None:
+    builder = ProfileBuilder((ValueType("a", "count"), ValueType("b", "bytes")))
+    stack = builder.stack([builder.function(Frame("f"))])
+    builder.sample(stack, (3, 700))
+    builder.sample(stack, (-1, 5))
+    profile = builder.profile
+
+    def lengths(value: int) -> list[int]:
+        found = open_trace(fxt_file(profile, value))
+        return [
+            (each.end_ns or 0) - (each.ns or 0)
+            for each in found
+            if isinstance(each, Event)
+        ]
+
+    assert lengths(1) == [705]
+    assert profile.losses == {}
+    assert lengths(0) == [3_000_000]
+    assert profile.losses == {NEGATIVE: 1}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
+from gsym.profiles.model import NEGATIVE, Frame, ProfileBuilder
 from gsym.profiles.outputs import speedscope_file
 from tests.profiles.profiles import profiles, small_profile
 
@@ -57,3 +58,22 @@ def test_any_profile_has_valid_indexes_and_weights(profile: Profile) -> None:
         ] == []
     whole = sum(sample.values[0] for sample in profile.samples)
     assert sum(each["endValue"] for each in file["profiles"]) == whole
+
+
+def test_a_function_of_two_lines_is_one_frame() -> None:
+    builder = ProfileBuilder()
+    for line in (7, 3):
+        function = builder.function(Frame("f", path="a.c", line=line))
+        builder.sample(builder.stack([function]), (1,))
+    made = speedscope_file(builder.profile)
+    assert made["shared"]["frames"] == [{"name": "f", "file": "a.c", "line": 3}]
+    assert made["profiles"][0]["samples"] == [[0], [0]]
+
+
+def test_values_below_0_are_counted() -> None:
+    builder = ProfileBuilder()
+    stack = builder.stack([builder.function(Frame("f"))])
+    builder.sample(stack, (5,))
+    builder.sample(stack, (-2,))
+    assert speedscope_file(builder.profile)["profiles"][0]["weights"] == [5]
+    assert builder.profile.losses == {NEGATIVE: 1}

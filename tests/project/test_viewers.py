@@ -320,3 +320,47 @@ def test_durations_are_shown_as_stacks_with_milliseconds(
         each["name"]: each["totalSamples"] for each in shown["topFunctionsByTotal"]
     }
     assert functions["app!main"] == 1.0
+
+
+def test_perfetto_shows_durations_that_touch_or_overlap(
+    perfetto: Perfetto, tmp_path: Path
+) -> None:
+    trace = b"".join(
+        encode(
+            [
+                # The outer one begins with the inner one, and the next touches that.
+                complete(1_028_442_154_544, 1_028_442_654_265, MAIN, "inner"),
+                complete(1_028_442_654_265, 1_028_443_153_576, MAIN, "next"),
+                complete(1_028_442_154_544, 1_028_443_153_576, MAIN, "outer"),
+                # Jobs of coroutines on one thread.
+                complete(1_000, 3_000, WORKER, "first"),
+                complete(1_100, 4_000, WORKER, "second"),
+                complete(1_200, 5_000, WORKER, "third"),
+            ]
+        )
+    )
+    perfetto.open(chrome_json(trace, tmp_path))
+    assert not problems(perfetto)
+    rows = perfetto.query("select name, dur, depth from slice order by name")
+    assert [(name, dur) for name, dur, _ in rows] == [
+        ("first", 2_000),
+        ("inner", 499_721),
+        ("next", 499_311),
+        ("outer", 999_032),
+        ("second", 2_900),
+        ("third", 3_800),
+    ]
+    assert {name: depth for name, _, depth in rows if name in {"inner", "next"}} == {
+        "inner": 1,
+        "next": 1,
+    }
+
+
+def test_the_firefox_profiler_asks_for_names_that_are_missing(tmp_path: Path) -> None:
+    text, made = tmp_path / "addresses.txt", tmp_path / "made.firefox.json"
+    text.write_text("/nowhere/app+0x454\n")
+    assert main(["trace", "convert", str(text), "-o", str(made)]) == 0
+    assert json.loads(made.read_text())["meta"]["symbolicated"] is False
+    shown = firefox_samples(made)
+    names = [each["name"] for each in shown["topFunctionsByTotal"]]
+    assert names == ["app!0x454"]

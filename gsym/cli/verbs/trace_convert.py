@@ -36,7 +36,7 @@ from gsym.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.modules.finder import open_store
 from gsym.profiles.fxt_output import fxt_file, with_samples
 from gsym.profiles.input_bytes import read_inflated
-from gsym.profiles.model import resolution
+from gsym.profiles.model import TIME, resolution
 from gsym.profiles.outputs import FORMS, form_of, write_form
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
@@ -118,6 +118,8 @@ class ProfileForm:
 
     def _value(self, profile: Profile, values: Values) -> int:
         """The index of the value type that is written."""
+        if self._form == TRACE_FORM:
+            require_drawn_value(profile, values, TRACE_FORM)
         if self._form != "firefox":
             return chosen_value(profile, values)
         from gsym.profiles.firefox import default_value, weight_of
@@ -135,6 +137,19 @@ class ProfileForm:
         if self._dropped:
             text = f"dropped: records that cannot be written ({self._dropped})"
             warn(f"{self._source.name}: {text}")
+
+
+def require_drawn_value(profile: Profile, values: Values, form: str) -> None:
+    """Check that a format that draws samples at their times is asked for no value.
+
+    Raises:
+        UsageError: It is asked for one that is not the time.
+    """
+    value = chosen_value(profile, values)
+    has_times = all(sample.time is not None for sample in profile.samples)
+    if values.text(VALUE.name) and has_times and profile.value_types[value] != TIME:
+        text = f"'{form}' draws these samples by their times, not by a value"
+        raise UsageError(f"option '{VALUE.name}': {text}")
 
 
 @Command(
@@ -230,8 +245,10 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         profile = source.read()
         source.require_samples(profile)
         source.select(profile)
+        value = chosen_value(profile, values)
+        require_drawn_value(profile, values, CHROME)
+        records = iter(open_trace(fxt_file(profile, value)))  # with times
         report_losses(profile, {}, source.name, CHROME)
-        records = iter(open_trace(fxt_file(profile)))  # with times
     else:
         source.trace.selection = source.selection
         records = source.trace.records(keep_context=True)
