@@ -35,6 +35,7 @@ gsym_convert(part)
 MESON = """\
 project('app', 'c')
 app = executable('app', 'app.c', c_args: ['-g', '-gsplit-dwarf'], install: true)
+part = shared_library('part', 'part.c', c_args: ['-g'], install: true)
 """
 NINJA = """\
 include gsym.ninja
@@ -220,7 +221,9 @@ def test_meson_converts_and_installs(project: Path) -> None:
     find_peer("meson")
     find_peer("ninja")
     snippet = (project / "meson.build").read_text()
+    snippet = snippet.replace("libraries = []", "libraries = [part]")
     (project / "meson.build").write_text(MESON + snippet)
+    (project / "part.c").write_text("int part(int x) { return x + 1; }\n")
     run(project, "meson", "setup", "out", "--prefix", str(project / "root"))
     run(project, "meson", "compile", "-C", "out")
     file = project / "out/app.gsym"
@@ -232,6 +235,7 @@ def test_meson_converts_and_installs(project: Path) -> None:
     assert is_made_again(file, project, *build)
     run(project, "meson", "install", "-C", "out")
     assert has_lines(project / "root/bin/app.gsym")
+    assert len([*(project / "root").rglob("lib*/**/libpart.so.gsym")]) == 1
 
 
 @pytest.mark.parametrize(
