@@ -424,6 +424,18 @@ def test_a_file_of_another_build_at_the_path_of_a_build_id_is_refused(
     assert "may be of another build: found by its name alone" in done.err
 
 
+def test_a_file_of_another_build_does_not_hide_one_that_fits(
+    run: Run, tmp_path: Path
+) -> None:
+    place(tmp_path / f"first/{ID_PATH}", debug_file(OTHER_ID))
+    place(tmp_path / f"second/{ID_PATH}", debug_file(ID))
+    folders = [
+        f"--debug-file-directory={tmp_path}/{each}" for each in ("first", "second")
+    ]
+    done = run(*folders, f"BUILDID:{ID.hex()} 0x1000")
+    assert (done.out.startswith("in_debug\n"), done.err) == (True, "")
+
+
 def test_a_gsym_file_is_found_by_its_build_id(
     run: Run, tmp_path: Path, file: str
 ) -> None:
