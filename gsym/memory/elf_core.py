@@ -20,8 +20,10 @@ from gsym.memory.images import (
     load_bias,
 )
 from gsym.memory.loaded import Loaded, linked_region
+from gsym.memory.machines import X86, X86_64
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
+from gsym.memory.signals import SIGNALS
 from gsym.memory.stack_parts import (
     StackModule,
     module_of_build_id,
@@ -40,12 +42,16 @@ if TYPE_CHECKING:
     from gsym.memory.core_notes import MappedFile
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
+    from gsym.memory.threads import Thread
     from gsym.reading.reader import Reader
 
 _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
-_LITTLE_ENDIAN = 1
+_BIG_ENDIAN = 2
 _ET_CORE = 4
 _MOST_VDSO = 1 << 20
+# Limit: Frames that are walked in all stacks of a core, beside one for each word of it
+_MAX_WALKED = 100_000
+_TRAP, _BREAKPOINT = 5, b"\xcc"
 _DELETED = " (deleted)"
 
 
@@ -82,12 +88,12 @@ class _Core:
     def __init__(self, data: memoryview, path: str, find: FindFiles) -> None:
         self._data = data
         headers = program_headers(data, path)
-        if not headers or data[_ORDER_AT] != _LITTLE_ENDIAN:
-            reason = "no program headers of a little-endian machine in it"
-            raise FormatError(reason, path=path, offset=0)
-        (machine,) = struct.unpack_from("<H", data, _MACHINE_AT)
+        if not headers:
+            raise FormatError("no program headers in it", path=path, offset=0)
+        order = ">" if data[_ORDER_AT] == _BIG_ENDIAN else "<"
+        (machine,) = struct.unpack_from(f"{order}H", data, _MACHINE_AT)
         try:
-            self._notes = CoreNotes(machine, 32 * data[_CLASS_AT])
+            self._notes = CoreNotes(machine, 32 * data[_CLASS_AT], order)
         except FormatError as error:
             raise FormatError(error.reason, path=path, offset=_MACHINE_AT) from None
         for each in headers:
@@ -111,9 +117,23 @@ class _Core:
         """The threads of the core file as a report."""
         notes = self._notes
         files = self._files
-        walker = Walker(notes.machine, files.memory, self._is_code, files.step)
-        dump = Dump("ELF core file", notes.program, notes.reason, notes.threads)
+        machine = notes.machine._replace(
+            signature=notes.signature or notes.machine.signature
+        )
+        walker = Walker(machine, files.memory, self._is_code, files.step)
+        walker.budget = _MAX_WALKED + len(self._data) // machine.word
+        threads = [self._placed(each) for each in notes.threads]
+        dump = Dump("ELF core file", notes.program, notes.reason, threads)
         return dump_report(dump, self._loaded, walker)
+
+    def _placed(self, thread: Thread) -> Thread:
+        """A thread; that which crashed may have stopped after a breakpoint of x86."""
+        machine, pc = self._notes.machine, thread.registers.pc
+        is_x86 = machine in {X86, X86_64}
+        is_trap = thread.is_crashed and self._notes.reason.startswith(SIGNALS[_TRAP])
+        if is_x86 and is_trap and self._files.memory(pc - 1, 1) == _BREAKPOINT:
+            return thread._replace(is_after=True)
+        return thread
 
     def _part(self, address: int) -> ProgramHeader | None:
         at = bisect_right(self._starts, address) - 1

@@ -1,22 +1,30 @@
-"""Call frame information (`.eh_frame`) in memory: from a frame to that of its caller.
+"""Call frame information (`.eh_frame`, `.debug_frame`): from a frame to its caller.
 
 Where functions keep no frame pointer, as in most system libraries, debuggers and
-exceptions find the caller by it. `.eh_frame_hdr`, which is loaded, is its index.
+exceptions find the caller by it. `.eh_frame_hdr`, which is loaded, is an index of
+`.eh_frame`; without it, the entries of a section are read one after the other.
 """
 
 from __future__ import annotations
 
-from struct import Struct, error as StructError  # noqa: N812 - an exception
+from bisect import bisect_right
+from contextlib import suppress
 
+from gsym.memory.expressions import (
+    ByteReader,
+    DamagedError,
+    Operands,
+    evaluate,
+)
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
     from gsym.memory.images import Memory
-    from gsym.memory.walking import Machine
+    from gsym.memory.machines import Machine
 
     Rules = dict[int, tuple[str, int | bytes]]
 
@@ -25,91 +33,58 @@ class Step(NamedTuple):
     """The registers in the caller of a function, by their numbers in DWARF.
 
     Attributes:
-        pc: Where the function returns to; 0 if it has no caller.
+        pc: Where the function returns to; 0 if it has no caller, None if unknown.
         values: Registers that are known.
         is_signal: Whether a signal interrupted the caller, so that *pc* is exact.
     """
 
-    pc: int
+    pc: int | None
     values: dict[int, int]
     is_signal: bool
 
 
-class _Damaged(Exception):  # noqa: N818 - never leaves this module
-    pass
-
-
 HEADER_MAGIC = b"\x01\x1b\x03\x3b"  # version and encodings that all linkers write
-_HEADER = Struct("<4si I")
-_ENTRY = Struct("<ii")
-_LENGTH = Struct("<II")
-_MOST_ENTRIES = 1 << 26
+_HEADER_SIZE, _ENTRY_SIZE = 12, 8
+_MAX_ENTRIES = 1 << 26
 # Limit: Entry of `.eh_frame` of a process or core
-_MOST_SIZE = 1 << 17
+_MAX_SIZE = 1 << 24
 # Limit: States that an entry of `.eh_frame` remembers
-_MOST_DEPTH = 32
+_MAX_DEPTH = 256
+_MAX_ROWS = 1 << 14  # kept
 _PC_RELATIVE, _OMITTED, _INDIRECT = 0x10, 0xFF, 0x80
-_FIXED = {
-    0x00: Struct("<Q"),
-    0x02: Struct("<H"),
-    0x03: Struct("<I"),
-    0x04: Struct("<Q"),
-    0x0A: Struct("<h"),
-    0x0B: Struct("<i"),
-    0x0C: Struct("<q"),
-}
-_ADDRESS_32 = Struct("<I")
+_FIXED = {0x02: 2, 0x03: 4, 0x04: 8, 0x0A: 2, 0x0B: 4, 0x0C: 8}
+_SIGNED_FORMS = 0x08
+_LONG = 0xFFFFFFFF  # a length of 64 bits follows
 
 
-class _Bytes:
-    """Reads an entry from its start on."""
+class FrameSection(NamedTuple):
+    """A section with call frame information.
 
-    def __init__(self, data: bytes, address: int, word: int) -> None:
-        self.data = data
-        self.address = address
-        self.word = word
-        self.at = 0
+    Attributes:
+        data: Its bytes.
+        address: At link time.
+        is_debug: Whether it is `.debug_frame`.
+    """
 
-    def byte(self) -> int:
-        self.at += 1
-        if self.at > len(self.data):
-            raise _Damaged
-        return self.data[self.at - 1]
+    data: bytes | memoryview
+    address: int
+    is_debug: bool = False
 
-    def leb(self, *, signed: bool = False) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the last one
-                break
-        return value - (1 << shift) if signed and byte & 0x40 else value
 
-    def take(self, size: int) -> bytes:
-        start, self.at = self.at, self.at + size
-        if self.at > len(self.data):
-            raise _Damaged
-        return self.data[start : self.at]
+class Row(NamedTuple):
+    """The rules at an address.
 
-    def fixed(self, form: Struct) -> int:
-        return int(form.unpack(self.take(form.size))[0])
+    Attributes:
+        frame: A register and an offset from it, or an expression.
+        rules: The rules of registers, by their numbers in DWARF.
+        return_register: The number of the return address.
+        is_signal: Whether a signal interrupted the caller.
+    """
 
-    def pointer(self, encoding: int) -> int:
-        """A pointer; those that are relative to something else than here are damage."""
-        place = self.address + self.at
-        kind = encoding & 0x0F
-        if kind in {1, 9}:
-            value = self.leb(signed=kind == 9)  # noqa: PLR2004 - DW_EH_PE_sleb128
-        elif kind in _FIXED:
-            is_short = not kind and self.word == _ADDRESS_32.size
-            value = self.fixed(_ADDRESS_32 if is_short else _FIXED[kind])
-        else:
-            raise _Damaged
-        application = encoding & 0x70
-        if application not in {0, _PC_RELATIVE} or encoding & _INDIRECT:
-            raise _Damaged
-        return (value + (place if application else 0)) & UINT64_MAX
+    frame: tuple[int, int] | bytes
+    rules: Rules
+    return_register: int
+    is_signal: bool
 
 
 class _Common(NamedTuple):
@@ -124,81 +99,235 @@ class _Common(NamedTuple):
     instructions: bytes
 
 
-def is_signal_frame(header: int, pc: int, memory: Memory, word: int) -> bool:
-    """Whether a signal handler returns to *pc*, by the letter S of its augmentation.
+class _Function(NamedTuple):
+    """An FDE; *data* is the rest of it."""
+
+    common: _Common
+    start: int
+    size: int
+    data: ByteReader
+
+    def has(self, pc: int) -> bool:
+        return self.start <= pc < self.start + self.size
+
+
+class CallFrames:
+    """The call frame information of an image, by link-time addresses.
 
     Args:
-        header: Address of `.eh_frame_hdr` of the module.
-        pc: Where the handler returns to.
-        memory: The memory of the process, or of its file.
-        word: Bytes of an address.
+        machine: What it is for.
+        read: Reads what is loaded.
+        header: Address of `.eh_frame_hdr`; 0 if there is none.
+        sections: Sections in which to search what the header does not have.
     """
-    try:
-        entry = _find(header, pc, memory)
-        if entry is None:
-            return False
-        found = _Function.read(entry, memory, word)
-    except (_Damaged, StructError):
-        return False
-    return found.common.is_signal and found.has(pc)
 
+    def __init__(
+        self,
+        machine: Machine,
+        read: Memory,
+        header: int = 0,
+        sections: Iterable[FrameSection] = (),
+    ) -> None:
+        self._machine = machine
+        self._read = read
+        self._header = header
+        self._sections = tuple(sections)
+        self._indexes: dict[int, list[tuple[int, int]]] = {}
+        self._rows: dict[int, Row | None] = {}
 
-def step(
-    header: int, pc: int, values: dict[int, int], memory: Memory, machine: Machine
-) -> Step | None:
-    """The registers in the caller of the function at *pc*; None if unknown.
+    def row(self, pc: int) -> Row | None:
+        """The rules at an address; None if there are none."""
+        if pc not in self._rows:
+            if len(self._rows) == _MAX_ROWS:
+                self._rows.clear()
+            self._rows[pc] = None
+            function = self._function(pc)
+            if function is not None:
+                with suppress(DamagedError, OverflowError):
+                    self._rows[pc] = _row(function, pc)
+        return self._rows[pc]
 
-    Args:
-        header: Address of `.eh_frame_hdr` of the module.
-        pc: An address in the function: of a return address, the one before it.
-        values: The registers in the function, by their numbers in DWARF.
-        memory: The memory of the process.
-        machine: What it ran on.
-    """
-    try:
-        entry = _find(header, pc, memory)
-        return None if entry is None else _step(entry, pc, values, memory, machine)
-    except (_Damaged, StructError, KeyError, OverflowError):
+    def is_signal_frame(self, pc: int) -> bool:
+        """Whether a handler returns to *pc*, by the letter S of its augmentation."""
+        function = self._function(pc)
+        return function is not None and function.common.is_signal
+
+    def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
+        """The registers in the caller of the function at *pc*; None if unknown.
+
+        Args:
+            pc: An address in the function: of a return address, the one before it.
+            values: The registers in the function, by their numbers in DWARF.
+            memory: The memory of the process.
+        """
+        row = self.row(pc)
+        if row is None:
+            return None
+        try:
+            return apply_row(row, values, memory, self._machine)
+        except (DamagedError, KeyError, OverflowError):
+            return None
+
+    def _function(self, pc: int) -> _Function | None:
+        if self._header:
+            with suppress(DamagedError, OverflowError):
+                entry = self._search(pc)
+                found = None if entry is None else self._entry(entry)
+                if found is not None and found.has(pc):
+                    return found
+        for number, section in enumerate(self._sections):
+            if number not in self._indexes:
+                self._indexes[number] = sorted(self._extents(section))
+            index = self._indexes[number]
+            at = bisect_right(index, (pc, UINT64_MAX)) - 1
+            if at >= 0:
+                found = self._function_in(section, index[at][1], {})
+                if found is not None and found.has(pc):
+                    return found
         return None
 
+    def _search(self, pc: int) -> int | None:
+        """The address of the FDE whose function may have *pc*, by the header."""
+        head = self._reader(self._header, _HEADER_SIZE)
+        if head.take(4) != HEADER_MAGIC:
+            return None
+        head.take(4)
+        count = head.fixed(4)
+        if not 0 < count < _MAX_ENTRIES:
+            return None
+        table = self._header + _HEADER_SIZE
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            start = self._reader(table + middle * _ENTRY_SIZE, 4).fixed(4, signed=True)
+            if self._header + start <= pc:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return None
+        place = self._reader(table + low * _ENTRY_SIZE - 4, 4).fixed(4, signed=True)
+        return self._header + place
 
-def _find(header: int, pc: int, memory: Memory) -> int | None:
-    """The address of the FDE whose function may have *pc*."""
-    magic, _, count = _HEADER.unpack(memory(header, _HEADER.size))
-    if magic != HEADER_MAGIC or not 0 < count < _MOST_ENTRIES:
-        return None
-    table = header + _HEADER.size
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        start, _ = _ENTRY.unpack(memory(table + middle * _ENTRY.size, _ENTRY.size))
-        if header + start <= pc:
-            low = middle + 1
-        else:
-            high = middle
-    if not low:
-        return None
-    _, place = _ENTRY.unpack(memory(table + (low - 1) * _ENTRY.size, _ENTRY.size))
-    return int(header + place)
+    def _reader(self, address: int, size: int) -> ByteReader:
+        read = self._read(address & UINT64_MAX, size)
+        return ByteReader(read, self._machine.word, self._machine.order)
+
+    def _entry(self, address: int) -> _Function | None:
+        """The FDE at an address."""
+        head = self._reader(address, 8)
+        length = head.fixed(4)
+        if not 4 <= length <= _MAX_SIZE:  # noqa: PLR2004 - of the second field
+            return None
+        back = head.fixed(4)
+        data = self._reader(address + 8, length - 4)
+        place = address + 4 - back
+        head = self._reader(place, 8)
+        length = head.fixed(4)
+        if not 4 <= length <= _MAX_SIZE or head.fixed(4):  # noqa: PLR2004
+            return None
+        common = _read_common(self._reader(place + 8, length - 4), place + 8)
+        return _read_function(common, data, address + 8)
+
+    def _extents(self, section: FrameSection) -> Iterator[tuple[int, int]]:
+        """The start of each function, and the place of its FDE in the section."""
+        known: dict[int, _Common | None] = {}
+        at = 0
+        while (sized := self._sized(section, at)) is not None:
+            place, at = at, sized.end
+            found = self._function_in(section, place, known)
+            if found is not None and found.size:
+                yield found.start, place
+
+    def _function_in(
+        self, section: FrameSection, at: int, known: dict[int, _Common | None]
+    ) -> _Function | None:
+        """The FDE at a place in a section; None if it is a CIE, or damaged.
+
+        Args:
+            section: The section.
+            at: The place, in bytes.
+            known: The CIEs by their places; those that are read are added.
+        """
+        sized = self._sized(section, at)
+        if sized is None:
+            return None
+        data = sized.data
+        try:
+            second = data.fixed(sized.id_size)
+            if second == (((1 << 8 * sized.id_size) - 1) if section.is_debug else 0):
+                return None
+            back = second if section.is_debug else sized.start - second
+            if back not in known:
+                known[back] = None
+                head = self._sized(section, back)
+                if head is not None:
+                    head.data.fixed(head.id_size)
+                    known[back] = _read_common(head.data, section.address + head.start)
+            common = known[back]
+            if common is None:
+                return None
+            return _read_function(common, data, section.address + sized.start)
+        except (DamagedError, OverflowError):
+            return None
+
+    def _sized(self, section: FrameSection, at: int) -> _Sized | None:
+        """The entry at a place, after its length; None at the end."""
+        whole, word, order = section.data, self._machine.word, self._machine.order
+        if not 0 <= at <= len(whole) - 4:
+            return None
+        head = ByteReader(bytes(whole[at : at + 12]), word, order)
+        length, id_size = head.fixed(4), 4
+        if length == _LONG and len(head.data) > 4:  # noqa: PLR2004
+            length, id_size = int.from_bytes(head.data[4:], order), 8
+            head.at = len(head.data)
+        start = at + head.at
+        if length > min(len(whole) - start, _MAX_SIZE):
+            return None
+        data = ByteReader(bytes(whole[start : start + length]), word, order)
+        return _Sized(data, start, start + length, id_size if section.is_debug else 4)
 
 
-def _read_entry(address: int, memory: Memory, word: int) -> tuple[_Bytes, int]:
-    """The bytes of a CIE or FDE after its second field, and that field."""
-    length, second = _LENGTH.unpack(memory(address, _LENGTH.size))
-    if not 4 <= length <= _MOST_SIZE:  # noqa: PLR2004 - of the second field
-        raise _Damaged
-    start = address + _LENGTH.size
-    return _Bytes(memory(start, length - 4), start, word), second
+class _Sized(NamedTuple):
+    """An entry of a section from *start* to *end*, without its length."""
+
+    data: ByteReader
+    start: int
+    end: int
+    id_size: int
 
 
-def _read_common(address: int, memory: Memory, word: int) -> _Common:
-    data, zero = _read_entry(address, memory, word)
+def _pointer(data: ByteReader, encoding: int, start: int) -> int:
+    """A pointer; those that are relative to something else than here are damage."""
+    place = start + data.at
+    kind = encoding & 0x0F
+    if kind in {1, 9}:
+        value = data.leb(signed=kind == 9)  # noqa: PLR2004 - DW_EH_PE_sleb128
+    elif kind in {0, _SIGNED_FORMS}:
+        value = data.fixed(data.word, signed=bool(kind))
+    elif kind in _FIXED:
+        value = data.fixed(_FIXED[kind], signed=bool(kind & _SIGNED_FORMS))
+    else:
+        raise DamagedError
+    application = encoding & 0x70
+    if application not in {0, _PC_RELATIVE} or encoding & _INDIRECT:
+        raise DamagedError
+    mask = (1 << 8 * data.word) - 1
+    return (value + (place if application else 0)) & mask
+
+
+def _read_common(data: ByteReader, start: int) -> _Common:
+    """A CIE after its second field; *start* is the address of the first byte."""
     version = data.byte()
-    if zero or version not in {1, 3}:
-        raise _Damaged
+    if version not in {1, 3, 4}:
+        raise DamagedError
     end = data.data.find(b"\0", data.at)
     augmentation = data.take(end - data.at) if end >= 0 else b"?"
     data.byte()
+    if version == 4:  # noqa: PLR2004 - sizes of addresses and segment selectors
+        data.word = data.byte() or data.word
+        if data.byte():
+            raise DamagedError
     code_unit, data_unit = data.leb(), data.leb(signed=True)
     register = data.byte() if version == 1 else data.leb()
     encoding, is_signal = 0, False
@@ -209,13 +338,13 @@ def _read_common(address: int, memory: Memory, word: int) -> _Common:
             if each == ord("R"):
                 encoding = data.byte()
             elif each == ord("P"):
-                data.pointer(data.byte() & ~(_INDIRECT | 0x70))
+                _pointer(data, data.byte() & ~(_INDIRECT | 0x70), start)
             elif each == ord("L"):
                 data.byte()
             is_signal = is_signal or each == ord("S")
         data.at = rest
     elif augmentation:
-        raise _Damaged
+        raise DamagedError
     return _Common(
         *(code_unit, data_unit, register, encoding),
         augmentation.startswith(b"z"),
@@ -224,77 +353,79 @@ def _read_common(address: int, memory: Memory, word: int) -> _Common:
     )
 
 
-class _Function(NamedTuple):
-    """An FDE."""
-
-    common: _Common
-    start: int
-    size: int
-    data: _Bytes  # the rest
-
-    @classmethod
-    def read(cls, entry: int, memory: Memory, word: int) -> _Function:
-        data, back = _read_entry(entry, memory, word)
-        common = _read_common(entry + 4 - back, memory, word)
-        start = data.pointer(common.encoding)
-        return cls(common, start, data.pointer(common.encoding & 0x0F), data)
-
-    def has(self, pc: int) -> bool:
-        return self.start <= pc < self.start + self.size
+def _read_function(common: _Common, data: ByteReader, start: int) -> _Function:
+    """An FDE after its second field; *start* is the address of the first byte."""
+    first = _pointer(data, common.encoding, start)
+    size = _pointer(data, common.encoding & 0x0F, start)
+    return _Function(common, first, size, data)
 
 
-def _step(
-    entry: int, pc: int, values: dict[int, int], memory: Memory, machine: Machine
-) -> Step | None:
-    word = machine.word
-    function = _Function.read(entry, memory, word)
-    if not function.has(pc):
-        return None
+def _row(function: _Function, pc: int) -> Row:
+    """The rules at an address of a function."""
     common, start, _, data = function
+    rest = ByteReader(data.data, data.word, data.order)
+    rest.at = data.at
     if common.has_augmentation:
-        data.take(data.leb())
+        rest.take(rest.leb())
     table = _Table(common)
-    table.run(_Bytes(common.instructions, 0, word), start, pc)
+    table.run(ByteReader(common.instructions, data.word, data.order), start, pc)
     table.begin()
-    table.run(_Bytes(data.data[data.at :], 0, word), start, pc)
-    return _apply(table, common, values, memory, machine)
+    table.run(rest, start, pc)
+    return Row(table.frame, table.rules, common.return_register, common.is_signal)
 
 
-def _apply(
-    table: _Table,
-    common: _Common,
-    values: dict[int, int],
-    memory: Memory,
-    machine: Machine,
+def apply_row(
+    row: Row, values: dict[int, int], memory: Memory, machine: Machine
 ) -> Step:
-    word = machine.word
+    """The registers in the caller, by the rules of a function.
 
-    def load(address: int) -> int:
-        held = memory(address & UINT64_MAX, word)
-        if len(held) < word:
-            raise _Damaged
-        return int.from_bytes(held, "little")
+    Raises:
+        DamagedError: A rule reads what is not in memory, or makes no sense.
+        KeyError: A register is not known.
+    """
+    word, order = machine.word, machine.order
+    mask = (1 << 8 * word) - 1
 
-    if isinstance(table.frame, bytes):
-        frame = _evaluate(table.frame, values, load, word)
+    def load(address: int, size: int = word) -> int:
+        """A number in memory."""
+        held = memory(address & mask, size)
+        if len(held) < size:
+            raise DamagedError
+        return int.from_bytes(held, order)
+
+    operands = Operands(values, load, word, order)
+    if isinstance(row.frame, bytes):
+        frame = evaluate(row.frame, operands)
     else:
-        register, offset = table.frame
-        frame = (values[register] + offset) & UINT64_MAX
-    found = {**values, machine.stack: frame}
-    for register, (kind, operand) in table.rules.items():
+        register, offset = row.frame
+        frame = (values[register] + offset) & mask
+    operands = operands._replace(frame=frame)
+    found = {**values, machine.stack: (frame - machine.frame_bias) & mask}
+    for register, (kind, operand) in row.rules.items():
         if kind == "undefined":
             found.pop(register, None)
-        elif kind == "offset" and isinstance(operand, int):
-            found[register] = load(frame + operand)
-        elif kind == "value" and isinstance(operand, int):
-            found[register] = (frame + operand) & UINT64_MAX
-        elif kind == "register" and isinstance(operand, int):
-            found[register] = values[operand]
         elif isinstance(operand, bytes):
-            value = _evaluate(operand, values, load, word, [frame])
+            value = evaluate(operand, operands, frame)
             found[register] = load(value) if kind == "expression" else value
-    pc = found.pop(common.return_register, 0)
-    return Step(pc, found, common.is_signal)
+        elif kind == "register":
+            found[register] = values[operand]
+        else:
+            value = (frame + operand) & mask
+            found[register] = load(value) if kind == "offset" else value
+    pc = _returned(row, found, machine)
+    if not row.is_signal:
+        found.pop(row.return_register, None)
+    found.pop(machine.pc, None)
+    return Step(pc, found, row.is_signal)
+
+
+def _returned(row: Row, found: dict[int, int], machine: Machine) -> int | None:
+    """Where a function returns to; 0 if it has no caller, None if unknown."""
+    back = row.return_register
+    if back not in row.rules:
+        # The program counter is never that of the caller.
+        return None if back == machine.pc else found.get(back)
+    return 0 if row.rules[back][0] == "undefined" else found.get(back)
 
 
 class _Table:
@@ -311,13 +442,17 @@ class _Table:
         """Keep the rules of the CIE, which instructions may restore."""
         self._initial = dict(self.rules)
 
-    def run(self, data: _Bytes, location: int, pc: int) -> None:
+    def run(self, data: ByteReader, location: int, pc: int) -> None:
         """Run the instructions up to those for *pc*."""
         while data.at < len(data.data):
             code = data.byte()
             low = code & 0x3F
             by = self._advance(code, low, data)
-            if by is not None:
+            if code == 0x01:
+                location = _pointer(data, self._common.encoding & 0x0F, 0)
+                if location > pc:
+                    return
+            elif by is not None:
                 location += by * self._common.code_unit
                 if location > pc:
                     return
@@ -329,11 +464,11 @@ class _Table:
                 self._run(low, data)
 
     @staticmethod
-    def _advance(code: int, low: int, data: _Bytes) -> int | None:
+    def _advance(code: int, low: int, data: ByteReader) -> int | None:
         if code & 0xC0 == 0x40:  # noqa: PLR2004 - DW_CFA_advance_loc
             return low
-        size = {2: 1, 3: 2, 4: 4}.get(code)
-        return None if size is None else int.from_bytes(data.take(size), "little")
+        size = {0x02: 1, 0x03: 2, 0x04: 4, 0x1D: 8}.get(code)
+        return None if size is None else data.fixed(size)
 
     def _restore(self, register: int) -> None:
         if register in self._initial:
@@ -341,25 +476,25 @@ class _Table:
         else:
             self.rules.pop(register, None)
 
-    def _run(self, code: int, data: _Bytes) -> None:
+    def _run(self, code: int, data: ByteReader) -> None:
         if code in _OF_FRAME:
             self._set_frame(code, data)
         elif code == 0x0A:  # noqa: PLR2004 - DW_CFA_remember_state
-            if len(self._kept) >= _MOST_DEPTH:
-                raise _Damaged
+            if len(self._kept) >= _MAX_DEPTH:
+                raise DamagedError
             self._kept.append((self.frame, dict(self.rules)))
         elif code == 0x0B:  # noqa: PLR2004 - DW_CFA_restore_state
             if not self._kept:
-                raise _Damaged
+                raise DamagedError
             self.frame, self.rules = self._kept.pop()
         elif code == 0x2E:  # noqa: PLR2004 - DW_CFA_GNU_args_size
             data.leb()
         elif code in _OF_REGISTER:
             self._set_register(code, data)
         elif code not in _WITHOUT_EFFECT:
-            raise _Damaged
+            raise DamagedError
 
-    def _set_register(self, code: int, data: _Bytes) -> None:
+    def _set_register(self, code: int, data: ByteReader) -> None:
         register = data.leb()
         kind, form = _OF_REGISTER[code]
         if kind == "same":
@@ -370,11 +505,13 @@ class _Table:
             self.rules[register] = kind, data.take(data.leb())
         elif form == "factored":
             number = data.leb(signed=code in _SIGNED)
+            if code == 0x2F:  # noqa: PLR2004 - DW_CFA_GNU_negative_offset_extended
+                number = -number
             self.rules[register] = kind, number * self._common.data_unit
         else:
             self.rules[register] = kind, data.leb() if form else 0
 
-    def _set_frame(self, code: int, data: _Bytes) -> None:
+    def _set_frame(self, code: int, data: ByteReader) -> None:
         if code == 0x0F:  # noqa: PLR2004 - DW_CFA_def_cfa_expression
             self.frame = data.take(data.leb())
             return
@@ -389,7 +526,7 @@ class _Table:
 
 
 _OF_FRAME = frozenset({0x0C, 0x0D, 0x0E, 0x0F, 0x12, 0x13})  # DW_CFA_def_cfa*
-_WITHOUT_EFFECT = frozenset({0x00, 0x2D})  # nop; the signing of return addresses
+_WITHOUT_EFFECT = frozenset({0x00, 0x2C, 0x2D})  # nop; the signing of return addresses
 _SIGNED = frozenset({0x11, 0x15})
 _OF_REGISTER = {
     0x05: ("offset", "factored"),
@@ -402,45 +539,5 @@ _OF_REGISTER = {
     0x14: ("value", "factored"),
     0x15: ("value", "factored"),
     0x16: ("value of expression", "block"),
-}
-
-
-def _evaluate(
-    expression: bytes,
-    values: dict[int, int],
-    load: Callable[[int], int],
-    word: int,
-    stack: list[int] | None = None,
-) -> int:
-    """The value of an expression of the few operations that compilers write here."""
-    stack = [] if stack is None else stack
-    data = _Bytes(expression, 0, word)
-    while data.at < len(data.data):
-        code = data.byte()
-        if 0x70 <= code <= 0x8F:  # noqa: PLR2004 - DW_OP_breg0 to 31
-            stack.append(values[code - 0x70] + data.leb(signed=True))
-        elif 0x30 <= code <= 0x4F:  # noqa: PLR2004 - DW_OP_lit0 to 31
-            stack.append(code - 0x30)
-        elif code in {0x08, 0x09}:  # DW_OP_const1u, const1s
-            stack.append(data.fixed(Struct("<B" if code == 0x08 else "<b")))  # noqa: PLR2004
-        elif code == 0x23 and stack:  # noqa: PLR2004 - DW_OP_plus_uconst
-            stack.append(stack.pop() + data.leb())
-        elif code == 0x06 and stack:  # noqa: PLR2004 - DW_OP_deref
-            stack.append(load(stack.pop()))
-        elif code in _BINARY and len(stack) > 1:
-            right = stack.pop()
-            stack.append(_BINARY[code](stack.pop(), right))
-        else:
-            raise _Damaged
-    if not stack:
-        raise _Damaged
-    return stack[-1] & UINT64_MAX
-
-
-_BINARY: dict[int, Callable[[int, int], int]] = {
-    0x1A: lambda left, right: left & right,
-    0x1C: lambda left, right: left - right,
-    0x22: lambda left, right: left + right,
-    0x24: lambda left, right: left << (right & 63),
-    0x2A: lambda left, right: int(left >= right),
+    0x2F: ("offset", "factored"),
 }

@@ -6,24 +6,19 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
+from gsym.memory.machines import AARCH64, X86, X86_64, Machine
 from gsym.memory.maps import read_maps
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
+from gsym.memory.signals import SIGNALS
 from gsym.memory.stack_parts import (
     StackModule,
     base_name,
     module_of_build_id,
     module_of_uuid,
 )
-from gsym.memory.threads import SIGNALS, Dump, Thread, dump_report
-from gsym.memory.walking import (
-    AARCH64,
-    X86,
-    X86_64,
-    Machine,
-    Registers,
-    Walker,
-)
+from gsym.memory.threads import Dump, Thread, dump_report
+from gsym.memory.walking import Registers, Walker
 from gsym.modules.key import (
     ModuleKey,
     codeview_debug_id,

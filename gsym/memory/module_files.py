@@ -10,13 +10,11 @@ from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
-from gsym.memory.frame_info import HEADER_MAGIC, step
+from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
-from gsym.memory.walking import X86
-from gsym.model import UINT64_MAX
+from gsym.memory.machines import X86, X86_64
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,15 +23,16 @@ if TYPE_CHECKING:
     from gsym.containers.headers import Segment
     from gsym.memory.frame_info import Step
     from gsym.memory.loaded import Loaded
+    from gsym.memory.machines import Machine
     from gsym.memory.regions import Region
     from gsym.memory.stack_parts import StackModule
-    from gsym.memory.walking import Machine
 
     FindFiles = Callable[[StackModule], Iterable[str]]
 
 # What is beyond these is not compared, and not called equal.
 _MOST_COMPARED = 16 << 20  # bytes of code
 _MOST_REGIONS = 64  # of a module
+_MAX_FILES = 8  # of a module that may have call frame information
 _PAGE = 4096
 _BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
 _MOST_RELOCATED = 8  # bytes at a place
@@ -93,7 +92,9 @@ class ModuleFiles:
         self._saved = saved
         self._find = find
         self._images: dict[int, Image] = {}
-        self._files: dict[int, LoadedFile] = {}
+        self._files: dict[int, list[LoadedFile]] = {}
+        self._paths: dict[int, Iterator[str]] = {}  # of files that are not read yet
+        self._frames: dict[tuple[int, int], CallFrames] = {}  # by module and bias
 
     def memory(self, address: int, size: int) -> bytes:
         """Bytes at an address; fewer where neither the dump nor a file has them."""
@@ -108,12 +109,30 @@ class ModuleFiles:
         region = self._loaded.region(pc)
         if region is None:
             return None
-        image = self._image(region.module)
+        module = region.module
+        image = self._image(module)
         linked = _linked(region, image.segments)
-        if linked is None or not image.frame_header:
+        if linked is None:
             return None
-        header = (image.frame_header + pc - linked) & UINT64_MAX
-        return step(header, pc, values, self.memory, self._machine)
+        bias = pc - linked
+        if image.frame_header:
+            if (module, bias) not in self._frames:
+                self._frames[module, bias] = CallFrames(
+                    self._machine,
+                    lambda address, size: self.memory(address + bias, size),
+                    image.frame_header,
+                )
+            found = self._frames[module, bias].step(linked, values, self.memory)
+            if found is not None:
+                return found
+        for number in range(_MAX_FILES):
+            file = self._file(module, number)
+            if file is None:
+                break
+            found = file.frames(self._machine).step(linked, values, self.memory)
+            if found is not None:
+                return found
+        return None
 
     def know(self, module: int, image: Image) -> None:
         """Use the headers that a module had in memory."""
@@ -121,15 +140,32 @@ class ModuleFiles:
 
     def _image(self, module: int) -> Image:
         known = self._images.get(module)
-        return self._file(module).image if known is None else known
+        return self._binary(module).image if known is None else known
 
-    def _file(self, module: int) -> LoadedFile:
+    def _binary(self, module: int) -> LoadedFile:
         """The first file of a module that has code; an empty one if there is none."""
+        for number in range(_MAX_FILES):
+            file = self._file(module, number)
+            if file is None:
+                break
+            if file.is_whole:
+                return file
+        return NO_FILE
+
+    def _file(self, module: int, number: int) -> LoadedFile | None:
+        """A file of a module that has segments, by its number."""
         if module not in self._files:
-            paths = self._find(self._loaded.modules[module])
-            files = filter(None, map(read_file, paths))
-            self._files[module] = next(files, _NO_FILE)
-        return self._files[module]
+            self._files[module] = []
+            self._paths[module] = iter(self._find(self._loaded.modules[module]))
+        files, paths = self._files[module], self._paths[module]
+        while len(files) <= number:
+            path = next(paths, None)
+            if path is None:
+                return None
+            file = read_file(path)
+            if file is not None:
+                files.append(file)
+        return files[number]
 
     def compare_code(self, module: int, path: str) -> Comparison:
         """Compare the code in a file with what the dump has of that of a module.
@@ -182,26 +218,48 @@ class ModuleFiles:
         region = None if saved else self._loaded.region(address)
         if region is None:
             return saved
-        file = self._file(region.module)
+        file = self._binary(region.module)
         linked = _linked(region, file.image.segments)
         return b"" if linked is None else file.read(linked, size)
 
 
-class LoadedFile(NamedTuple):
+class LoadedFile:
     """An ELF file, read by link-time addresses.
 
-    Attributes:
+    Args:
         image: Its headers.
         data: The file.
+        sections: Its call frame information.
+
+    Attributes:
+        image: As given.
+        is_whole: Whether it has its code: one with debug information alone has only
+            the headers of what it was made from.
     """
 
-    image: Image = Image()
-    data: memoryview = memoryview(b"")
+    def __init__(
+        self,
+        image: Image,
+        data: memoryview,
+        sections: Sequence[FrameSection] = (),
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        self.image = image
+        self.is_whole = is_whole
+        self._data = data
+        self._sections = sections
+        self._frames: CallFrames | None = None
 
-    @property
-    def word(self) -> int:
-        """Bytes of an address."""
-        return 8 if bytes(self.data[4:5]) == b"\2" else 4  # ELFCLASS64
+    def frames(self, machine: Machine | None = None) -> CallFrames:
+        """Its call frame information; by default of a machine with little endian."""
+        if self._frames is None:
+            if machine is None:
+                is_64 = bytes(self._data[4:5]) == b"\2"  # ELFCLASS64
+                machine = X86_64 if is_64 else X86
+            header = self.image.frame_header if self.is_whole else 0
+            self._frames = CallFrames(machine, self.read, header, self._sections)
+        return self._frames
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a link-time address."""
@@ -209,23 +267,40 @@ class LoadedFile(NamedTuple):
             inside = address - each.address
             if 0 <= inside < each.size:
                 held = min(size, each.size - inside)
-                return bytes(self.data[each.offset + inside :][:held])
+                return bytes(self._data[each.offset + inside :][:held])
         return b""
 
 
-_NO_FILE = LoadedFile()
+NO_FILE = LoadedFile(Image(), memoryview(b""))
+"""A file without segments."""
 _NOT_COMPARED = Comparison(UNKNOWN, "the dump has none of its code")
 
 
 def read_file(path: str) -> LoadedFile | None:
-    """The file at *path*; None if it has no code, or no call frame information."""
+    """The file at *path*; None if it has no segments."""
     image = image_in_file(path)
-    if not image.frame_header:
+    if not image.segments:
         return None
-    file = LoadedFile(image, map_file(path))
-    # A file with debug information alone has the headers of what it was made from.
-    is_whole = file.read(image.frame_header, len(HEADER_MAGIC)) == HEADER_MAGIC
-    return file if is_whole else None
+    data = map_file(path)
+    sections: list[FrameSection] = []
+    is_whole = False
+    try:
+        with ObjectFile(data, path) as file:
+            is_whole = any(True for _ in file.placed_code())
+            loaded = {each.name: each.address for each in file.loaded_sections()}
+            for name in ".eh_frame", ".debug_frame":
+                is_debug = name not in loaded
+                held = file.section(name.encode()) if is_debug or is_whole else None
+                if held:
+                    address = loaded.get(name, 0)
+                    sections.append(FrameSection(held, address, is_debug))
+    except (GsymError, ValueError):
+        pass
+    found = LoadedFile(image, data, sections, is_whole=is_whole)
+    if not is_whole and image.frame_header:  # its sections may be gone
+        magic = found.read(image.frame_header, len(HEADER_MAGIC))
+        found.is_whole = magic == HEADER_MAGIC
+    return found
 
 
 def _fixed_code(file: ObjectFile) -> Iterator[tuple[int, memoryview]]:

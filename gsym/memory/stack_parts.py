@@ -207,10 +207,15 @@ class StackHeading(NamedTuple):
     Attributes:
         name: Of the thread, or why the stack is there; "" if the report does not say.
         is_crashed: Whether it is that of the thread that crashed.
+        end: Why it ends before the outermost frame where it was walked here; "" if it
+            does not.
+        left_out: Number of frames in the middle that are left out.
     """
 
     name: str = ""
     is_crashed: bool = False
+    end: str = ""
+    left_out: int = 0
 
 
 class ParsedReport(NamedTuple):
@@ -304,8 +309,10 @@ class StackBuilder:
         if text:
             self._pending.append(text)
 
-    def begin(self, name: str, is_crashed: bool = False) -> None:
-        """Begin a stack with the next frame.
+    def begin(
+        self, name: str, is_crashed: bool = False, end: str = "", left_out: int = 0
+    ) -> None:
+        """Begin a stack with the next frame; see `StackHeading`.
 
         A second heading of the same stack completes the first one.
         """
@@ -316,7 +323,7 @@ class StackBuilder:
             elif last.name.startswith(FAULT):
                 is_crashed = is_crashed or last.is_crashed
         self._frames_before = self._frames
-        self._headings.append(StackHeading(name, is_crashed))
+        self._headings.append(StackHeading(name, is_crashed, end, left_out))
 
     def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
         """Append a frame; beyond the limits it is text.

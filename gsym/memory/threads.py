@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
-from gsym.memory.walking import MOST_FRAMES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -12,31 +11,23 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import ParsedReport
-    from gsym.memory.walking import Registers, Walker
+    from gsym.memory.walking import Registers, WalkedStack, Walker
 
 # Limit: Frames of all threads of a core or a minidump
 _MOST_IN_ALL = 100_000
 
-SIGNALS = {
-    3: "SIGQUIT",
-    4: "SIGILL",
-    5: "SIGTRAP",
-    6: "SIGABRT",
-    7: "SIGBUS",
-    8: "SIGFPE",
-    11: "SIGSEGV",
-    31: "SIGSYS",
-}
-"""Names of the signals of Linux that end a program."""
-
 
 class Thread(NamedTuple):
-    """A thread of a dump; *name* may be empty."""
+    """A thread of a dump; *name* may be empty.
+
+    *is_after*: its program counter is after the instruction at which it stopped.
+    """
 
     number: int
     name: str
     registers: Registers
     is_crashed: bool
+    is_after: bool = False
 
 
 class Dump(NamedTuple):
@@ -68,17 +59,32 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         if stack.is_over:
             break
         title = f"Thread {each.number}" + (f' "{each.name}"' if each.name else "")
-        stack.begin(title, each.is_crashed)
+        walked = walker.walk(each.registers, is_after=each.is_after)
+        stack.begin(title, each.is_crashed, walked.end, walked.left_out)
         stack.add_text(f"\n{title}{' (crashed)' * each.is_crashed}:\n")
-        walked = walker.walk(each.registers)
-        for number, (address, trust, is_return) in enumerate(walked):
-            if number == MOST_FRAMES:
-                stack.add_note(
-                    f"Only the first {MOST_FRAMES} frames of a thread are shown."
-                )
-                break
+        for at, (address, trust, is_return) in enumerate(walked.frames):
+            number = at
+            if walked.left_out and at >= walked.left_out_at:
+                number += walked.left_out
+                if at == walked.left_out_at:
+                    stack.add_text(_left_out(walked))
             frame = loaded.frame(address, is_return=is_return)
             stack.add_text(f"#{number:<3} {address:#0{width}x} ")
             stack.add_frame(frame._replace(trust=trust), number=number)
             stack.add_text(f" [{trust}]\n")
+        if walked.left_out:
+            shown = len(walked.frames)
+            several = f"{shown} of the {shown + walked.left_out:,} frames"
+            stack.add_note(f"Only {several} of a thread are shown.")
+        if walked.end:
+            stack.add_text(f"The stack is cut here: {walked.end}.\n")
     return loaded.finish(stack, dump.form)
+
+
+def _left_out(walked: WalkedStack) -> str:
+    what = f"{walked.left_out:,} frames are left out"
+    if walked.period == 1:
+        return f"{what}: they repeat the one before\n"
+    if walked.period:
+        return f"{what}: they repeat the {walked.period} before\n"
+    return f"{what}\n"

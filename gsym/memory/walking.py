@@ -1,36 +1,26 @@
-"""Stacks in saved memory, by call frame information, frame pointers or scanning."""
+"""Stacks in saved memory: from the registers of a thread to its callers.
+
+The caller of a frame is found by the first of these that leads to code: the registers
+that a signal handler's trampoline restores, call frame information, the return address
+where the program counter is in no code or a function has just been called, frame
+pointers, and, where that is asked for, the values on the stack.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from struct import Struct
 
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from gsym.memory.frame_info import Step
     from gsym.memory.images import Memory
-
-
-class Machine(NamedTuple):
-    """The facts of a machine that a walk needs.
-
-    Attributes:
-        word: Bytes of an address.
-        stack: Number of the stack pointer in DWARF.
-        frame: Number of the frame pointer in DWARF.
-        record_at: Where the frame record of a function is from its frame pointer, in
-            words: the frame pointer of its caller, then the return address.
-        address_bits: Bits of an address; those above may be a signature.
-    """
-
-    word: int
-    stack: int
-    frame: int
-    record_at: int = 0
-    address_bits: int = 64
+    from gsym.memory.machines import Machine, Trampoline
 
 
 class Registers(NamedTuple):
@@ -38,12 +28,6 @@ class Registers(NamedTuple):
 
     pc: int
     values: dict[int, int]
-
-
-X86_64 = Machine(8, 7, 6)
-X86 = Machine(4, 4, 5)
-AARCH64 = Machine(8, 31, 29, address_bits=48)
-RISCV64 = Machine(8, 2, 8, record_at=-2)
 
 
 class WalkedFrame(NamedTuple):
@@ -54,12 +38,38 @@ class WalkedFrame(NamedTuple):
     is_return: bool
 
 
-# Limit: Frames of a thread of a process or core
-MOST_FRAMES = 1024
-_MOST_STEP = 64 << 20  # bytes between frame records
+class WalkedStack(NamedTuple):
+    """A stack, innermost frame first.
+
+    Attributes:
+        frames: The frames, except those that are left out.
+        left_out: Number of frames that are left out.
+        left_out_at: Index of the frame before which they are.
+        period: Where all that are left out repeat those before: how many frames make
+            a repeat; else 0.
+        end: Why it ends before the outermost frame; "" if it does not.
+    """
+
+    frames: list[WalkedFrame]
+    left_out: int = 0
+    left_out_at: int = 0
+    period: int = 0
+    end: str = ""
+
+
+# Limit: Frames of a thread that are shown from each end of its stack
+MAX_SHOWN = 512
+# Limit: Frames of a thread of a process or core that are walked
+_MAX_FRAMES = 1 << 20
+_MAX_STEP = 64 << 20  # bytes between frame records
 # Words of a stack that are scanned for a caller, as many as Breakpad scans.
-_MOST_SCANNED = {"context": 160}
+_MAX_SCANNED = {"context": 160}
 _SCANNED = 40
+_MAX_PROLOGUE = 4096  # bytes of code before an address
+_MAX_PERIOD = 64
+_MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
+
+_Found = tuple[WalkedFrame, Registers]
 
 
 class Walker:
@@ -75,6 +85,7 @@ class Walker:
 
     Attributes:
         machine: As given.
+        budget: Frames that may still be walked, in all stacks.
     """
 
     def __init__(
@@ -91,67 +102,278 @@ class Walker:
         self._is_code = is_code
         self._step = step
         self._scans = scans
+        self.budget = _MAX_FRAMES
+        order = {"little": "<", "big": ">"}[machine.order]
         form = {4: "I", 8: "Q"}[machine.word]
-        self._word, self._record = Struct(f"<{form}"), Struct(f"<2{form}")
+        self._word, self._record = Struct(order + form), Struct(f"{order}2{form}")
+        self._end = ""
+        self._trampolines: dict[int, Trampoline | None] = {}
 
-    def walk(self, registers: Registers) -> Iterator[WalkedFrame]:
-        """The frames of a thread, innermost first: `MOST_FRAMES`, and one if more."""
-        frame = WalkedFrame(registers.pc, "context", is_return=False)
-        for _ in range(MOST_FRAMES + 1):
-            yield frame
-            found = self._caller(frame, registers)
-            if found is None:
-                return
+    def walk(self, registers: Registers, *, is_after: bool = False) -> WalkedStack:
+        """The stack of a thread.
+
+        Args:
+            registers: Those of the thread.
+            is_after: Whether the program counter is after the instruction at which it
+                stopped, as for a breakpoint in the code of x86.
+        """
+        first: list[WalkedFrame] = []
+        last: deque[WalkedFrame] = deque(maxlen=MAX_SHOWN)
+        seen: set[tuple[int, int]] = set()
+        found: _Found | None = (
+            WalkedFrame(registers.pc, "context", is_return=is_after),
+            registers,
+        )
+        count = period = left_out = 0
+        self._end = ""
+        while found is not None:
             frame, registers = found
+            place = frame.address, registers.values.get(self.machine.stack, 0)
+            if place in seen:
+                self._end = f"the caller of {frame.address:#x} would be itself"
+                break
+            if not self.budget or count == _MAX_FRAMES:
+                self._end = f"only {count} frames are walked"
+                break
+            seen.add(place)
+            self.budget -= 1
+            count += 1
+            if len(first) < MAX_SHOWN:
+                first.append(frame)
+                if len(first) == MAX_SHOWN:
+                    period = _period(first)
+            else:
+                if len(last) == MAX_SHOWN:
+                    repeated = first[left_out % period - period] if period else None
+                    if repeated is None or repeated.address != last[0].address:
+                        period = 0
+                    left_out += 1
+                last.append(frame)
+            found = self._caller(frame, registers)
+        frames = [*first, *last]
+        return WalkedStack(
+            *(frames, left_out, len(first)), period if left_out else 0, self._end
+        )
 
-    def _caller(
-        self, frame: WalkedFrame, registers: Registers
-    ) -> tuple[WalkedFrame, Registers] | None:
+    def _caller(self, frame: WalkedFrame, registers: Registers) -> _Found | None:
         values, machine = registers.values, self.machine
-        step = self._step(frame.address - frame.is_return, values)
-        if step is not None and self._goes_on(frame, values, step):
-            pc = self._address(step.pc)
-            is_return = not step.is_signal
-            if not self._is_code(pc - is_return):
-                return None
-            found = WalkedFrame(pc, "call frame info", is_return)
-            return found, Registers(pc, step.values)
-        stack = values.get(machine.stack, 0)
-        at = values.get(machine.frame, 0) + machine.record_at * machine.word
-        if stack <= at < stack + _MOST_STEP and not at % machine.word:
-            held = self._memory(at, self._record.size)
-            if len(held) == self._record.size:
-                following, pc = self._record.unpack(held)
-                pc = self._address(pc)
-                if self._is_code(pc - 1):
-                    end = at + self._record.size
-                    found = WalkedFrame(pc, "frame pointer", is_return=True)
-                    known = {machine.stack: end, machine.frame: following}
-                    return found, Registers(pc, known)
-        most = _MOST_SCANNED.get(frame.trust, _SCANNED)
-        return self._scanned(stack, values, most) if self._scans else None
+        if machine.pc >= 0:
+            values = {**values, machine.pc: frame.address}
+        trampoline = self._trampoline(frame.address)
+        found = None if trampoline is None else self._restored(trampoline, values)
+        if found is not None:
+            return found
+        has_code = self._is_code(frame.address - frame.is_return)
+        step = self._step(frame.address - frame.is_return, values) if has_code else None
+        if step is not None and step.pc is not None:
+            return self._stepped(step.pc, step)
+        found = (
+            self._just_called(frame, values, has_code=has_code)
+            or self._by_back_chain(values)
+            or self._by_frame_pointer(values)
+            or (self._scanned(frame, values) if self._scans else None)
+        )
+        if found is None and not (frame.is_return and self._is_outermost(values)):
+            stack = values.get(machine.stack, 0)
+            what = "call frame information" if has_code else "code"
+            self._end = f"there is no {what} at {frame.address:#x}"
+            if len(self._memory(stack, machine.word)) < machine.word:
+                self._end = f"the stack at {stack:#x} is not known"
+        return found
 
-    def _goes_on(self, frame: WalkedFrame, values: dict[int, int], step: Step) -> bool:
-        """Whether a step leads outwards, or says that it is the last one."""
-        before = values.get(self.machine.stack, 0)
-        after = step.values.get(self.machine.stack, 0)
-        is_first = frame.trust == "context"  # it may not have used the stack yet
-        return step.pc == 0 or step.is_signal or after > before - is_first
+    def _stepped(self, pc: int, step: Step) -> _Found | None:
+        """The frame to which call frame information leads."""
+        trust = "call frame info"
+        if step.is_signal:
+            found = WalkedFrame(pc, trust, is_return=False)
+            return found, Registers(pc, step.values)
+        if not pc:
+            return None  # it was the outermost one
+        returned = self._returned(pc, trust, step.values)
+        if returned is None:
+            self._end = f"its caller would be at {pc:#x}, where no code is"
+        return returned
+
+    def _is_outermost(self, values: dict[int, int]) -> bool:
+        """Whether the frame pointer, or its record, says that there is no caller."""
+        machine = self.machine
+        if machine.back_chain is not None:
+            return self._load(values.get(machine.stack, 0)) == 0
+        frame = values.get(machine.frame, 0)
+        return (
+            frame == 0
+            or self._load(frame + (machine.record_at + 1) * machine.word) == 0
+        )
+
+    def _load(self, address: int) -> int | None:
+        held = self._memory(address & UINT64_MAX, self._word.size)
+        return self._word.unpack(held)[0] if len(held) == self._word.size else None
 
     def _address(self, pc: int) -> int:
-        return pc if self._is_code(pc) else pc & ((1 << self.machine.address_bits) - 1)
+        """The address in a return address, which may be signed or have a mode."""
+        if self.machine.has_modes:
+            return pc & ~1
+        if not self._is_code(pc - 1):
+            return pc & ~self.machine.signature
+        return pc
 
-    def _scanned(
-        self, stack: int, values: dict[int, int], most: int
-    ) -> tuple[WalkedFrame, Registers] | None:
+    def _returned(
+        self, pc: int | None, trust: str, values: dict[int, int]
+    ) -> _Found | None:
+        """The frame of a return address, if it is one of code."""
+        if pc is None:
+            return None
+        pc = self._address(pc)
+        is_return = self._trampoline(pc) is None
+        if is_return and not self._is_code(pc - 1):
+            return None
+        return WalkedFrame(pc, trust, is_return), Registers(pc, values)
+
+    def _trampoline(self, pc: int) -> Trampoline | None:
+        """What is at an address, if the handler of a signal returns to it.
+
+        It may be where no other code is: on the stack.
+        """
+        if pc not in self._trampolines:
+            several = self.machine.trampolines
+            size = max((len(each.code) for each in several), default=0)
+            code = self._memory(pc, size)
+            found = (each for each in several if code.startswith(each.code))
+            self._trampolines[pc] = next(found, None)
+        return self._trampolines[pc]
+
+    def _restored(
+        self, trampoline: Trampoline, values: dict[int, int]
+    ) -> _Found | None:
+        at: int | None = values.get(self.machine.stack, 0)
+        for each in trampoline.pointers:
+            at = self._load((at or 0) + each)
+            if at is None:
+                return None
+        start = (at or 0) + trampoline.at
+        last = max(trampoline.pc, *trampoline.registers)
+        held = self._memory(start & UINT64_MAX, last + self._word.size)
+        if len(held) < last + self._word.size:
+            return None
+        (pc,) = self._word.unpack_from(held, trampoline.pc)
+        restored = {
+            number: self._word.unpack_from(held, place)[0]
+            for number, place in enumerate(trampoline.registers)
+        }
+        found = WalkedFrame(pc, "signal frame", is_return=False)
+        return found, Registers(pc, restored)
+
+    def _just_called(
+        self, frame: WalkedFrame, values: dict[int, int], *, has_code: bool
+    ) -> _Found | None:
+        """The caller of a function that has done nothing yet, or of no function."""
+        machine = self.machine
+        if frame.is_return and has_code:
+            return None
+        if machine.link is not None:
+            if has_code and self._has_saved_link(frame.address):
+                return None
+            return self._returned(values.get(machine.link), "link register", values)
+        stack = values.get(machine.stack, 0)
+        above = 0
+        if has_code:
+            found = self._pushed(frame.address)
+            if found is None:
+                return None
+            above = found
+        back = self._load(stack + above * machine.word)
+        if back is None or (has_code and not self._is_after_call(back)):
+            return None
+        known = {**values, machine.stack: stack + (above + 1) * machine.word}
+        if above:
+            known[machine.frame] = self._load(stack) or 0
+        return self._returned(back, "return address", known)
+
+    def _pushed(self, pc: int) -> int | None:
+        """How many words a function of x86 has pushed; None if it has a frame pointer.
+
+        It is known by its first instructions alone.
+        """
+        code = self._memory(max(pc - _MAX_PROLOGUE, 0), min(pc, _MAX_PROLOGUE))
+        ahead = code + self._memory(pc, 4)
+        starts = self.machine.prologues
+        at = max((ahead.rfind(each) for each in starts), default=-1)
+        if at < 0 or at < code.rfind(b"\xc3"):
+            return 0
+        inside = len(code) - at
+        return {0: 0, 1: 1}.get(inside) if inside < len(starts[0]) else None
+
+    def _is_after_call(self, address: int) -> bool:
+        """Whether the instruction of x86 before an address is a call."""
+        code = self._memory((address - 7) & UINT64_MAX, 7)
+        if len(code) < 7 or not self._is_code(address - 1):  # noqa: PLR2004
+            return False
+        if code[-5] == 0xE8:  # noqa: PLR2004 - CALL rel32
+            return True
+        # CALL r/m: FF /2, of 2 to 7 bytes.
+        return any(
+            code[-size] == 0xFF and code[1 - size] & 0x38 == 0x10  # noqa: PLR2004
+            for size in (2, 3, 4, 6, 7)
+        )
+
+    def _has_saved_link(self, pc: int) -> bool:
+        """Whether the code before an address saves the link register."""
+        unit, saves, returns = self.machine.link_saves
+        start = max(pc - _MAX_PROLOGUE, 0)
+        code = self._memory(start, pc - start)
+        order = self.machine.order
+        for at in range(len(code) - unit, -1, -unit):
+            value = int.from_bytes(code[at : at + unit], order)
+            if any(value & mask == each for mask, each in saves):
+                return True
+            if any(value & mask == each for mask, each in returns):
+                return False
+        return False
+
+    def _by_back_chain(self, values: dict[int, int]) -> _Found | None:
+        """The caller where the word at each stack pointer is that of the caller."""
+        machine = self.machine
+        if machine.back_chain is None:
+            return None
+        stack = values.get(machine.stack, 0)
+        outer = self._load(stack)
+        if outer is None or not stack < outer < stack + _MAX_STEP:
+            return None
+        pc = self._load(outer + machine.back_chain * machine.word)
+        known = {machine.stack: outer}
+        return self._returned(pc, "frame pointer", known)
+
+    def _by_frame_pointer(self, values: dict[int, int]) -> _Found | None:
+        machine = self.machine
+        stack = values.get(machine.stack, 0)
+        at = values.get(machine.frame, 0) + machine.record_at * machine.word
+        if not stack <= at < stack + _MAX_STEP or at % machine.word:
+            return None
+        held = self._memory(at, self._record.size)
+        if len(held) < self._record.size:
+            return None
+        following, pc = self._record.unpack(held)
+        known = {machine.stack: at + self._record.size, machine.frame: following}
+        return self._returned(pc, "frame pointer", known)
+
+    def _scanned(self, frame: WalkedFrame, values: dict[int, int]) -> _Found | None:
         """The next value on the stack that is an address of code."""
+        stack = values.get(self.machine.stack, 0)
         size = self._word.size
-        held = self._memory(stack, most * size)
+        held = self._memory(stack, _MAX_SCANNED.get(frame.trust, _SCANNED) * size)
         whole = held[: len(held) - len(held) % size]
         for number, (value,) in enumerate(self._word.iter_unpack(whole)):
             if self._is_code(value - 1):
-                end = stack + (number + 1) * size
-                known = {**values, self.machine.stack: end}
-                found = WalkedFrame(value, "scan", is_return=True)
-                return found, Registers(value, known)
+                known = {**values, self.machine.stack: stack + (number + 1) * size}
+                return self._returned(value, "scan", known)
         return None
+
+
+def _period(frames: list[WalkedFrame]) -> int:
+    """How many frames at the end repeat, one time after the other; 0 if none do."""
+    addresses = [each.address for each in frames]
+    for period in range(1, _MAX_PERIOD + 1):
+        repeats = addresses[-period:]
+        if addresses[-3 * period :] == 3 * repeats:
+            return period
+    return 0

@@ -220,13 +220,11 @@ class _Layout:
 
     def is_signal_frame(self, address: int) -> bool:
         """Whether its call frame information says so of a link-time address."""
-        from gsym.memory.frame_info import is_signal_frame
-        from gsym.memory.module_files import LoadedFile, read_file
+        from gsym.memory.module_files import NO_FILE, read_file
 
         if self._loaded is None:
-            self._loaded = read_file(self._binary) or LoadedFile()
-        file = self._loaded
-        return is_signal_frame(file.image.frame_header, address, file.read, file.word)
+            self._loaded = read_file(self._binary) or NO_FILE
+        return self._loaded.frames().is_signal_frame(address)
 
     def link_address(self, base: str, address: int) -> int | None:
         """The link-time address of an address in a file, section or segment."""

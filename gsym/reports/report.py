@@ -32,8 +32,10 @@ class ReportFrame(NamedTuple):
         reason: Why there are no calls, or "".
         is_return: Whether it is a return address; the calls are those one byte before.
         trust: How the frame was found where gsym walked the stack itself: "context" (in
-            saved registers), "call frame info", "frame pointer", "scan" (a value on the
-            stack that may be a return address); else "".
+            saved registers), "call frame info", "signal frame" (in the registers that
+            the handler of a signal restores), "link register", "return address" (on top
+            of the stack), "frame pointer", "scan" (a value on the stack that may be a
+            return address); else "".
     """
 
     text: str
@@ -54,11 +56,16 @@ class ReportThread(NamedTuple):
         name: What the report says of it, or "".
         is_crashed: Whether it is that of the thread that crashed.
         frames: Its frames.
+        end: Why it ends before the outermost frame where gsym walked it; "" if it does
+            not.
+        left_out: Number of frames in the middle that are left out.
     """
 
     name: str
     is_crashed: bool
     frames: tuple[ReportFrame, ...]
+    end: str = ""
+    left_out: int = 0
 
 
 class ReportModule(NamedTuple):
@@ -156,6 +163,8 @@ class Report(NamedTuple):
                     "name": thread.name,
                     "crashed": thread.is_crashed,
                     "frames": [_frame_record(frame) for frame in thread.frames],
+                    "end": thread.end,
+                    "left_out": thread.left_out,
                 }
                 for thread in self.threads
             ],

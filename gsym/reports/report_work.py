@@ -387,7 +387,10 @@ class ReportWork:
                 answer = answer._replace(reason=missing)  # noqa: PLW2901
             frames[frame.stack].append(answer)
         return tuple(
-            ReportThread(heading.name, heading.is_crashed, tuple(own))
+            ReportThread(
+                *(heading.name, heading.is_crashed, tuple(own)),
+                *(heading.end, heading.left_out),
+            )
             for heading, own in zip(self._stacks, frames, strict=True)
         )
 

@@ -172,18 +172,21 @@ def test_stacks_of_a_core_of_gdb_are_those_of_gdb(
 
 
 @on_linux
+@pytest.mark.parametrize("has_frames", [True, False])
 def test_frame_pointers_are_used_where_there_is_no_frame_information(
-    tmp_path: Path, compiler: str
+    tmp_path: Path, compiler: str, *, has_frames: bool
 ) -> None:
     flags = "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-no-pie"
     program, _ = build(tmp_path, compiler, "-O0", *flags)
+    if not has_frames:
+        command = ["strip", "--strip-dwo", "--remove-section=.debug_frame"]
+        subprocess.run([*command, str(program)], check=True)
     core = crashed_core(program, "crash")
     first = gsym.symbolicate(core).threads[0]
     names = [frame.calls[-1].name for frame in first.frames[:3]]
     assert names == ["leaf", "middle", "main"]
-    assert [frame.trust for frame in first.frames[:3]] == [
-        *("context", "frame pointer", "frame pointer")
-    ]
+    outer = "call frame info" if has_frames else "frame pointer"
+    assert [each.trust for each in first.frames[:3]] == ["context", outer, outer]
 
 
 @on_linux

@@ -8,9 +8,10 @@ import pytest
 
 from gsym.memory import threads
 from gsym.memory.loaded import Loaded
+from gsym.memory.machines import X86_64
 from gsym.memory.stack_parts import StackFrame
 from gsym.memory.threads import Dump, Thread, dump_report
-from gsym.memory.walking import X86_64, Registers, Walker
+from gsym.memory.walking import Registers, Walker
 
 STACK, RETURN = 0x10000, 0x401234
 

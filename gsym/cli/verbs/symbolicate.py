@@ -274,7 +274,8 @@ def _print_report(report: Report, path: str, values: Values) -> int:
             warn(printable(line), "gsym symbolicate")
     for hint in _hints(report, values):
         warn(hint, "gsym symbolicate")
-    is_complete = not doubts and all(frame.calls for frame in frames)
+    is_cut = any(each.end or each.left_out for each in report.threads)
+    is_complete = not (doubts or is_cut) and all(frame.calls for frame in frames)
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 
 

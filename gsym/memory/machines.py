@@ -1,0 +1,183 @@
+"""The machines of which stacks are walked: their registers and conventions."""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+class LinkSaves(NamedTuple):
+    """How the code of a machine shows whether a function saved its link register.
+
+    Attributes:
+        unit: Bytes of the smallest instruction.
+        saves: Masks and values of instructions that save it.
+        returns: Masks and values of instructions that return.
+    """
+
+    unit: int = 4
+    saves: tuple[tuple[int, int], ...] = ()
+    returns: tuple[tuple[int, int], ...] = ()
+
+
+class Trampoline(NamedTuple):
+    """The code to which a handler of a signal returns.
+
+    Attributes:
+        code: Its first bytes.
+        at: Where the saved registers are from the stack pointer, in bytes.
+        pc: Where the program counter is in them, in bytes.
+        registers: Where the others are, in the order of their numbers.
+        pointers: Offsets at each of which a pointer to the next part is: the saved
+            registers are at the last one plus *at*.
+    """
+
+    code: bytes
+    at: int
+    pc: int
+    registers: tuple[int, ...]
+    pointers: tuple[int, ...] = ()
+
+
+class Machine(NamedTuple):
+    """The facts of a machine that a walk needs. Registers are numbered as in DWARF.
+
+    Attributes:
+        word: Bytes of an address.
+        stack: Number of the stack pointer.
+        frame: Number of the frame pointer.
+        record_at: Where the frame record of a function is from its frame pointer, in
+            words: the frame pointer of its caller, then the return address.
+        signature: Bits of an address that may be a signature.
+        pc: Number of the program counter.
+        link: Number of the register with the return address of a function that was
+            just called; None if calls put it on the stack.
+        order: The order of bytes.
+        frame_bias: What the canonical frame address is above the stack pointer at a
+            call.
+        has_modes: Whether the lowest bit of an address is the mode of its code.
+        back_chain: Words above the stack pointer of a caller at which its callee saved
+            the return address, where the word at each stack pointer is that of the
+            caller; None on other machines.
+        link_saves: See there.
+        prologues: The first instructions of a function that has a frame pointer, where
+            these are known by their bytes; the first byte pushes the register.
+        trampolines: What handlers of signals return to.
+    """
+
+    word: int
+    stack: int
+    frame: int
+    record_at: int = 0
+    signature: int = 0
+    pc: int = -1
+    link: int | None = None
+    order: Literal["little", "big"] = "little"
+    frame_bias: int = 0
+    has_modes: bool = False
+    back_chain: int | None = None
+    link_saves: LinkSaves = LinkSaves()
+    prologues: tuple[bytes, ...] = ()
+    trampolines: tuple[Trampoline, ...] = ()
+
+
+_X86_64_PLACES = (13, 12, 14, 11, 9, 8, 10, 15, *range(8))
+_X86_64_REGISTERS = tuple(8 * each for each in _X86_64_PLACES)
+_X86_REGISTERS = (44, 40, 36, 32, 28, 24, 20, 16)
+_FIRST_32 = tuple(range(0, 256, 8))
+_S390X_REGISTERS = tuple(range(16, 144, 8))
+X86_64 = Machine(
+    *(8, 7, 6),
+    pc=16,
+    prologues=(b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec"),
+    trampolines=tuple(
+        Trampoline(bytes.fromhex(code), 40, 8 * 16, _X86_64_REGISTERS)
+        for code in ("48c7c00f0000000f05", "b80f0000000f05")
+    ),
+)
+X86 = Machine(
+    *(4, 4, 5),
+    pc=8,
+    prologues=(b"\x55\x89\xe5", b"\x55\x8b\xec"),
+    trampolines=(
+        Trampoline(bytes.fromhex("58b877000000cd80"), 4, 56, _X86_REGISTERS),
+        Trampoline(bytes.fromhex("b8ad000000cd80"), 20, 56, _X86_REGISTERS, (8,)),
+    ),
+)
+AARCH64 = Machine(
+    *(8, 31, 29),
+    signature=0xFFFF << 48,
+    link=30,
+    link_saves=LinkSaves(
+        # STP X29, X30 and STR X30; RET, RETAA, RETAB
+        saves=((0xFF407FFF, 0xA9007BFD), (0xFFE00FFF, 0xF8000FFE)),
+        returns=((0xFFFFFFFF, 0xD65F03C0), (0xFFFFFBFF, 0xD65F0BFF)),
+    ),
+    trampolines=(Trampoline(bytes.fromhex("681180d2010000d4"), 312, 256, _FIRST_32),),
+)
+ARM = Machine(
+    *(4, 13, 11),
+    pc=15,
+    link=14,
+    has_modes=True,
+    trampolines=tuple(
+        Trampoline(bytes.fromhex(code), at, 60, tuple(range(0, 60, 4)))
+        for code, at in (
+            *(("7770a0e3000000ef", 32), ("772700df", 32)),
+            *(("ad70a0e3000000ef", 160), ("ad2700df", 160)),
+        )
+    ),
+)
+RISCV64 = Machine(
+    *(8, 2, 8),
+    record_at=-2,
+    link=1,
+    # C.SDSP ra; C.JR ra
+    link_saves=LinkSaves(2, ((0xE07F, 0xE006),), ((0xFFFF, 0x8082),)),
+    # The program counter is in the place of the register that is always 0.
+    trampolines=(Trampoline(bytes.fromhex("9308b00873000000"), 304, 0, _FIRST_32),),
+)
+RISCV32 = Machine(4, 2, 8, record_at=-2, link=1)
+LOONGARCH64 = Machine(
+    *(8, 3, 22),
+    record_at=-2,
+    link=1,
+    trampolines=(
+        Trampoline(bytes.fromhex("0b2c820300002b00"), 304, 0, tuple(range(8, 264, 8))),
+    ),
+)
+# ADDI r1, r1, 128; LI r0, 172; SC
+_POWER_RETURN = bytes.fromhex("38210080380000ac44000002")
+POWER64 = Machine(
+    *(8, 1, 31),
+    link=65,
+    order="big",
+    back_chain=2,
+    # MFLR r0; BLR
+    link_saves=LinkSaves(
+        saves=((0xFFFFFFFF, 0x7C0802A6),), returns=((0xFFFFFFFF, 0x4E800020),)
+    ),
+    trampolines=(Trampoline(_POWER_RETURN, 0, 256, _FIRST_32, (352,)),),
+)
+POWER64_LITTLE = POWER64._replace(
+    order="little",
+    trampolines=(
+        Trampoline(
+            bytes.fromhex("80002138ac00003802000044"), 0, 256, _FIRST_32, (352,)
+        ),
+    ),
+)
+POWER32 = POWER64._replace(word=4, back_chain=1, trampolines=())
+S390X = Machine(
+    *(8, 15, 11),
+    link=14,
+    order="big",
+    frame_bias=160,
+    trampolines=(  # SVC 173; SVC 119
+        Trampoline(bytes.fromhex("0aad"), 160 + 8 + 128 + 40, 8, _S390X_REGISTERS),
+        Trampoline(bytes.fromhex("0a77"), 0, 8, _S390X_REGISTERS, (168,)),
+    ),
+)
