@@ -128,12 +128,12 @@ class CoreNotes:
 
     @property
     def vdso(self) -> int:
-        """Where the vdso was; 0 if unknown."""
+        """Address of the vdso; 0 if unknown."""
         return self.auxiliary.get(_SYSINFO_EHDR, 0)
 
     @property
     def reason(self) -> str:
-        """Why the program ended, or ""."""
+        """Reason why the program ended, or ""."""
         if self._signal and self._cause is not None:
             return describe(
                 self._cause._replace(signal=self._signal),

@@ -49,8 +49,8 @@ _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
 _BIG_ENDIAN = 2
 _ET_CORE = 4
 _MOST_VDSO = 1 << 20
-# Limit: Frames that are walked in all stacks of a core, beside one for each word of it
-_MAX_WALKED = 100_000
+# Limit: Frames that are walked in all stacks of a core
+_MAX_WALKED = (100_000, 1)
 _TRAP, _BREAKPOINT = 5, b"\xcc"
 _DELETED = " (deleted)"
 
@@ -121,7 +121,8 @@ class _Core:
             signature=notes.signature or notes.machine.signature
         )
         walker = Walker(machine, files.memory, self._is_code, files.step)
-        walker.budget = _MAX_WALKED + len(self._data) // machine.word
+        floor, factor = _MAX_WALKED
+        walker.budget = floor + factor * len(self._data) // machine.word
         threads = [self._placed(each) for each in notes.threads]
         dump = Dump("ELF core file", notes.program, notes.reason, threads)
         return dump_report(dump, self._loaded, walker)

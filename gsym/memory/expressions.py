@@ -72,7 +72,7 @@ _MAX_STACK = 256
 
 
 class Operands(NamedTuple):
-    """What expressions are about.
+    """The registers and the memory of an expression.
 
     Attributes:
         values: The registers, by their numbers in DWARF.
@@ -94,7 +94,7 @@ def evaluate(expression: bytes, operands: Operands, *pushed: int) -> int:
 
     Args:
         expression: Its operations.
-        operands: What it is about.
+        operands: The registers and the memory.
         pushed: On the stack before the first operation.
 
     Raises:

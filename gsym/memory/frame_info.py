@@ -420,7 +420,7 @@ def apply_row(
 
 
 def _returned(row: Row, found: dict[int, int], machine: Machine) -> int | None:
-    """Where a function returns to; 0 if it has no caller, None if unknown."""
+    """The return address; 0 if there is no caller, None if it is unknown."""
     back = row.return_register
     if back not in row.rules:
         # The program counter is never that of the caller.

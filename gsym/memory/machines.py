@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class LinkSaves(NamedTuple):
-    """How the code of a machine shows whether a function saved its link register.
+    """Instructions that show whether a function saved its link register.
 
     Attributes:
         unit: Bytes of the smallest instruction.
@@ -24,7 +24,7 @@ class LinkSaves(NamedTuple):
 
 
 class Trampoline(NamedTuple):
-    """The code to which a handler of a signal returns.
+    """Code to which a handler of a signal returns.
 
     Attributes:
         code: Its first bytes.

@@ -252,7 +252,7 @@ class LoadedFile:
         self._frames: CallFrames | None = None
 
     def frames(self, machine: Machine | None = None) -> CallFrames:
-        """Its call frame information; by default of a machine with little endian."""
+        """The call frame information; by default of a machine with little endian."""
         if self._frames is None:
             if machine is None:
                 is_64 = bytes(self._data[4:5]) == b"\2"  # ELFCLASS64

@@ -65,7 +65,7 @@ _MAX_STEP = 64 << 20  # bytes between frame records
 # Words of a stack that are scanned for a caller, as many as Breakpad scans.
 _MAX_SCANNED = {"context": 160}
 _SCANNED = 40
-_MAX_PROLOGUE = 4096  # bytes of code before an address
+_MAX_PROLOGUE = _PAGE = 4096  # bytes of code before an address
 _MAX_PERIOD = 64
 _MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
 
@@ -230,7 +230,7 @@ class Walker:
         return WalkedFrame(pc, trust, is_return), Registers(pc, values)
 
     def _trampoline(self, pc: int) -> Trampoline | None:
-        """What is at an address, if the handler of a signal returns to it.
+        """The code at an address, if the handler of a signal returns to it.
 
         It may be where no other code is: on the stack.
         """
@@ -289,12 +289,20 @@ class Walker:
             known[machine.frame] = self._load(stack) or 0
         return self._returned(back, "return address", known)
 
+    def _before(self, pc: int) -> bytes:
+        """The code before an address, as much as is known of some sizes."""
+        for size in (_MAX_PROLOGUE, pc % _PAGE, 256, 64, 16):
+            code = self._memory((pc - size) & UINT64_MAX, size)
+            if size and len(code) == size:
+                return code
+        return b""
+
     def _pushed(self, pc: int) -> int | None:
         """How many words a function of x86 has pushed; None if it has a frame pointer.
 
         It is known by its first instructions alone.
         """
-        code = self._memory(max(pc - _MAX_PROLOGUE, 0), min(pc, _MAX_PROLOGUE))
+        code = self._before(pc)
         ahead = code + self._memory(pc, 4)
         starts = self.machine.prologues
         at = max((ahead.rfind(each) for each in starts), default=-1)
@@ -319,8 +327,7 @@ class Walker:
     def _has_saved_link(self, pc: int) -> bool:
         """Whether the code before an address saves the link register."""
         unit, saves, returns = self.machine.link_saves
-        start = max(pc - _MAX_PROLOGUE, 0)
-        code = self._memory(start, pc - start)
+        code = self._before(pc)
         order = self.machine.order
         for at in range(len(code) - unit, -1, -unit):
             value = int.from_bytes(code[at : at + unit], order)
@@ -370,7 +377,7 @@ class Walker:
 
 
 def _period(frames: list[WalkedFrame]) -> int:
-    """How many frames at the end repeat, one time after the other; 0 if none do."""
+    """Number of frames at the end that repeat those before them; 0 for none."""
     addresses = [each.address for each in frames]
     for period in range(1, _MAX_PERIOD + 1):
         repeats = addresses[-period:]
