@@ -298,7 +298,7 @@ class Walker:
         return b""
 
     def _pushed(self, pc: int) -> int | None:
-        """How many words a function of x86 has pushed; None if it has a frame pointer.
+        """Words that a function of x86 has pushed; None if it has a frame pointer.
 
         It is known by its first instructions alone.
         """
