@@ -457,27 +457,19 @@ def _offered(
     if entry is None:
         return
     origin = f"{entry.path}, in the store"
-    reason = ""
-    if _has_dwarf(binary):
-        reason = _difference(binary, hash_code(), entry.identity)
-    if reason:
-        notes.append(f"{origin}, is not used: {reason}")
+    if _has_dwarf(binary) and not _has_name(entry.identity, path):
+        # Of two programs of one id and the same code, each has its own names.
+        name = entry.identity.debug_file
+        notes.append(f"{origin}, is not used: it is called {name}")
     elif (reader := _open_candidate(entry.path, search, notes)) is not None:
         yield reader, origin
 
 
-def _difference(binary: ObjectFile, code_hash: str, stored: ModuleKey) -> str:
-    """Reason to rather read the debug information of a binary than a stored file.
-
-    Two programs may have one id, with equal code, too; each has its own name then.
-    Files of earlier versions have no hash of the code.
-    """
-    own = map(os.path.basename, (binary.path, os.path.realpath(binary.path)))
+def _has_name(stored: ModuleKey, path: str) -> bool:
+    """Whether a stored module may be of a binary of this name."""
     names = {stored.debug_file, stored.code_file} - {""}
-    if names and names.isdisjoint(own):
-        return f"it is called {stored.debug_file}"
-    is_told = stored.code_hash or not code_hash
-    return "" if is_told else "it does not say of which code it is"
+    own = map(os.path.basename, (path, os.path.realpath(path)))
+    return not names or not names.isdisjoint(own)
 
 
 def _by_units(
@@ -521,7 +513,9 @@ def _in_store(
 ) -> Entry | None:
     """The binary's module in the user's store, if available.
 
-    Its code is read if the store has a module of its ids, and decides among several.
+    Its code is read if the store has a module of its ids, and decides among several. A
+    module of an earlier version, which does not say of which code it is, is not used if
+    the binary has debug information itself.
     """
     from gsym.store.layout import default_store
 
@@ -541,13 +535,15 @@ def _in_store(
         pass  # several modules have these ids
     except OSError:
         return None
+    entry = None
     try:
-        return store.get(key._replace(code_hash=hash_code()))
+        entry = store.get(key._replace(code_hash=hash_code()))
     except GsymError as error:
         notes.append(f"the store is not used: {error.reason}")
     except OSError:
         pass  # a module was removed meanwhile
-    return None
+    is_told = entry is None or entry.identity.code_hash or not hash_code()
+    return entry if is_told or not _has_dwarf(binary) else None
 
 
 def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:
