@@ -49,6 +49,7 @@ class BinarySearch(NamedTuple):
 
     Attributes:
         architecture: The slice of a fat file.
+        is_for_fat: Whether that is ignored for other files, which else must be of it.
         beside: Whether to look beside the binary.
         gsym_directories: Folders that may have `NAME.gsym` for a binary NAME.
         debug_file_directories: Folders of installed debug files.
@@ -65,6 +66,7 @@ class BinarySearch(NamedTuple):
     """
 
     architecture: str | None = None
+    is_for_fat: bool = False
     beside: bool = True
     gsym_directories: tuple[str, ...] = ()
     debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
@@ -246,7 +248,8 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
 
         member = bundle_member(path)
         status = os.stat(member)
-        return _of_binary(open_input(member), search, status)
+        file = open_input(member)
+        return _of_binary(file, _for_kind(file.kind, search), status)
     try:
         embedded = reading.open_contents(
             data, path, None, search.index_limit, read_ahead=search.read_ahead
@@ -261,11 +264,13 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
         if not embedded.offset:
             reason = "is not used, as a GSYM file has no slices"
             unused = f"{path}: architecture {search.architecture} {reason}"
-            notes = (unused,) if search.architecture else ()
+            is_told = search.architecture and not search.is_for_fat
+            notes = (unused,) if is_told else ()
             return FoundGsym(embedded, notes, origin=path)
         from gsym.conversion.input_file import open_input
 
         file = open_input(path)
+    search = _for_kind(file.kind, search)
     if file.kind == "pdb":
         from gsym.modules.conversion_cache import Place
 
@@ -275,6 +280,12 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
     if file.kind not in {"object", "fat"}:
         return _convert(file, search, None)
     return _of_binary(file, search, status, embedded)
+
+
+def _for_kind(kind: str, search: BinarySearch) -> BinarySearch:
+    """The search for a file of a kind, without an architecture that is ignored."""
+    is_ignored = search.is_for_fat and kind != "fat"
+    return search._replace(architecture=None) if is_ignored else search
 
 
 def _input_of(data: mmap | bytes, path: str) -> InputFile:

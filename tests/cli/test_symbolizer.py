@@ -399,6 +399,15 @@ def test_path_may_have_an_architecture(file: str, tmp_path: Path) -> None:
     assert f"'{tmp_path}/a:b': No such file" in done.err
 
 
+def test_the_default_architecture_matters_for_fat_files_alone(
+    run: Run, file: str, tmp_path: Path
+) -> None:
+    assert run("--default-arch=arm64", "-e", file, "0x1000") == (0, DIRECT, "")
+    thin = place(tmp_path / "app", debug_file(ID))
+    done = run("--default-arch=arm64", "-e", thin, "0x1000")
+    assert (done.out.startswith("in_debug\n"), done.err) == (True, "")
+
+
 def test_a_binary_is_found_by_its_build_id(run: Run, tmp_path: Path) -> None:
     place(tmp_path / f"lib/{ID_PATH}", debug_file(ID))
     folder = f"--debug-file-directory={tmp_path}/lib"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
@@ -108,7 +106,7 @@ class Modules:
                 if colon and f" {suffix} " in _ARCHITECTURES:
                     path, architecture = front, suffix
             self._keep(key, None)
-            found = find_gsym(path, self._search(_slice_of(path, architecture)))
+            found = find_gsym(path, self._search(architecture))
             module = Module(found.reader, path, self._options)
         except OSError as error:
             raise ModuleError(error.strerror or str(error)) from error
@@ -132,6 +130,7 @@ class Modules:
         options = self._options
         return BinarySearch(
             architecture=architecture,
+            is_for_fat=True,
             beside=not options.disable_gsym,
             gsym_directories=tuple(options.gsym_directories),
             debug_file_directories=self._debug_directories(),
@@ -174,16 +173,6 @@ def _address_count(options: Options) -> int:
         if request.symbol:
             return 0  # the first search for a name reads all names
     return len(options.inputs)
-
-
-def _slice_of(path: str, architecture: str | None) -> str | None:
-    """The slice to open: *architecture* applies to fat files only."""
-    if architecture is None:
-        return None
-    from gsym.containers.recognition import recognise_file
-
-    is_fat = not os.path.isdir(path) and recognise_file(path) == "fat"
-    return architecture if is_fat else None
 
 
 def _image_base(path: str) -> int:
