@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
+    from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
@@ -410,8 +411,8 @@ def _ready(
         return stamp.once(what, lambda: hash_of_code(code))
 
     unsure = None
-    for reader, origin in _offered(binary, search, hash_code, embedded, notes):
-        fit = compare_binary(binary, reader.module_like, hash_code)
+    for reader, origin, said in _offered(binary, search, hash_code, embedded, notes):
+        fit = compare_binary(binary, said, hash_code)
         reason = fit.reason
         if fit.is_by_code and _is_older(reader, before):
             reason = "only its code is known to be equal, and it is older"
@@ -451,19 +452,19 @@ def _offered(
     hash_code: Callable[[], str],
     embedded: Reader | None,
     notes: list[str],
-) -> Iterator[tuple[Reader, str]]:
-    """Open files that may be of *binary*, and where each is from."""
+) -> Iterator[tuple[Reader, str, Saying]]:
+    """Open files that may be of *binary*; where each is from, and what it is of."""
     path, limit = binary.path, search.index_limit
     section = next(filter(binary.has_section, EMBEDDED_SECTIONS), b"")
     if embedded is None and section:
         data = bytes(binary.data) if search.copy else binary.data
         embedded = gsym.reading.reader.Reader(data, path=path, index_limit=limit)
     if embedded is not None:
-        yield embedded, f"{path}({section.decode()})"
+        yield embedded, f"{path}({section.decode()})", embedded.module_like
     for candidate in _candidates(path, search, binary.architecture):
         reader = _open_candidate(candidate, search, notes)
         if reader is not None:
-            yield reader, candidate
+            yield reader, candidate, reader.module_like
     entry = _in_store(binary, hash_code, notes) if search.store else None
     if entry is None:
         return
@@ -473,7 +474,8 @@ def _offered(
         name = entry.identity.debug_file
         notes.append(f"{origin}, is not used: it is called {name}")
     elif (reader := _open_candidate(entry.path, search, notes)) is not None:
-        yield reader, origin
+        # The store may know more than the file says.
+        yield reader, origin, lambda _own: entry.identity
 
 
 def _has_name(stored: ModuleKey, path: str) -> bool:

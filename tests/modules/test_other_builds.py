@@ -477,6 +477,10 @@ def test_a_stored_file_of_an_earlier_version_is_not_trusted(tmp_path: Path) -> N
     found = find_gsym(path, search)
     assert names(found) == ["bravo"]
     assert (found.notes, found.unsure) == ((), "")
+    # Adding the program tells of which one it is.
+    place(tmp_path / "app", program("alpha"))
+    assert main(["store", "add", path]) == 0
+    assert find_gsym(path, search).origin.endswith("in the store")
     # Without debug information its build id decides.
     bare = Elf([Section(".text", CODE_BYTES, flags=CODE, address=START)], build_id=ID)
     assert answer(place(tmp_path / "app", bare.to_bytes()), search) == "alpha"
