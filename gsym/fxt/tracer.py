@@ -18,7 +18,7 @@ import weakref
 from collections import Counter
 from functools import wraps
 from itertools import count
-from threading import Lock
+from threading import Lock, local
 from time import monotonic_ns
 
 from gsym.fxt.process_trace import COMPLETE, ProcessTrace
@@ -60,6 +60,7 @@ class Duration:
         self._args = args
 
     def __enter__(self) -> Self:
+        self._tracer.open_durations().append(self)
         self._begin = monotonic_ns()
         return self
 
@@ -70,6 +71,7 @@ class Duration:
         traceback: TracebackType | None,
     ) -> None:
         end = monotonic_ns()
+        self._tracer.close_duration(self)
         args = self._args
         if kind is not None:
             args = {**args, "error": kind.__name__}
@@ -162,6 +164,8 @@ class Flow(_Chain):
         self._write(_FLOW_STEP, args)
 
 
+# As coroutines make them that wait in such a block.
+_OVERLAPPING = "durations that overlap others of their thread, which viewers drop"
 _INSTANT, _COUNTER = 0, 1  # indexes into EVENT_KINDS
 _MOST_NAME_SIZE = 255
 _MOST_MESSAGE_SIZE = 32000
@@ -192,6 +196,7 @@ class Tracer:
     ) -> None:
         self.losses: Counter[str] = Counter()
         self._losing = Lock()
+        self._nesting = local()
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o666)
         if not name:
@@ -258,6 +263,23 @@ class Tracer:
     def new_id(self) -> int:
         """An id of an operation or a flow that no other one of the trace has."""
         return self.process.process << _ID_BITS | next(self._ids)
+
+    def open_durations(self) -> list[Duration]:
+        """The `with` blocks that this thread is in, the innermost last."""
+        found: list[Duration] | None = getattr(self._nesting, "durations", None)
+        if found is None:
+            found = self._nesting.durations = []
+        return found
+
+    def close_duration(self, duration: Duration) -> None:
+        """A `with` block ends; one that another block outlives is counted as a loss."""
+        durations = self.open_durations()
+        if durations and durations[-1] is duration:
+            durations.pop()
+            return
+        self._lose(_OVERLAPPING)
+        if duration in durations:
+            durations.remove(duration)
 
     def flush(self) -> None:
         """Write all events so far to the file."""

@@ -253,6 +253,9 @@ def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
     with errors_named(path):
         made: Profile = read(path, **given)
     made.name_processes()
+    if any(os.path.isabs(mapping.path) for mapping in made.mappings):
+        symbolizing = import_module("gsym.profiles.symbolizing")
+        symbolizing.assume_ids(made, os.stat(path).st_mtime)
     return made
 
 

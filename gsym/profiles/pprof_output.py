@@ -311,7 +311,7 @@ def symbolize_pprof(
         FormatError: As `read_pprof` says.
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    from gsym.profiles.symbolizing import symbolize
+    from gsym.profiles.symbolizing import assume_ids, symbolize
 
     message = decode(data, path)
     places = Places(message, path)
@@ -321,6 +321,7 @@ def symbolize_pprof(
         for index in return_locations(message, places):
             returned = places.locations[index]._replace(is_return=True)
             places.locations[index] = returned
+    assume_ids(profile, None)
     symbolize(profile, modules, binaries)
     functions = FunctionTable(message, StringTable(message))
     for location, known in zip(message.location, profile.locations, strict=True):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
 from gsym.modules.key import PART, SAME, compare, has_id
-from gsym.profiles.binaries import Binaries
+from gsym.profiles.binaries import Binaries, module_at
 from gsym.profiles.model import Frame, Unsure, module_key, name_of_mapping
 
 TYPE_CHECKING = False
@@ -113,6 +114,19 @@ def _take(
             continue
         has_any = has_any or bool(frames)
     return has_any
+
+
+def assume_ids(profile: Profile, recorded: float | None) -> None:
+    """Complete mappings without any id by those of the files at their paths.
+
+    Args:
+        profile: Of this machine.
+        recorded: See `module_at`.
+    """
+    for index, mapping in enumerate(profile.mappings):
+        if os.path.isabs(mapping.path) and not has_id(module_key(mapping)):
+            found = module_at(mapping.path, {}, recorded=recorded)
+            profile.mappings[index] = mapping._replace(**found._asdict())
 
 
 def note_assumed(profile: Profile) -> None:

@@ -495,3 +495,15 @@ def test_the_package_fxt_reads_the_same(tracer: Tracer, path: Path) -> None:
     args = {"text": "a", "number": -5, "large": 2**63, "real": 0.5}
     assert moment.args == args
     assert moment.thread.thread_id == threading.get_native_id()
+
+
+def test_durations_of_coroutines_that_overlap_are_counted(tmp_path: Path) -> None:
+    with Tracer(tmp_path / "trace.fxt") as tracer:
+        jobs = [tracer.duration("cat", f"job {number}") for number in range(3)]
+        for job in jobs:
+            job.__enter__()
+        for job in jobs:
+            job.__exit__(None, None, None)
+        with tracer.duration("cat", "outer"), tracer.duration("cat", "inner"):
+            pass
+        assert list(tracer.losses.values()) == [2]

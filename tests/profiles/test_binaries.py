@@ -19,6 +19,8 @@ from gsym.profiles.binaries import (
     PathModule,
     module_at,
 )
+from gsym.profiles.opening import read_profile
+from gsym.profiles.pprof_output import pprof_file
 from gsym.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
 from tests.profiles.loaded_program import CHAIN, build, frames, profile_of, run
@@ -169,3 +171,19 @@ def test_other_files_have_no_build_id(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no binary")
     for path in (tmp_path / "text", tmp_path / "missing", tmp_path):
         assert module_at(str(path), {}) == PathModule()
+
+
+def test_a_profile_without_ids_has_those_of_the_files_at_its_paths(
+    program: Path, tmp_path: Path
+) -> None:
+    profile = seen_by(program)
+    build_id = profile.mappings[0].build_id
+    for index, mapping in enumerate(profile.mappings):
+        profile.mappings[index] = mapping._replace(build_id="")
+    path = tmp_path / "profile.pb.gz"
+    path.write_bytes(pprof_file(profile))
+    read = read_profile(path)
+    assert [each.build_id for each in read.mappings] == [build_id]
+    symbolize(read, OneModule(program.with_suffix(".gsym")))
+    assert frames(read) == CHAIN
+    assert [each.module for each in read.unsure] == [str(program)]

@@ -570,3 +570,11 @@ def test_a_stack_of_firefox_may_begin_with_minus_one(tmp_path: Path) -> None:
     expected = sums_of(read(tmp_path, made))
     made["threads"][0]["stackTable"]["prefix"] = [-1, 0]
     assert sums_of(read(tmp_path, made)) == expected
+
+
+def test_times_before_the_start_are_kept(tmp_path: Path) -> None:
+    made: dict[str, Any] = copy.deepcopy(firefox())
+    times = made["threads"][0]["samples"]["time"]
+    times[0] = -1.5
+    profile = read(tmp_path, made)
+    assert profile.samples[0].time == -1_500_000

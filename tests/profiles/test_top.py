@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
+from gsym.profiles.model import Frame, ProfileBuilder, Thread
 from gsym.profiles.top import GROUPS, TopRow, sparkline, top_rows
 from tests.profiles.profiles import profiles, small_profile
 
@@ -110,3 +111,38 @@ def test_weights_add_up(profile: Profile, by: str, parts: int) -> None:
 )
 def test_bars_are_as_high_as_numbers(numbers: list[int], bars: str) -> None:
     assert sparkline(numbers) == bars
+
+
+def test_threads_of_one_number_in_two_processes_stay_apart() -> None:
+    builder = ProfileBuilder()
+    stack = builder.stack([builder.function(Frame("f"))])
+    for thread in (
+        Thread(7, 1, "app", "main"),
+        Thread(8, 1, "web", "main"),
+        Thread(8, 2, "web", "pool"),
+        Thread(None, None, "", "gc"),
+        Thread(9, None, "", "gc"),
+    ):
+        builder.sample(stack, (1,), thread=builder.thread(thread))
+    rows = {row.name: row.total for row in top_rows(builder.profile, "thread")}
+    assert rows == {
+        "main (1) of app (7)": 1,
+        "main (1) of web (8)": 1,
+        "pool (2)": 1,
+        "gc of (unknown)": 1,
+        "gc of process (9)": 1,
+    }
+    rows = {row.name: row.total for row in top_rows(builder.profile, "process")}
+    assert rows == {"app (7)": 1, "web (8)": 2, "(unknown)": 1, "process (9)": 1}
+
+
+def test_all_threads_of_a_process_have_its_name() -> None:
+    builder = ProfileBuilder()
+    for thread in (Thread(7, 1, "app"), Thread(7, 2), Thread(8, 1)):
+        builder.thread(thread)
+    for name in ("sh", "cc"):
+        builder.thread(Thread(9, 1, name))
+    builder.thread(Thread(9, 2))
+    builder.profile.name_processes()
+    names = [each.process_name for each in builder.profile.threads]
+    assert names == ["app", "app", "", "sh", "cc", ""]
