@@ -213,11 +213,6 @@ class _Maker:
     ) -> None:
         self._part = part
         self._around = around
-        number = around.stack.number
-        self._mentions = [
-            number(_module(each.path, "" if at else part.identifier()))
-            for at, each in enumerate(part.mentions)
-        ]
         self._is_sure = [each.is_sure for each in part.mentions]
         self._usual: list[int] = []
         if not any(self._is_sure):
@@ -228,6 +223,12 @@ class _Maker:
         found = [self._of_offset(each) for each in self._part.offsets]
         found += [self._of_number(each) for each in self._part.numbers]
         yield from sorted(filter(None, found), key=lambda each: each.start)
+
+    def _mentioned(self, at: int) -> int:
+        """The index of a module that the line names."""
+        identifier = "" if at else self._part.identifier()
+        module = _module(self._part.mentions[at].path, identifier)
+        return self._around.stack.number(module)
 
     def _nearby(self, before: Sequence[Line], after: Line | None) -> Iterator[int]:
         number = self._around.stack.number
@@ -247,8 +248,8 @@ class _Maker:
             each = self._part.mentions[at]
             return not each.is_sure, each.start > place, abs(each.start - place)
 
-        order = sorted(range(len(self._mentions)), key=distance)
-        found = [(self._mentions[at], self._is_sure[at]) for at in order]
+        order = sorted(range(len(self._is_sure)), key=distance)
+        found = [(self._mentioned(at), self._is_sure[at]) for at in order]
         found += [(each, True) for each in self._usual]
         if self._around.chosen is not None and not any(sure for _, sure in found):
             found.append((self._around.stack.number(self._around.chosen), False))
@@ -271,7 +272,7 @@ class _Maker:
         if not offset.name:
             modules_here = self._modules(offset.start)
             if offset.module >= 0:
-                modules_here = [(self._mentions[offset.module], True)]
+                modules_here = [(self._mentioned(offset.module), True)]
             options += (
                 _frame(module, value, is_guess=not sure)
                 for module, sure in modules_here
@@ -329,6 +330,9 @@ class _Maker:
         are_only = self._around.chosen is not None and not _OTHER.search(
             self._part.text
         )
+        is_near = number.is_prefixed or self._is_beside(number)
+        if not is_near and self._around.chosen is None:
+            return self._made(number.start, number.end, options)  # any number
         for module, is_sure in self._modules(number.start):
             if number.is_marked or is_sure or self._around.chosen is not None:
                 is_guess = not (are_only or (is_sure and self._is_beside(number)))
@@ -340,10 +344,12 @@ class _Maker:
         return made
 
     def _is_beside(self, number: Number) -> bool:
-        """Whether a module is right after a number: `0x1189 in ./app`."""
+        """Whether a module is right after a number or before it: `0x1189 in ./app`."""
+        text = self._part.text
         return any(
-            each.start >= number.end
-            and _BESIDE.match(self._part.text[number.end : each.start])
+            _BESIDE.match(text[number.end : each.start])
+            if each.start >= number.end
+            else _BESIDE.match(text[each.end : number.start])
             for each in self._part.mentions
         )
 

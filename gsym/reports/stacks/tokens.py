@@ -121,6 +121,7 @@ class Number(NamedTuple):
         end: Where it ends.
         value: As hexadecimal digits.
         is_marked: Whether it has a prefix, or as many digits as an address has.
+        is_prefixed: Whether it is written as an address is: `0x1189`, `$1189`.
         word: What is before it, in lower case: the name of a register.
     """
 
@@ -128,6 +129,7 @@ class Number(NamedTuple):
     end: int
     value: int
     is_marked: bool
+    is_prefixed: bool
     word: str
 
     @property
@@ -275,9 +277,12 @@ def _mentions(text: str) -> Iterator[Mention]:
 def _number(found: re.Match[str], text: str) -> Number:
     digits = found[0].lower().replace("`", "").removeprefix("$")
     is_marked = len(digits) >= 8 or digits.startswith("0x") or "`" in found[0]  # noqa: PLR2004
+    is_prefixed = found[0][:2] in {"0x", "0X"} or not found[0].isalnum()
     before = _BEFORE.search(text, max(found.start() - 48, 0), found.start())
     word = before[1].lower() if before else ""
-    return Number(found.start(), found.end(), int(digits, 16), is_marked, word)
+    return Number(
+        found.start(), found.end(), int(digits, 16), is_marked, is_prefixed, word
+    )
 
 
 def _offset(
