@@ -11,7 +11,8 @@ from gsym.containers.headers import (
     PT_NOTE,
     program_headers,
 )
-from gsym.errors import FormatError
+from gsym.containers.object_file import ObjectFile
+from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
 from gsym.memory.images import (
     ELF_MAGIC,
@@ -19,9 +20,11 @@ from gsym.memory.images import (
     image_in_memory,
     load_bias,
 )
+from gsym.memory.jit import DESCRIPTOR, registered_files
+from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region
 from gsym.memory.machines import X86, X86_64
-from gsym.memory.module_files import ModuleFiles, SavedMemory
+from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
 from gsym.memory.signals import SIGNALS
 from gsym.memory.stack_parts import (
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import ProgramHeader
     from gsym.memory.core_notes import MappedFile
+    from gsym.memory.frame_info import Step
+    from gsym.memory.jit import RegisteredFile
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.memory.threads import Thread
@@ -49,6 +54,7 @@ _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
 _BIG_ENDIAN = 2
 _ET_CORE = 4
 _MOST_VDSO = 1 << 20
+_AT_ENTRY = 9  # in the auxiliary vector
 # Limit: Frames that are walked in all stacks of a core
 _MAX_WALKED = (100_000, 1)
 _TRAP, _BREAKPOINT = 5, b"\xcc"
@@ -105,6 +111,7 @@ class _Core:
         self._parts = sorted(parts, key=lambda each: each.address)
         self._starts = [each.address for each in self._parts]
         self._loaded = Loaded()
+        self._knows_jit = False
         self._saved = SavedMemory(
             data, ((each.address, each.file_size, each.offset) for each in parts)
         )
@@ -120,12 +127,41 @@ class _Core:
         machine = notes.machine._replace(
             signature=notes.signature or notes.machine.signature
         )
-        walker = Walker(machine, files.memory, self._is_code, files.step)
+        walker = Walker(machine, files.memory, self._is_code, self._step)
+        walker.entry = notes.auxiliary.get(_AT_ENTRY, 0)
         floor, factor = _MAX_WALKED
         walker.budget = floor + factor * len(self._data) // machine.word
         threads = [self._placed(each) for each in notes.threads]
         dump = Dump("ELF core file", notes.program, notes.reason, threads)
         return dump_report(dump, self._loaded, walker)
+
+    def _step(self, pc: int, values: dict[int, int]) -> Step | None:
+        """The registers in the caller; code in no file may be that of a JIT."""
+        if self._loaded.region(pc) is None and not self._knows_jit:
+            self._knows_jit = True
+            for descriptor in list(self._files.symbols(DESCRIPTOR)):
+                machine, memory = self._notes.machine, self._files.memory
+                for each in registered_files(descriptor, memory, machine):
+                    self._add_registered(each)
+        return self._files.step(pc, values)
+
+    def _add_registered(self, file: RegisteredFile) -> None:
+        """Add a file of a JIT, whose sections are at the addresses of its code."""
+        name = f"[code at {file.address:#x}]"
+        try:
+            with ObjectFile(memoryview(file.data), name) as held:
+                sections = [] if held.is_relocatable else list(held.code_sections())
+        except GsymError:
+            return
+        if not sections:
+            return
+        module = module_of_build_id(name, "")
+        read = partial(read_converted, file.data)
+        number = self._loaded.add_module(module._replace(path="", read=read))
+        data = memoryview(file.data)
+        self._files.add(number, loaded_file(data, name, Image()))
+        for _, start, end in sections:
+            self._loaded.add(Region(start, end, number, 0, start))
 
     def _placed(self, thread: Thread) -> Thread:
         """A thread; that which crashed may have stopped after a breakpoint of x86."""
@@ -158,9 +194,23 @@ class _Core:
             images = list(self._images(path, mapped))
             yield from (self._region(each, images) for each in mapped)
         files = {start for start, *_ in self._notes.files}
+        linked = {} if files else self._linked()
         for part in self._parts:
             if part.address not in files:
-                yield from self._unnamed(part)
+                yield from self._unnamed(part, linked)
+        for start, path in linked.items():
+            number = self._loaded.add_module(_module(path, ""))
+            image = self._files.image_of_file(number)
+            if image.segments:
+                yield from _regions_of(number, start, image)
+
+    def _linked(self) -> dict[int, str]:
+        """The files of the program by their starts, where the core has no list."""
+        notes = self._notes
+        linked = LinkMap(notes.machine, notes.auxiliary, self._files.memory)
+        program = linked.program(notes.program.partition(" ")[0])
+        found = {} if program is None else {program.start: program.path}
+        return found | dict(linked.libraries())
 
     def _images(
         self, path: str, mapped: Sequence[MappedFile]
@@ -195,28 +245,43 @@ class _Core:
                 nearest = found
         return nearest or region
 
-    def _unnamed(self, part: ProgramHeader) -> Iterator[Region]:
-        """The regions of an image that is no file, or not known as one."""
+    def _unnamed(self, part: ProgramHeader, linked: dict[int, str]) -> Iterator[Region]:
+        """The regions of an image that the list of files does not have.
+
+        Args:
+            part: Where it may start.
+            linked: The paths in the link map, of which its own is taken out.
+        """
         start = part.address
         image = image_in_memory(self._files.memory, start)
         if not image.segments:
+            return
+        path = linked.pop(start, "")
+        if path:
+            number = self._loaded.add_module(_module(path, image.build_id))
+            self._files.know(number, image)
+            yield from _regions_of(number, start, image)
             return
         name = "[vdso]" if start == self._notes.vdso else f"[image at {start:#x}]"
         read = partial(self._convert, start, min(part.file_size, _MOST_VDSO))
         module = module_of_build_id(name, image.build_id)
         number = self._loaded.add_module(module._replace(path="", read=read))
         self._files.know(number, image)
-        bias = load_bias(start, image.segments)
-        for each in image.segments:
-            at = bias + each.address
-            end = at + each.size
-            yield Region(
-                *(at, end, number, each.offset, each.address, "link"),
-                each.is_executable,
-            )
+        yield from _regions_of(number, start, image)
 
     def _convert(self, start: int, size: int) -> Reader:
         return read_converted(self._files.memory(start, size))
+
+
+def _regions_of(number: int, start: int, image: Image) -> Iterator[Region]:
+    """The regions of an image that is loaded as a whole."""
+    bias = load_bias(start, image.segments)
+    for each in image.segments:
+        at = (bias + each.address) & UINT64_MAX
+        yield Region(
+            *(at, at + each.size, number, each.offset, each.address, "link"),
+            each.is_executable,
+        )
 
 
 def _module(path: str, build_id: str) -> StackModule:

@@ -6,11 +6,11 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
-from gsym.memory.machines import AARCH64, X86, X86_64, Machine
+from gsym.memory.machines import AARCH64, ARM, X86, X86_64, Machine
 from gsym.memory.maps import read_maps
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
-from gsym.memory.signals import SIGNALS
+from gsym.memory.signals import SIGNALS, Cause, describe
 from gsym.memory.stack_parts import (
     StackModule,
     base_name,
@@ -47,8 +47,11 @@ _COUNT, _COUNT_64 = Struct("<I"), Struct("<QQ")
 _THREAD = Struct("<I20xQIIII")  # id; stack: start, size, offset; context: size, offset
 _MODULE = Struct("<QI4xII52xII24x")  # base, size, time stamp, name, CodeView record
 _MEMORY_PART, _MEMORY_PART_64 = Struct("<QII"), Struct("<QQ")
-# Thread; code, address, number of parameters, the first two of them; context.
-_EXCEPTION_RECORD = Struct("<I4xI12xQI4xQQ104xII")
+# Thread; code, flags, address, number of parameters, the first two of them; context.
+_EXCEPTION_RECORD = Struct("<I4xII8xQI4xQQ104xII")
+_INFORMATION_AT, _INFORMATION_END = 40, 160  # the parameters
+_NEGATIVE = 1 << 31  # a signal that a program sent
+_LLDB_MARK = 0x4C4C4442  # in the flags: a text is in the place of the parameters
 _THREAD_NAME = Struct("<IQ")
 _SYSTEM_INFO = Struct("<H18xI")  # processor, platform
 _CODEVIEW, _CODEVIEW_ELF = b"RSDS", b"LEpB"
@@ -58,12 +61,24 @@ _MOST_TEXT = 1 << 12  # bytes of a name
 
 _LINUX = {0x8201, 0x8203}  # and Android
 _APPLE = {0x8101, 0x8102}
-_ACCESS_VIOLATION = 0xC0000005
+_ACCESS_VIOLATION, _IN_PAGE_ERROR = 0xC0000005, 0xC0000006
+_ABOUT_ADDRESS = {_ACCESS_VIOLATION, _IN_PAGE_ERROR}
+_ACCESSES = {0: " (read)", 1: " (write)", 8: " (execution)"}
 _EXCEPTIONS = {
+    0x80000001: "EXCEPTION_GUARD_PAGE",
+    0x80000002: "EXCEPTION_DATATYPE_MISALIGNMENT",
     0x80000003: "EXCEPTION_BREAKPOINT",
+    0x80000004: "EXCEPTION_SINGLE_STEP",
     _ACCESS_VIOLATION: "EXCEPTION_ACCESS_VIOLATION",
+    _IN_PAGE_ERROR: "EXCEPTION_IN_PAGE_ERROR",
+    0xC0000008: "EXCEPTION_INVALID_HANDLE",
     0xC000001D: "EXCEPTION_ILLEGAL_INSTRUCTION",
+    0xC0000025: "EXCEPTION_NONCONTINUABLE_EXCEPTION",
+    0xC000008C: "EXCEPTION_ARRAY_BOUNDS_EXCEEDED",
+    0xC000008E: "EXCEPTION_FLT_DIVIDE_BY_ZERO",
     0xC0000094: "EXCEPTION_INT_DIVIDE_BY_ZERO",
+    0xC0000095: "EXCEPTION_INT_OVERFLOW",
+    0xC0000096: "EXCEPTION_PRIV_INSTRUCTION",
     0xC00000FD: "EXCEPTION_STACK_OVERFLOW",
     0xC0000374: "STATUS_HEAP_CORRUPTION",
     0xC0000409: "STATUS_STACK_BUFFER_OVERRUN",
@@ -91,6 +106,7 @@ class _Layout(NamedTuple):
 _X86_64_ORDER = (120, 136, 128, 144, 168, 176, 160, 152, *range(184, 248, 8))
 _LAYOUTS = {
     0: _Layout(X86, 184, (176, 172, 168, 164, 196, 180, 160, 156)),
+    5: _Layout(ARM, 64, tuple(range(4, 64, 4))),
     9: _Layout(X86_64, 248, _X86_64_ORDER),
     12: _Layout(AARCH64, 264, tuple(range(8, 264, 8))),
     0x8003: _Layout(AARCH64, 264, tuple(range(8, 264, 8))),
@@ -253,17 +269,31 @@ class _Minidump:
         if len(stream) < _EXCEPTION_RECORD.size:
             return None
         record = _EXCEPTION_RECORD.unpack_from(stream, 0)
-        thread, code, address, count, _, accessed, size, offset = record
-        if self._platform in _LINUX:
-            reason = SIGNALS.get(code, f"signal {code}")
-        elif self._platform in _APPLE:
-            reason = _APPLE_EXCEPTIONS.get(code, f"exception {code}")
-        else:
-            reason = _EXCEPTIONS.get(code, f"exception {code:#x}")
-            if code == _ACCESS_VIOLATION and count > 1:
-                address = accessed
+        thread, code, flags, address, count, information, accessed, size, offset = (
+            record
+        )
+        mask = (1 << 8 * self._layout.machine.word) - 1
+        address &= mask  # of 32 bits, the others are undefined
         where = f" at {address:#x}" if address or self._platform in _LINUX else ""
-        return _Exception(thread, reason + where, self._data[offset : offset + size])
+        if self._platform in _LINUX:
+            # Writers put si_code into the flags; LLDB has a mark and a text.
+            reason = SIGNALS.get(code, f"signal {code}")
+            if flags == _LLDB_MARK:
+                text = bytes(stream[_INFORMATION_AT:_INFORMATION_END])
+                said = text.partition(b"\0")[0].decode("utf-8", "replace")
+                reason = said.removeprefix("signal ") or reason
+            elif 0 < flags < _NEGATIVE:
+                reason = describe(Cause(code, flags, address))
+            elif not flags:
+                reason += where
+        elif self._platform in _APPLE:
+            reason = _APPLE_EXCEPTIONS.get(code, f"exception {code}") + where
+        elif code in _ABOUT_ADDRESS and count > 1:
+            access = _ACCESSES.get(information, "")
+            reason = f"{_EXCEPTIONS[code]} at {accessed & mask:#x}{access}"
+        else:
+            reason = _EXCEPTIONS.get(code, f"exception {code:#x}") + where
+        return _Exception(thread, reason, self._data[offset : offset + size])
 
     def _threads(self, exception: _Exception | None) -> Iterator[Thread]:
         names = {

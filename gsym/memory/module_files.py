@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from contextlib import suppress
 from itertools import islice
 
 from gsym.containers.headers import load_segments
@@ -14,11 +15,13 @@ from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import X86, X86_64
+from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Literal
 
     from gsym.containers.headers import Segment
     from gsym.memory.frame_info import Step
@@ -137,6 +140,26 @@ class ModuleFiles:
     def know(self, module: int, image: Image) -> None:
         """Use the headers that a module had in memory."""
         self._images[module] = image
+
+    def add(self, module: int, file: LoadedFile) -> None:
+        """Use a file for a module."""
+        self._files[module], self._paths[module] = [file], iter(())
+
+    def symbols(self, name: bytes) -> Iterator[int]:
+        """The addresses of symbols of a name in all modules that have files."""
+        biases: dict[int, int] = {}
+        for region in self._loaded.regions:
+            linked = _linked(region, self._image(region.module).segments)
+            if linked is not None:
+                biases.setdefault(region.module, region.start - linked)
+        for module, bias in biases.items():
+            address = self._binary(module).symbol(name)
+            if address is not None:
+                yield (address + bias) & UINT64_MAX
+
+    def image_of_file(self, module: int) -> Image:
+        """The headers of the file of a module; without segments if there is none."""
+        return self._binary(module).image
 
     def _image(self, module: int) -> Image:
         known = self._images.get(module)
@@ -261,6 +284,24 @@ class LoadedFile:
             self._frames = CallFrames(machine, self.read, header, self._sections)
         return self._frames
 
+    def symbol(self, name: bytes) -> int | None:
+        """Link-time address of a symbol; None if there is none of this name."""
+        with suppress(GsymError, ValueError), ObjectFile(self._data, "") as file:
+            order: Literal["big", "little"] = "big" if file.big_endian else "little"
+            size, at, value = (24, 8, 8) if file.is_64 else (16, 4, 4)
+            for table, strings in (b".symtab", b".strtab"), (b".dynsym", b".dynstr"):
+                names = bytes(file.section(strings) or b"")
+                place = names.find(b"\0" + name + b"\0") + 1
+                key = place.to_bytes(4, order)
+                entries = bytes(file.section(table) or b"") if place else b""
+                found = entries.find(key)
+                while found >= 0 and found % size:
+                    found = entries.find(key, found + 1)
+                if found >= 0:
+                    held = entries[found + at : found + at + value]
+                    return int.from_bytes(held, order)
+        return None
+
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a link-time address."""
         for each in self.image.segments:
@@ -279,23 +320,27 @@ _NOT_COMPARED = Comparison(UNKNOWN, "the dump has none of its code")
 def read_file(path: str) -> LoadedFile | None:
     """The file at *path*; None if it has no segments."""
     image = image_in_file(path)
-    if not image.segments:
-        return None
-    data = map_file(path)
+    return loaded_file(map_file(path), path, image) if image.segments else None
+
+
+def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
+    """A file whose headers are known.
+
+    Args:
+        data: Its bytes.
+        path: What it is called, for errors.
+        image: Its headers.
+    """
     sections: list[FrameSection] = []
     is_whole = False
-    try:
-        with ObjectFile(data, path) as file:
-            is_whole = any(True for _ in file.placed_code())
-            loaded = {each.name: each.address for each in file.loaded_sections()}
-            for name in ".eh_frame", ".debug_frame":
-                is_debug = name not in loaded
-                held = file.section(name.encode()) if is_debug or is_whole else None
-                if held:
-                    address = loaded.get(name, 0)
-                    sections.append(FrameSection(held, address, is_debug))
-    except (GsymError, ValueError):
-        pass
+    with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
+        is_whole = any(True for _ in file.placed_code())
+        loaded = {each.name: each.address for each in file.loaded_sections()}
+        for name in ".eh_frame", ".debug_frame":
+            is_debug = name not in loaded
+            held = file.section(name.encode()) if is_debug or is_whole else None
+            if held:
+                sections.append(FrameSection(held, loaded.get(name, 0), is_debug))
     found = LoadedFile(image, data, sections, is_whole=is_whole)
     if not is_whole and image.frame_header:  # its sections may be gone
         magic = found.read(image.frame_header, len(HEADER_MAGIC))

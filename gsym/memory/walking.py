@@ -67,6 +67,7 @@ _MAX_SCANNED = {"context": 160}
 _SCANNED = 40
 _MAX_PROLOGUE = _PAGE = 4096  # bytes of code before an address
 _MAX_PERIOD = 64
+_MAX_ENTRY = 256  # bytes of the first function of a program
 _MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
 
 _Found = tuple[WalkedFrame, Registers]
@@ -86,6 +87,7 @@ class Walker:
     Attributes:
         machine: As given.
         budget: Frames that may still be walked, in all stacks.
+        entry: Where the program starts; 0 if unknown. That code has no caller.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Walker:
         self._step = step
         self._scans = scans
         self.budget = _MAX_FRAMES
+        self.entry = 0
         order = {"little": "<", "big": ">"}[machine.order]
         form = {4: "I", 8: "Q"}[machine.word]
         self._word, self._record = Struct(order + form), Struct(f"{order}2{form}")
@@ -151,6 +154,8 @@ class Walker:
                 last.append(frame)
             found = self._caller(frame, registers)
         frames = [*first, *last]
+        if frames and 0 <= frames[-1].address - self.entry < _MAX_ENTRY:
+            self._end = ""
         return WalkedStack(
             *(frames, left_out, len(first)), period if left_out else 0, self._end
         )

@@ -1,8 +1,9 @@
-"""Core files of Linux on x86-64."""
+"""Core files of Linux: small ones of x86-64, and of any machine."""
 
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 
 def note(kind: int, contents: bytes, name: bytes = b"CORE\0") -> bytes:
@@ -55,3 +56,53 @@ def small_core(**fields: bytes) -> bytes:
     ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
     rest = (4, 62, 1, 0, 64, 0, 0, 64, 56, count, 0, 0, 0)
     return ident + struct.pack("<HHIQQQIHHHHHH", *rest) + b"".join(headers) + data
+
+
+class Part(NamedTuple):
+    """A part of the memory of a program."""
+
+    address: int
+    data: bytes
+    is_executable: bool = False
+
+
+def core_of(
+    parts: list[Part],
+    notes: bytes,
+    *,
+    machine: int = 62,
+    word: int = 8,
+    order: str = "<",
+) -> bytes:
+    """A core of any machine."""
+    head, entry = (64, 56) if word == 8 else (52, 32)
+    at = head + entry * (len(parts) + 1)
+    rows = [(4, 0, at, 0, len(notes))]
+    data = notes
+    for each in parts:
+        flags = 4 | each.is_executable
+        rows.append((1, flags, at + len(data), each.address, len(each.data)))
+        data += each.data
+    headers = [
+        struct.pack(f"{order}II6Q", kind, flags, place, address, 0, size, size, 1)
+        if word == 8
+        else struct.pack(f"{order}8I", kind, place, address, 0, size, size, flags, 1)
+        for kind, flags, place, address, size in rows
+    ]
+    ident = b"\x7fELF" + bytes([word // 4, 1 if order == "<" else 2, 1])
+    form = f"{order}HHI{'QQQ' if word == 8 else 'III'}I6H"
+    rest = (4, machine, 1, 0, head, 0, 0, head, entry, len(rows), 0, 0, 0)
+    return ident.ljust(16, b"\0") + struct.pack(form, *rest) + b"".join(headers) + data
+
+
+def status_of(
+    registers: list[int], *, word: int = 8, order: str = "<", signal: int = 11
+) -> bytes:
+    """NT_PRSTATUS of any machine."""
+    number_at, at = (32, 112) if word == 8 else (24, 72)
+    head = struct.pack(f"{order}12xh", signal).ljust(number_at, b"\0")
+    head = (head + struct.pack(f"{order}i", 77)).ljust(at, b"\0")
+    form = "Q" if word == 8 else "I"
+    data = head + struct.pack(f"{order}{len(registers)}{form}", *registers)
+    name = b"CORE\0\0\0\0"
+    return struct.pack(f"{order}III", 5, len(data), 1) + name + data

@@ -8,12 +8,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-X86, X86_64, ARM64 = 0, 9, 12
+X86, ARM, X86_64, ARM64 = 0, 5, 9, 12
 WINDOWS, MAC, LINUX = 2, 0x8101, 0x8201
 
 # Sizes of contexts, and where they have the program counter, stack and frame pointer.
 _CONTEXTS = {
     X86: (716, "<I", (184, 196, 180)),
+    ARM: (368, "<I", (64, 56, 48)),
     X86_64: (1232, "<Q", (248, 152, 160)),
     ARM64: (912, "<Q", (264, 256, 240)),
 }
@@ -51,6 +52,7 @@ class Minidump:
     processor: int = X86_64
     platform: int = LINUX
     crash: tuple[int, int, int, tuple[int, ...]] | None = None
+    flags: int = 0
     files: dict[int, bytes] = field(default_factory=dict)
     has_long_memory: bool = False
     is_aligned: bool = False
@@ -131,8 +133,8 @@ def write_minidump(dump: Minidump) -> bytes:
         thread = next(each for each in dump.threads if each.number == number)
         registers = out.put(context(dump.processor, thread))
         head = struct.pack(
-            "<I4xI12xQI4x15Q",
-            *(number, code, address, len(parameters), *parameters),
+            "<I4xII8xQI4x15Q",
+            *(number, code, dump.flags, address, len(parameters), *parameters),
             *([0] * (15 - len(parameters))),
         )
         out.stream(6, head + struct.pack("<II", *registers))

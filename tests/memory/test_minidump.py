@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from gsym.memory.minidump import read_minidump
 from gsym.modules.key import ModuleKey
 from tests.conftest import find_peer
 from tests.inputs.minidump import (
+    ARM,
     ARM64,
     LINUX,
     MAC,
@@ -96,7 +98,7 @@ def test_addresses_with_a_signature_are_stripped() -> None:
         (
             WINDOWS,
             (0xC0000005, 0x400123, (0, 0x18)),
-            "EXCEPTION_ACCESS_VIOLATION at 0x18",
+            "EXCEPTION_ACCESS_VIOLATION at 0x18 (read)",
         ),
         (WINDOWS, (0xC0000420, 0x400123, ()), "exception 0xc0000420 at 0x400123"),
         (MAC, (1, 0x18, ()), "EXC_BAD_ACCESS at 0x18"),
@@ -110,6 +112,60 @@ def test_the_thread_that_crashed_is_the_first(
     assert [each.is_crashed for each in parsed.stacks] == [True, False]
     assert [each.address for each in frames(parsed)] == [2, 1]
     assert parsed.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("platform", "processor", "flags", "crash", "reason"),
+    [
+        (LINUX, X86_64, 1, (11, 0, ()), "SIGSEGV at 0x0"),
+        (LINUX, X86_64, 2, (11, 0x1000, ()), "SIGSEGV at 0x1000 (no permission)"),
+        (
+            LINUX,
+            X86_64,
+            1,
+            (8, 0x400, ()),
+            "SIGFPE at 0x400 (integer division by zero)",
+        ),
+        (LINUX, X86_64, (1 << 32) - 6, (6, 0x1234, ()), "SIGABRT"),
+        (
+            *(LINUX, X86_64, 0x80, (11, 0, ())),
+            "SIGSEGV (general protection; the address is not known)",
+        ),
+        (LINUX, X86, 1, (11, 0xFFFFFFFF00000045, ()), "SIGSEGV at 0x45"),
+        (
+            *(WINDOWS, X86, 0, (0xC0000005, 0, (1, 0xFFFFFFFF80000045))),
+            "EXCEPTION_ACCESS_VIOLATION at 0x80000045 (write)",
+        ),
+        (
+            *(WINDOWS, X86_64, 0, (0xC0000005, 1, (8, 0))),
+            "EXCEPTION_ACCESS_VIOLATION at 0x0 (execution)",
+        ),
+        (
+            *(LINUX, X86_64, 0x4C4C4442),
+            (11, 0x400123, struct.unpack("<3Q", b"signal SIGSEGV: at 0x7\0\0")),
+            "SIGSEGV: at 0x7",
+        ),
+    ],
+)
+def test_the_reason_is_that_of_the_writer(
+    platform: int,
+    processor: int,
+    flags: int,
+    crash: tuple[int, int, tuple[int, ...]],
+    reason: str,
+) -> None:
+    dump = Minidump((Thread(1, 1),), (APP,), processor, platform, (1, *crash))
+    assert parse(dataclasses.replace(dump, flags=flags)).reason == reason
+
+
+def test_return_addresses_of_arm_have_no_mode() -> None:
+    """The lowest bit says that the caller is Thumb code."""
+    stack = stack_of("<I", 0x401111, 5, 6, 7)
+    thread = Thread(1, 0x400124, 0x7000, 5, stack)
+    parsed = parse(Minidump((thread,), (APP,), ARM))
+    assert [(each.address, each.trust) for each in frames(parsed)] == [
+        *((0x124, "context"), (0x1110, "scan"))
+    ]
 
 
 def test_modules_have_the_ids_of_their_systems() -> None:
@@ -161,9 +217,9 @@ def test_other_processors_and_missing_streams_are_errors() -> None:
     with pytest.raises(gsym.GsymError, match=r"a\.dmp: .* past the file"):
         read_minidump(memoryview(b"MDMP"), "a.dmp")
     data = write_minidump(Minidump((Thread(1, 1),)))
-    arm = struct.pack("<H18xI", 5, LINUX)
-    other = data.replace(struct.pack("<H18xI", X86_64, LINUX), arm)
-    with pytest.raises(gsym.GsymError, match="minidump of processor 5 is not read"):
+    itanium = struct.pack("<H18xI", 6, LINUX)
+    other = data.replace(struct.pack("<H18xI", X86_64, LINUX), itanium)
+    with pytest.raises(gsym.GsymError, match="minidump of processor 6 is not read"):
         read_minidump(memoryview(other), "a.dmp")
     assert read_minidump(memoryview(data), "a.dmp").form == "minidump"
 
