@@ -67,6 +67,8 @@ _ADDRESS = re.compile(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
 _PLAIN = re.compile(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
 _LEAST_SURE = 8  # digits
 _UNKNOWN = "[unknown]"
+# An address as perf prints it, of 16 digits with blanks in place of the first zeros.
+_PRINTED = re.compile(r"\t(?=[ 0-9a-f]{16}(?: |$)) {0,15}[0-9a-f]{1,16}(?: |$)")
 _MODULE = re.compile(r"(?:\([/[].*\)|\(inlined\)|\[unknown\])\s*$")
 FRAME = re.compile(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 
@@ -225,7 +227,7 @@ def is_perf_script(lines: Sequence[str]) -> bool:
         return not _heads(lines) and any(PERF_EVENT in line for line in lines)
     if share <= _MAJORITY:
         return False
-    if layout.end == 0 and layout.has_numbers:
+    if (layout.end == 0 and layout.has_numbers) or any(map(_PRINTED.match, lines)):
         return True
     if not (layout.has_numbers or layout.end in _TIMED or layout.is_headless):
         return False

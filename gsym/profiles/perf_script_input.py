@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections import Counter
 from itertools import accumulate, zip_longest
 from types import MappingProxyType
 
@@ -513,13 +514,19 @@ class PerfReader:
         self.places.finish()
         self._name_processes()
         _undo_differences(profile.samples)
-        events = list(map(_plain, self._events))
+        # The event with the most samples comes first.
+        counts = Counter(event for event, _ in self._counts)
+        order = sorted(range(len(self._events)), key=lambda at: -counts[at])
+        names = list(self._events)
+        events = [_plain(names[at]) for at in order]
         if len(set(events)) < len(events):
-            events = list(self._events)
+            events = [names[at] for at in order]
         is_only = len(events) == 1
         types = [
             ValueType(event or _NAMELESS, _unit(event) if known else "samples")
-            for event, known in zip(events, self._has_periods.values(), strict=True)
+            for event, known in zip(
+                events, map(self._has_periods.__getitem__, order), strict=True
+            )
         ]
         if is_only and not self._has_periods[0]:
             types = []
@@ -531,7 +538,7 @@ class PerfReader:
             sample = profile.samples[index]
             values = [1] + [0] * len(types)
             if types:
-                values[1 + event] = count
+                values[1 + order.index(event)] = count
             labels = sample.labels
             if is_only and sample.labels[:1] and sample.labels[0][0] == _EVENT:
                 labels = labels[1:]

@@ -175,3 +175,13 @@ def test_the_layout_with_the_most_fields_is_taken() -> None:
     found = find_layout(lines)[0].match(lines[0])
     assert found is not None
     assert (found["command"], found["process"]) == ("pool 2", "25649")
+
+
+def test_samples_may_have_only_a_name_and_an_event() -> None:
+    text = "app cycles: \n\t            1136 main\n\t            1200 start\n\n"
+    lines = (text * 2).splitlines()
+    assert is_perf_script(lines)
+    first, _ = parse_perf_script(lines)
+    assert isinstance(first, PerfSample)
+    assert first[:3] == ("app", None, None)
+    assert [each.symbol for each in first.frames] == ["main", "start"]

@@ -56,16 +56,21 @@ def time_text(begin: int | None, end: int | None) -> str:
 def process_lines(processes: list[dict[str, Any]], what: str) -> Iterator[str]:
     """Processes and their threads, those with the most of *what* first."""
     for process in processes[:_MAX_PROCESSES]:
-        yield labelled("process", f"{process['koid']} {process['name']}")
+        yield labelled("process", _numbered(process))
         threads = sorted(process["threads"], key=lambda each: -each[what])
         for thread in threads[:_MAX_THREADS]:
             count = f"{thread[what]} {what}" if thread[what] else ""
-            text = f"{thread['koid']} {thread['name']}"
-            yield labelled("  thread", f"  {text:<36} {count}")
+            yield labelled("  thread", f"  {_numbered(thread):<36} {count}")
         if len(threads) > _MAX_THREADS:
             yield labelled("", f"  and {len(threads) - _MAX_THREADS} more threads")
     if len(processes) > _MAX_PROCESSES:
         yield labelled("", f"and {len(processes) - _MAX_PROCESSES} more processes")
+
+
+def _numbered(described: dict[str, Any]) -> str:
+    """The number of a process or thread, if it is known, and its name."""
+    number = "-" if described["koid"] is None else described["koid"]
+    return f"{number} {described['name']}"
 
 
 def chosen_group(values: Values) -> str:
