@@ -133,8 +133,8 @@ static gsym_status read_head(const gsym_image *image, uint32_t index, uint64_t *
 }
 
 /* Visit the code of the entries that have the start of entry `index`; *next_ret is the
- * entry after them. The code ends where the largest of their functions ends, or before
- * where the next entry starts. */
+ * entry after them. The code ends where the largest of their functions ends or, if that is
+ * lower, where a later entry starts. */
 static gsym_status search_entries(call_search *search, uint32_t index, uint32_t *next_ret,
                                   gsym_error *error) {
     const gsym_image *image = search->image;

@@ -10,7 +10,7 @@ typedef struct call_recall {
     gsym_calls *calls;
     call_site_list sites; /* of one function */
     regex_list regexes;   /* scratch */
-    uint64_t visited;     /* bytes of records */
+    uint64_t visited;     /* bytes of the records that were visited */
 } call_recall;
 
 /* Whether addresses ascend without repeats, as compilers write them. */

@@ -120,7 +120,7 @@ static bool is_covered(uint64_t address, uint64_t last) {
 }
 
 static void keep(pruning *p, const creator_record *record) {
-    p->kept.items[p->kept.count++] = *record; /* reserved for all */
+    p->kept.items[p->kept.count++] = *record; /* memory is reserved for all records */
 }
 
 static void extend_cover(pruning *p, size_t first) {
@@ -262,7 +262,8 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Check that functions ascend, which are not sorted because all of them are kept. */
+/* Check that the functions are in ascending order. They are not sorted if all of them are
+ * kept. */
 static gsym_status check_order(const record_list *records, gsym_error *error) {
     for (size_t i = 1; i < records->count; ++i)
         if (records->items[i].address < records->items[i - 1].address)

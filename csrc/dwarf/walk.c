@@ -261,7 +261,7 @@ typedef enum visit_result {
     VISIT_OK,
     VISIT_DAMAGED,
     VISIT_NO_MEMORY,
-    VISIT_PAUSED /* before the DIE */
+    VISIT_PAUSED /* the walk pauses before the DIE */
 } visit_result;
 
 static visit_result step_over(walker *w, const abbrev *a, cursor *c) {

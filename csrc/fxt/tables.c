@@ -219,7 +219,8 @@ static gsym_status number_of(gsym_fxt_reader *reader, const void *bytes, size_t 
 
 gsym_fxt_data fxt_read_data(fxt_body *body, uint64_t size) {
     gsym_fxt_data data = {cursor_offset(&body->fields), size};
-    if (size > cursor_left(&body->fields)) /* so that padding cannot overflow */
+    if (size > cursor_left(&body->fields)) /* first, so that the padded size cannot
+                                              overflow */
         body->fields.failed = true;
     else
         cursor_skip(&body->fields, fxt_padded(size));

@@ -12,7 +12,7 @@
 
 typedef struct function_sweep {
     const gsym_image *image;
-    bool llvm; /* by LLVM's rules */
+    bool llvm; /* use the rules of LLVM */
     uint32_t entry;
     uint64_t start;
     uint64_t name;
@@ -41,7 +41,7 @@ typedef struct found_frames {
 #define FRAMES_UNKNOWN UINT32_MAX
 
 typedef struct address_sweep {
-    bool llvm; /* by LLVM's rules */
+    bool llvm; /* use the rules of LLVM */
     /* Skip functions with call sites; frames cannot represent them. */
     bool frames_only;
     size_t frame_limit; /* the sweep stops when it has so many frames; 0: it does not */

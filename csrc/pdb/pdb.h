@@ -130,9 +130,9 @@ struct gsym_pdb {
 /* Find the address of segment:offset in the source; false without such a segment. */
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret);
-/* Find the ranges of the image that have start .. end of the source, in the order of the
- * image: several if the code was cut or copied, none if it was removed. *steps grows by the
- * entries of the omap that were visited. False where memory ran out. */
+/* Find the ranges of the image to which the source's code from `start` to `end` was moved,
+ * in the order of the image: several if the code was cut or copied, none if it was removed.
+ * *steps grows by the entries of the omap that were visited. False where memory ran out. */
 bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end,
                     pdb_moved_list *ret, uint64_t *steps);
 /* Return the number of ranges from `first` on that are adjacent in the image, and their

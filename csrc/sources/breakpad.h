@@ -52,7 +52,7 @@ static inline bool numbering_entry(numbering *numbers, uint32_t number,
 /* ---- a function that is being read ----------------------------------------------- */
 
 typedef struct breakpad_position {
-    uint64_t line; /* from 1 */
+    uint64_t line; /* counts from 1 */
     uint64_t offset;
 } breakpad_position;
 

@@ -1,4 +1,5 @@
-/* conversion_files.c - take in the debug sections for a conversion. */
+/* conversion_files.c - add files, their debug sections and ranges of addresses to a
+ * conversion. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 

@@ -67,7 +67,8 @@ static gsym_status relocate_descriptors(const elf_object *elf,
                                         function_descriptors *descriptors,
                                         gsym_error *error) {
     size_t size = cursor_left(&descriptors->bytes);
-    gsym_unapplied ignored = {0}; /* relocations of words that are not code addresses */
+    gsym_unapplied ignored = {0}; /* those of words with the address of the table of
+                                     contents */
     if (size == 0) return GSYM_OK;
     descriptors->relocated = malloc(size);
     if (descriptors->relocated == NULL) return gsym_fail_memory(error);

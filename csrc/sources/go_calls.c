@@ -6,7 +6,7 @@
 #include "sources/go.h"
 
 enum {
-    CALL_SIZE = 16,        /* since Go 1.20 */
+    CALL_SIZE = 16,        /* bytes of an inlined call since Go 1.20 */
     CALL_SIZE_BEFORE = 20
 };
 

@@ -30,7 +30,7 @@ void go_reader_deinit(go_reader *reader) {
 
 gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
                            uint64_t *name_ret, gsym_error *error) {
-    uint64_t known; /* plus 1; 0: it has no name */
+    uint64_t known; /* the strp plus 1; 0: there is no name */
     if (!number_map_find(&reader->names, place, &known)) {
         size_t size;
         const char *text = go_pclntab_name(&reader->table, place, &size);

@@ -23,7 +23,7 @@ typedef struct pdb_inlinee {
  * inlined function. Sites are numbered from 1; 0 is the function itself. */
 typedef struct pdb_site {
     uint32_t parent; /* the site that contains it */
-    uint32_t level;  /* from 1 */
+    uint32_t level;  /* counts from 1 */
     uint32_t inlinee;
     uint32_t newest; /* number of its record that was made last, from 1; 0: none */
 } pdb_site;
@@ -76,7 +76,7 @@ typedef struct pdb_reader {
     uint64_t done;     /* bytes of modules that were read since pages of types were
                           released last */
     /* of the module */
-    buffer copy;       /* its stream */
+    buffer copy;       /* bytes of its stream */
     cursor checksums, imports;
     number_map files; /* offset of a checksum, or offset of a file in C11 << 32 -> file
                          index */

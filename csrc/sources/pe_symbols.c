@@ -1,4 +1,4 @@
-/* pe_symbols.c - read functions of a COFF symbol table, or those that an image exports.
+/* pe_symbols.c - add the functions of a COFF symbol table, or else the exports of an image.
  *
  * Neither has sizes: a function ends at the next known start of a function, at the latest
  * at the end of its section. Such a size may be wrong, so a symbol is dropped for every
@@ -14,7 +14,6 @@
 #define CLASS_GNU_WEAK 127
 
 enum {
-    EXPORT_DIRECTORY_SIZE = 40,
     X86_64_UNWIND_SIZE = 12,
     ARM64_UNWIND_SIZE = 8
 };
@@ -28,13 +27,6 @@ typedef struct symbol_reader {
     symbol_starts starts; /* starts of functions and ends of sections */
 } symbol_reader;
 
-typedef struct function_symbol {
-    const char *name; /* NULL: unreadable */
-    size_t name_size;
-    uint64_t address;
-    uint32_t binding; /* symbol_binding */
-} function_symbol;
-
 /* Return the character in front of names of C: `_main` for i386, `#main` for code of
  * ARM64EC; 0 for none. */
 static char mark_of_c(uint32_t machine) {
@@ -46,7 +38,7 @@ static char mark_of_c(uint32_t machine) {
 }
 
 static void read_name(symbol_reader *reader, const pe_symbol *symbol,
-                      function_symbol *ret) {
+                      pe_function *ret) {
     const pe_object *pe = reader->pe;
     if (cursor_load32(symbol->name, false) == 0) {
         uint32_t offset = cursor_load32(symbol->name + 4, CURSOR_HOST_BIG_ENDIAN);
@@ -78,12 +70,8 @@ static bool may_be_function(const pe_symbol *symbol) {
     }
 }
 
-static uint64_t code_address(const pe_object *pe, uint64_t address) {
-    return address & ~object_isa_bit(&pe->object.header);
-}
-
 /* Find the next symbol that may name a function; false at the end. */
-static bool next_function(symbol_reader *reader, function_symbol *ret) {
+static bool next_function(symbol_reader *reader, pe_function *ret) {
     const pe_object *pe = reader->pe;
     while (cursor_left(&reader->entries) >= pe->symbol_size) {
         pe_symbol symbol = pe_read_symbol(pe, &reader->entries);
@@ -94,68 +82,13 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
             continue;
         section = pe_section_at(pe, (uint32_t)symbol.section - 1);
         if (!section.holds_code || symbol.value >= section.memory_size) continue;
-        ret->address = code_address(pe, section.address + symbol.value);
+        ret->address = pe_code_address(pe, section.address + symbol.value);
         ret->binding = symbol.class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
                        : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
                                                       : SYMBOL_WEAK;
         if (!is_typed(&symbol)) ret->binding |= SYMBOL_UNTYPED;
         read_name(reader, &symbol, ret);
         if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
-    }
-    return false;
-}
-
-/* The exports of an image. Names, ordinals and addresses are read from the section of the
- * directory, where linkers put them. */
-typedef struct export_table {
-    pe_section section;
-    cursor names;    /* addresses of names, 32 bits each */
-    cursor ordinals; /* index of the address that belongs to each name, 16 bits each */
-    cursor addresses;
-    gsym_range extent; /* an address in it has the name of a function of another image */
-} export_table;
-
-/* Read an address at `c`, and return a cursor over the table at this address. */
-static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
-                         uint64_t size) {
-    uint64_t address = pe->object.header.base_address + cursor_u32(c);
-    return pe_section_bytes(pe, &exports->section, address, size);
-}
-
-static bool open_exports(const pe_object *pe, export_table *exports) {
-    uint64_t address_count, name_count;
-    cursor c;
-    if (!pe_find_directory(pe, PE_DIRECTORY_EXPORT, &exports->extent) ||
-        !pe_find_section(pe, exports->extent.start, &exports->section))
-        return false;
-    c = pe_section_bytes(pe, &exports->section, exports->extent.start,
-                         EXPORT_DIRECTORY_SIZE);
-    cursor_skip(&c, 20);
-    address_count = cursor_u32(&c);
-    name_count = cursor_u32(&c);
-    exports->addresses = next_table(exports, pe, &c, 4 * address_count);
-    exports->names = next_table(exports, pe, &c, 4 * name_count);
-    exports->ordinals = next_table(exports, pe, &c, 2 * name_count);
-    return !c.failed;
-}
-
-/* Read the next export that is code of this image. */
-static bool next_export(symbol_reader *reader, export_table *exports,
-                        function_symbol *ret) {
-    const pe_object *pe = reader->pe;
-    const dwarf_input *input = conversion_input(reader->conversion);
-    while (cursor_left(&exports->names) >= 4 && cursor_left(&exports->ordinals) >= 2) {
-        cursor name = next_table(exports, pe, &exports->names, UINT32_MAX);
-        cursor addresses = exports->addresses;
-        cursor_skip(&addresses, 4u * cursor_u16_unchecked(&exports->ordinals));
-        ret->address =
-            code_address(pe, pe->object.header.base_address + cursor_u32(&addresses));
-        if (addresses.failed || !dwarf_in_text(input, ret->address) ||
-            (ret->address >= exports->extent.start && ret->address < exports->extent.end))
-            continue;
-        ret->name = object_symbol_name(name, &reader->long_names, 0, &ret->name_size);
-        ret->binding = SYMBOL_GLOBAL;
-        return true;
     }
     return false;
 }
@@ -211,7 +144,7 @@ static gsym_status add_stub_ranges(symbol_reader *reader, gsym_error *error) {
     return status;
 }
 
-static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol *symbol,
+static gsym_status add_coff_symbol(symbol_reader *reader, const pe_function *symbol,
                               gsym_error *error) {
     uint64_t end = symbol_starts_after(&reader->starts, symbol->address, UINT64_MAX);
     uint64_t size = end - symbol->address;
@@ -229,7 +162,7 @@ static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol 
 static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,
                                     gsym_error *error) {
     cursor entries = reader->entries;
-    function_symbol symbol;
+    pe_function symbol;
     while (next_function(reader, &symbol))
         GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
     symbol_starts_sort(&reader->starts);
@@ -239,13 +172,14 @@ static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,
 }
 
 static gsym_status add_exports(symbol_reader *reader, gsym_error *error) {
-    function_symbol symbol;
-    export_table exports, again;
-    if (!open_exports(reader->pe, &exports)) return GSYM_OK;
-    for (again = exports; next_export(reader, &again, &symbol);)
+    pe_function symbol;
+    const dwarf_input *input = conversion_input(reader->conversion);
+    pe_exports exports, again;
+    if (!pe_exports_open(reader->pe, &exports)) return GSYM_OK;
+    for (again = exports; pe_exports_next(&again, input, &reader->long_names, &symbol);)
         GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
     symbol_starts_sort(&reader->starts);
-    while (next_export(reader, &exports, &symbol))
+    while (pe_exports_next(&exports, input, &reader->long_names, &symbol))
         GSYM_TRY(add_coff_symbol(reader, &symbol, error));
     return GSYM_OK;
 }
@@ -281,7 +215,7 @@ gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error)
     symbol_reader reader = {.conversion = list->conversion,
                             .pe = pe,
                             .long_names = object_long_names(pe->strings)};
-    function_symbol symbol;
+    pe_function symbol;
     if (pe->symbol_table != 0)
         reader.entries = pe_bytes(pe, pe->symbol_table,
                                   (uint64_t)pe->symbol_count * pe->symbol_size);

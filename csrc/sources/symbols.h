@@ -45,6 +45,36 @@ gsym_status live_list_add_named(live_list *list, uint64_t address, uint64_t size
 gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error);
 gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error);
 
+/* Reading the functions of PE files. */
+
+typedef struct pe_function {
+    const char *name; /* NULL: unreadable */
+    size_t name_size;
+    uint64_t address;
+    uint32_t binding; /* symbol_binding */
+} pe_function;
+
+static inline uint64_t pe_code_address(const pe_object *pe, uint64_t address) {
+    return address & ~object_isa_bit(&pe->object.header);
+}
+
+/* The exports of an image. Names, ordinals and addresses are read from the section of the
+ * directory, where linkers put them. */
+typedef struct pe_exports {
+    const pe_object *pe;
+    pe_section section;
+    cursor names;    /* addresses of names, 32 bits each */
+    cursor ordinals; /* index of the address that belongs to each name, 16 bits each */
+    cursor addresses;
+    gsym_range extent; /* an export with an address in it is forwarded to another image */
+} pe_exports;
+
+/* Open the exports of an image; false if it has none, or if they are cut off. */
+bool pe_exports_open(const pe_object *pe, pe_exports *exports);
+/* Read the next export that is code of this image; false at the end. */
+bool pe_exports_next(pe_exports *exports, const dwarf_input *input, uint64_t *long_names,
+                     pe_function *ret);
+
 /* Reading the functions of a Mach-O symbol table. */
 
 #define MACHO_SYMBOL_STAB 0xe0 /* a symbol with any of these bits is for debuggers */

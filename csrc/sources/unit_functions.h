@@ -120,7 +120,7 @@ typedef LIST(part_content) part_contents;
 
 /* What one worker needs to read units; its memory is used again for the next unit. */
 typedef struct unit_joiner {
-    dwarf_unit unit;     /* its DIEs are read */
+    dwarf_unit unit;     /* the one whose DIEs are read */
     dwarf_unit skeleton; /* set if `unit` is a split unit */
     const dwarf_unit *line_unit; /* the one that has the line table: `unit` or `skeleton` */
     unit_walk walk;

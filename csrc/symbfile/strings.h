@@ -13,7 +13,7 @@
 typedef struct written_string {
     uint64_t at; /* where it begins in written_strings.bytes */
     uint32_t size;
-    uint32_t uses;      /* by records of the batch */
+    uint32_t uses;      /* number of uses by records of the batch */
     uint32_t reference; /* its index in the table of the batch, if is_in_table */
     bool is_forced;     /* it must be in the table, because a record can refer to it only
                            by index */

@@ -11,7 +11,7 @@ enum {
     MAX_PENDING = 8 << 20, /* bytes of a batch in memory */
     HEAD_SIZE = 5, /* maximum bytes before a body: 4 of length, 1 of type */
     SHORT_HEAD_SIZE = 2, /* bytes before the body of most messages */
-    FIELDS_SIZE = 128, /* maximum of a record without texts and columns */
+    FIELDS_SIZE = 128, /* maximum bytes of a record without texts and columns */
     RECORD_SIZE = 16, /* typical bytes of a record without texts and columns */
     VALUE_SIZE = 5, /* maximum bytes of a number in a column */
     FEW_BYTES = 4096

@@ -22,11 +22,11 @@ typedef struct function_size {
 } function_size;
 
 enum {
-    FRAME_SIZE = /* without numbers, names and files */
+    FRAME_SIZE = /* bytes of a frame without numbers, names and files */
         sizeof ",{\"frame\":,0x\",\"function\":,\"function_offset\":\"0x\"" +
         sizeof ",\"function_size\":\"0x\",\"line\":,\"inlines\":[]}",
     MAX_FRAME_SIZE = FRAME_SIZE + 2 * MAX_DECIMAL_SIZE + 3 * MAX_HEX_SIZE,
-    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* without numbers, names and files */
+    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* without the same */
     MAX_CALL_SIZE = CALL_SIZE + MAX_DECIMAL_SIZE
 };
 

@@ -81,7 +81,7 @@ static bool add_elements(const markup_work *work, const char *line, size_t size,
     return true;
 }
 
-/* Add the line at `used`, whose first element is at `begin`. Returns its size, or 0 if it
+/* Add the line at `used`, whose first element is at `begin`. Return its size, or 0 if it
  * cannot be handled here. */
 static size_t add_line(const markup_work *work, const char *lines, size_t used,
                        size_t begin, size_t size, gsym_error *error, gsym_status *status) {

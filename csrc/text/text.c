@@ -1,4 +1,4 @@
-/* text.c - append to a text, which grows. */
+/* text.c - append to a text, and look up the frames of which its answers are made. */
 #include "text/text.h"
 
 enum { FRAMES_AT_FIRST = 64, REGEXES_AT_FIRST = 16 };

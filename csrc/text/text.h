@@ -1,4 +1,5 @@
-/* text.h - append to a gsym_text. */
+/* text.h - append to a gsym_text, and keep what its answers are made of: paths, names,
+ * frames. */
 #ifndef GSYM_TEXT_TEXT_H
 #define GSYM_TEXT_TEXT_H
 

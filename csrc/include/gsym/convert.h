@@ -180,7 +180,8 @@ typedef struct gsym_machine_code {
  * bytes that end there are a call instruction when they are decoded. */
 uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
 
-/* Whether the code before `address` is known, so that `gsym_code_may_return` tells. */
+/* Whether the code before `address` is known, so that the answer of gsym_code_may_return
+ * depends on it. */
 uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address);
 
 typedef struct gsym_call_columns {
