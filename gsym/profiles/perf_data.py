@@ -244,12 +244,20 @@ class PerfData:
         numbers = self._unpack("4Q", _FEATURES_AT)
         present = sum(number << 64 * at for at, number in enumerate(numbers))
         place = end
-        is_cut = _CUT in self.losses
-        for feature in range(0 if is_cut else _MOST_FEATURES):
-            if present >> feature & 1:
-                self._read_feature(feature, *self._section(place, "data of a feature"))
-                place += 16
+        if _CUT not in self.losses:
+            self._read_features(present, place)
         return start, end
+
+    def _read_features(self, present: int, place: int) -> None:
+        """Names of events and ids of modules, which are behind the records."""
+        try:
+            for feature in range(_MOST_FEATURES):
+                if present >> feature & 1:
+                    found = self._section(place, "data of a feature")
+                    self._read_feature(feature, *found)
+                    place += 16
+        except FormatError:
+            self._lose("descriptions behind the records, as the file is cut there")
 
     def _event(self, data: memoryview) -> _Event:
         event = _Event(data, self._order)

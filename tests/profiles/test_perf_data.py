@@ -232,7 +232,6 @@ def hostile() -> dict[str, tuple[bytes, str, int]]:
         "ids": (patched(p.HEADER_SIZE + 8 + 136, huge), "ids of an event", 240),
         "record of no size": (patched(records + 6, 0, 2), "of 0 bytes", records),
         "record too long": (patched(records + 6, 9999, 2), "of 9999 bytes", records),
-        "feature": (patched(72, 4), "truncated", len(whole)),
         "count of a stack": (patched(records + 40, huge), "too short", records),
         "no attribute": (LITTLE.pipe(SAMPLE, ()), "before the attributes", 16),
     }
@@ -422,6 +421,7 @@ def test_what_precedes_damage_is_read_and_the_damage_counted(tmp_path: Path) -> 
     for data in (
         whole[:-5],
         whole[:-50],
+        LITTLE.file(samples, build_ids=LITTLE.build_id("/opt/app", ID))[:-20],
         LITTLE.file(samples + b"and a text of some program"),
         LITTLE.file(samples + LITTLE.record(p.SAMPLE, b"")),
     ):

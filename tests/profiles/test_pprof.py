@@ -15,11 +15,13 @@ from gsym.profiles.model import (
     Frame,
     Location,
     Mapping,
+    ProfileBuilder,
     Sample,
     Thread,
     ValueType,
 )
-from gsym.profiles.pprof import profile_of, read_pprof
+from gsym.profiles.pprof import decode, profile_of, read_pprof
+from gsym.profiles.pprof_output import pprof_file
 from gsym.profiles.protobuf import message_types
 from tests.profiles.pprof_messages import START, message
 from tests.profiles.symbols import BUILD_ID
@@ -241,3 +243,43 @@ def test_without_protobuf_an_error_names_the_extra(
     monkeypatch.setitem(__import__("sys").modules, "google.protobuf", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'gsym\[proto\]'"):
         message_types("none", {})
+
+
+def test_a_profile_has_the_default_value_that_its_source_names() -> None:
+    made = message()
+    types = made.sample_type
+    name = made.string_table[types[0].type]
+    types.add(type=len(made.string_table), unit=0)
+    made.string_table.append(b"other")
+    for sample in made.sample:
+        sample.value.append(1)
+    made.default_sample_type = types[0].type
+    profile = profile_of(made)
+    assert profile.default_value == 0
+    assert "default_sample_type" not in profile.losses
+    again = profile_of(decode(gzip.decompress(pprof_file(profile))))
+    assert again.default_value == 0
+    assert again.value_types[0].type == name.decode()
+
+
+def test_fractions_survive_a_file_of_pprof() -> None:
+    builder = ProfileBuilder((ValueType("samples", "count", 1000),))
+    builder.sample(builder.stack([builder.function(Frame("f"))]), (412,))
+    again = profile_of(decode(gzip.decompress(pprof_file(builder.profile))))
+    assert again.value_types == (ValueType("samples", "count", 1000),)
+    assert again.samples[0].values == (412,)
+
+
+def test_threads_with_a_name_and_no_number_stay_apart_in_pprof() -> None:
+    builder = ProfileBuilder()
+    stack = builder.stack([builder.function(Frame("f"))])
+    threads = [
+        Thread(7, None, "", "worker"),
+        Thread(7, None, "", "gc"),
+        Thread(8, 8, "sh", ""),
+        Thread(8, 8, "app", ""),
+    ]
+    for thread in threads:
+        builder.sample(stack, (1,), thread=builder.thread(thread))
+    again = profile_of(decode(gzip.decompress(pprof_file(builder.profile))))
+    assert again.threads == threads
