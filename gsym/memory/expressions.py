@@ -66,8 +66,6 @@ class ByteReader:
 
 
 _MAX_SHIFT = 140  # bits; padding is allowed
-# Limit: Operations of a DWARF expression of call frame information
-_MAX_OPERATIONS = 4096
 _MAX_STACK = 256
 
 
@@ -98,25 +96,23 @@ def evaluate(expression: bytes, operands: Operands, *pushed: int) -> int:
         pushed: On the stack before the first operation.
 
     Raises:
-        DamagedError: It ends early, fills or empties the stack, runs for too long, or
-            has an operation that makes no sense without debug information.
+        DamagedError: It ends early, fills or empties the stack, jumps back, or has an
+            operation that makes no sense without debug information.
         KeyError: A register is not known.
     """
     stack = list(pushed)
     data = ByteReader(expression, operands.word, operands.order)
     mask = (1 << 8 * operands.word) - 1
     try:
-        for _ in range(_MAX_OPERATIONS):
-            if data.at >= len(expression):
-                return stack[-1] & mask
+        while data.at < len(expression):
             _run(data.byte(), data, stack, operands)
-            if len(stack) > _MAX_STACK or not 0 <= data.at <= len(expression):
+            if len(stack) > _MAX_STACK or data.at > len(expression):
                 raise DamagedError
             if stack:
                 stack[-1] &= mask
+        return stack[-1] & mask
     except (IndexError, ZeroDivisionError, OverflowError):
-        pass
-    raise DamagedError
+        raise DamagedError from None
 
 
 _DEREF, _SKIP, _BRA, _PLUS_CONSTANT, _PICK = 0x06, 0x2F, 0x28, 0x23, 0x15
@@ -137,6 +133,8 @@ def _run(code: int, data: ByteReader, stack: list[int], operands: Operands) -> N
         stack.append(operands.load(stack.pop(), size))
     elif code in {_SKIP, _BRA}:
         by = data.fixed(2, signed=True)
+        if by < 0:  # no compiler writes loops here
+            raise DamagedError
         data.at += by if code == _SKIP or stack.pop() else 0
     elif code == _PICK:
         stack.append(stack[-1 - data.byte()])

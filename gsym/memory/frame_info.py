@@ -47,7 +47,10 @@ HEADER_MAGIC = b"\x01\x1b\x03\x3b"  # version and encodings that all linkers wri
 _HEADER_SIZE, _ENTRY_SIZE = 12, 8
 _MAX_ENTRIES = 1 << 26
 # Limit: Entry of `.eh_frame` of a process or core
-_MAX_SIZE = 1 << 24
+_MAX_SIZE = 1 << 20
+# Limit: Call frame information of a module that is run
+_MAX_RUN = 16 << 20
+_MAX_COMMON = 4096  # bytes of a CIE in a section
 # Limit: States that an entry of `.eh_frame` remembers
 _MAX_DEPTH = 256
 _MAX_ROWS = 1 << 14  # kept
@@ -79,12 +82,14 @@ class Row(NamedTuple):
         rules: The rules of registers, by their numbers in DWARF.
         return_register: The number of the return address.
         is_signal: Whether a signal interrupted the caller.
+        size: Bytes of all expressions.
     """
 
     frame: tuple[int, int] | bytes
     rules: Rules
     return_register: int
     is_signal: bool
+    size: int
 
 
 class _Common(NamedTuple):
@@ -134,6 +139,7 @@ class CallFrames:
         self._sections = tuple(sections)
         self._indexes: dict[int, list[tuple[int, int]]] = {}
         self._rows: dict[int, Row | None] = {}
+        self._left = _MAX_RUN
 
     def row(self, pc: int) -> Row | None:
         """The rules at an address; None if there are none."""
@@ -142,7 +148,9 @@ class CallFrames:
                 self._rows.clear()
             self._rows[pc] = None
             function = self._function(pc)
-            if function is not None:
+            if function is not None and self._left > 0:
+                self._left -= len(function.data.data)
+                self._left -= len(function.common.instructions)
                 with suppress(DamagedError, OverflowError):
                     self._rows[pc] = _row(function, pc)
         return self._rows[pc]
@@ -161,8 +169,9 @@ class CallFrames:
             memory: The memory of the process.
         """
         row = self.row(pc)
-        if row is None:
+        if row is None or self._left <= 0:
             return None
+        self._left -= row.size
         try:
             return apply_row(row, values, memory, self._machine)
         except (DamagedError, KeyError, OverflowError):
@@ -261,7 +270,7 @@ class CallFrames:
             if back not in known:
                 known[back] = None
                 head = self._sized(section, back)
-                if head is not None:
+                if head is not None and head.end - head.start <= _MAX_COMMON:
                     head.data.fixed(head.id_size)
                     known[back] = _read_common(head.data, section.address + head.start)
             common = known[back]
@@ -371,7 +380,11 @@ def _row(function: _Function, pc: int) -> Row:
     table.run(ByteReader(common.instructions, data.word, data.order), start, pc)
     table.begin()
     table.run(rest, start, pc)
-    return Row(table.frame, table.rules, common.return_register, common.is_signal)
+    used = table.frame, *(operand for _, operand in table.rules.values())
+    size = sum(len(each) for each in used if isinstance(each, bytes))
+    return Row(
+        *(table.frame, table.rules, common.return_register, common.is_signal), size
+    )
 
 
 def apply_row(

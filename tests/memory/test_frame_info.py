@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import gsym
+from gsym.memory import frame_info
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, Step
 from gsym.memory.images import image_in_file
 from gsym.memory.machines import X86_64
@@ -281,7 +282,7 @@ def test_what_a_signal_interrupted_is_exact_without_a_symbol_of_the_return(
     assert found == [[], ["stopped" if is_signal else "before"]]
 
 
-@pytest.mark.parametrize(("size", "is_read"), [(1 << 24, True), (1 << 24 | 1, False)])
+@pytest.mark.parametrize(("size", "is_read"), [(1 << 20, True), (1 << 20 | 1, False)])
 def test_an_entry_may_be_large(size: int, *, is_read: bool) -> None:
     """Compilers write more than 20 KiB for a function; what follows are no-ops."""
     held = tables()
@@ -295,3 +296,21 @@ def test_states_are_remembered_up_to_a_limit(count: int, *, is_read: bool) -> No
     """DW_CFA_remember_state, and as often DW_CFA_restore_state."""
     held = tables(b"\x0a" * count + b"\x0b" * count)
     assert (step_in(held) is not None) == is_read
+
+
+@pytest.mark.parametrize(("most", "rows"), [(1 << 20, 9), (100, 3)])
+def test_what_is_run_is_limited(
+    most: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame_info, "_MAX_RUN", most)
+    held = tables(bytes.fromhex("0f0277 08"))
+
+    def memory(address: int, size: int) -> bytes:
+        for start, data in held.items():
+            if start <= address < start + len(data):
+                return data[address - start : address - start + size]
+        return b""
+
+    frames = CallFrames(X86_64, memory, HEADER)
+    found = [frames.step(PC + at, VALUES, memory) for at in range(9)]
+    assert sum(each is not None for each in found) == rows
