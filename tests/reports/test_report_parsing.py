@@ -220,7 +220,8 @@ def test_each_format_is_recognised_with_its_frames(
 
 def test_stacks_of_a_crash_report_have_its_headings() -> None:
     stacks = parse_report(CRASH_REPORT).stacks
-    assert stacks == (("Last Exception Backtrace", False), ("Thread 0", True))
+    found = [(each.name, each.is_crashed) for each in stacks]
+    assert found == [("Last Exception Backtrace", False), ("Thread 0", True)]
 
 
 @pytest.mark.parametrize(

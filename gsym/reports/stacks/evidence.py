@@ -18,7 +18,13 @@ from gsym.memory.stack_parts import (
     module_of_uuid,
 )
 from gsym.records import NamedTuple
-from gsym.reports.stacks.tokens import MAY_HAVE_ADDRESS, objects, tokens
+from gsym.reports.stacks.tokens import (
+    BARE,
+    IS_WRITTEN_AS_ADDRESS,
+    MAY_HAVE_ADDRESS,
+    objects,
+    tokens,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +110,24 @@ class Line:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.parts: list[tuple[int, Tokens]] = []
-        if MAY_HAVE_ADDRESS.search(text):
-            self.parts = [(at, tokens(part)) for at, part in objects(text)]
+        self._parts: list[tuple[int, Tokens]] | None = None
+
+    @property
+    def parts(self) -> list[tuple[int, Tokens]]:
+        """The tokens of its parts, with their places; none without an address."""
+        if self._parts is None:
+            self._parts = []
+            if MAY_HAVE_ADDRESS.search(self.text):
+                several = objects(self.text)
+                self._parts = [(at, tokens(part)) for at, part in several]
+        return self._parts
+
+    def is_plain(self, around: Surroundings) -> bool:
+        """Whether none of its numbers can be an address, as in most lines of a log."""
+        if IS_WRITTEN_AS_ADDRESS.search(self.text) or around.chosen is not None:
+            return False
+        numbers = (int(each.replace("`", ""), 16) for each in BARE.findall(self.text))
+        return not any(map(around.region, numbers))
 
     def images(self) -> Iterator[tuple[StackModule, int, int, int]]:
         """The modules that it places: start, end or 0, and offset in the file."""

@@ -42,7 +42,12 @@ from gsym.memory.stack_parts import (
 from gsym.records import NamedTuple
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.prefixes import prefix_size
-from gsym.reports.stacks.tokens import BREAKS, pieces
+from gsym.reports.stacks.tokens import (
+    BARE,
+    BREAKS,
+    IS_WRITTEN_AS_ADDRESS,
+    pieces,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,7 +270,6 @@ class LineReader:
 
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
-        most = self._stack.limits.line
         # A log has many lines, and of few forms.
         text = _without_colours("".join((*maps, *lines)))
         self._frames = _occurring(self._all_frames, text)
@@ -274,33 +278,50 @@ class LineReader:
         for line in maps:
             if not self._add_image(line):
                 self._place_all(evidence.Line(line))
-        several = [piece for line in lines for piece in pieces(line)]
+        several = lines
+        if "#012" in text or "\\n" in text:
+            several = [piece for line in lines for piece in pieces(line)]
+        images = self._read_images(several)
+        may_have_frame = self._interest()
+        for at, line in enumerate(several):
+            self._number += 1
+            if at in images or not may_have_frame(line):
+                self._position = 0
+                self._stack.add_text(line)
+            elif line in BREAKS:
+                self._stack.add_text(line)
+            else:
+                later = several[at + 1 : at + 3]
+                following = (each for each in later if each not in BREAKS)
+                self._add_line(line, next(following, ""))
+
+    def _read_images(self, lines: Sequence[str]) -> set[int]:
+        """Place all modules; the indexes of lines that do nothing else."""
+        most = self._stack.limits.line
         images = {
             at
-            for at, line in enumerate(several)
+            for at, line in enumerate(lines)
             if len(line) <= most and self._add_image(_text_of(line))
         }
         self._loaded.close()
         # What a form describes comes first: it has ids and ends.
-        for at, line in enumerate(several):
+        for at, line in enumerate(lines):
             if len(line) <= most and at not in images and _MAY_PLACE.search(line):
                 placing = evidence.Line(_text_of(line))
                 self._place_all(placing)
                 if placing.is_image:
                     images.add(at)
-        for at, line in enumerate(several):
-            self._number += 1
-            if line in BREAKS:
-                self._stack.add_text(line)
-            elif at in images:
-                self._position = 0
-                self._stack.add_text(line)
-            else:
-                later = (
-                    each for each in several[at + 1 : at + 3] if each not in BREAKS
-                )
-                following = next(later, "")
-                self._add_line(line, following)
+        return images
+
+    def _interest(self) -> Callable[[str], re.Match[str] | None]:
+        """A search that fails in most lines of a log: they are text."""
+        hints = {hint for each in (self._frames, self._headings) for hint, _ in each[0]}
+        known = [IS_WRITTEN_AS_ADDRESS.pattern, "\x1b", *map(re.escape, hints)]
+        if self._chosen or self._process or self._loaded.regions:
+            known.append(BARE.pattern)
+        if self._between:
+            known.append(r"^\s|\(|created by")
+        return re.compile("|".join([*known, *map(re.escape, BREAKS)])).search
 
     def _add_line(self, line: str, following: str) -> None:
         stack = self._stack
@@ -465,7 +486,7 @@ class LineReader:
         """The candidates for frames in a line."""
         line = evidence.Line(plain.text)
         before, self._before = self._before, [line, *self._before[:3]]
-        if not line.parts:
+        if line.is_plain(self._around) or not line.parts:
             return []
         self._place_all(line)
         after = evidence.Line(_text_of(following)) if following else None

@@ -18,6 +18,17 @@ MAY_HAVE_ADDRESS = re.compile(
 )
 """Found in each line that has an address or an offset."""
 
+IS_WRITTEN_AS_ADDRESS = re.compile(
+    r"0[xX][0-9a-fA-F]|\+ ?[0-9a-fA-F]|[0-9a-fA-F]{8}`|\$[0-9A-F]{8}"
+    r"|(?<![\w.=-])[0-9a-fA-F]{8,16}[\s(\[]{1,16}(?:in |at |from )?[(\[]?"
+    r"(?:[./\\]|[A-Za-z]:\\|[\w.-]+\.(?:so|dll|exe))"
+    r"|(?:\.(?:so|dll|exe)|/\S{1,128})[\s(\[]{1,16}[0-9a-fA-F]{8,16}(?!\w)"
+)
+"""Found in lines with a number that looks like an address."""
+
+BARE = re.compile(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
+"""A number that may be anything."""
+
 BREAKS = frozenset({r"\r\n", r"\n", "#012"})
 """Line ends as other programs write them within a line."""
 
