@@ -364,3 +364,32 @@ def test_the_firefox_profiler_asks_for_names_that_are_missing(tmp_path: Path) ->
     shown = firefox_samples(made)
     names = [each["name"] for each in shown["topFunctionsByTotal"]]
     assert names == ["app!0x454"]
+
+
+def test_speedscope_shows_calls_that_touch_in_chrome_json(
+    browser: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    # As doubles, the first ends after the second begins; leaf has two addresses.
+    text, made = tmp_path / "perf.txt", tmp_path / "made.json"
+    samples = (
+        ("1028.441654961", "1000 leaf"),
+        ("1028.442154961", "1010 mid"),
+        ("1028.442654961", "1008 leaf"),
+        ("1028.443154961", "1020 cb"),
+    )
+    text.write_text(
+        "".join(
+            f"app 7/7 {time}: cpu-clock: \n\t {what} (/nowhere/app)\n"
+            "\t 1100 work (/nowhere/app)\n\n"
+            for time, what in samples
+        )
+    )
+    assert main(["trace", "convert", str(text), "--to", "chrome", "-o", str(made)]) == 0
+    rows = speedscope_table(browser, tmp_path, made.name)
+    assert sorted(rows) == [
+        ["1.00ms (50%)", "1.00ms (50%)", "leaf"],
+        ["2.00ms (100%)", "0.00ns (<0.01%)", "work"],
+        ["500.00µs (25%)", "500.00µs (25%)", "cb"],
+        ["500.00µs (25%)", "500.00µs (25%)", "mid"],
+    ]

@@ -32,6 +32,7 @@ from gsym.cli.verbs.trace_profile import (
 from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.reader import open_trace
+from gsym.fxt.records import Event
 from gsym.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.modules.finder import open_store
 from gsym.profiles.fxt_output import fxt_file, with_samples
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.cli.grammar import Values
+    from gsym.fxt.records import Record
     from gsym.profiles.model import Profile
 
 CHROME = "chrome"
@@ -241,13 +243,17 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         A report.
     """
     converter = ChromeJson()
+    records: Iterable[Record]
     if source.trace is None:
         profile = source.read()
         source.require_samples(profile)
         source.select(profile)
         value = chosen_value(profile, values)
         require_drawn_value(profile, values, CHROME)
-        records = iter(open_trace(fxt_file(profile, value)))  # with times
+        # With times, and without what differs from call to call: speedscope takes
+        # events of one name with other arguments for other functions.
+        drawn = open_trace(fxt_file(profile, value))
+        records = (_without_details(record) for record in drawn)
         report_losses(profile, {}, source.name, CHROME)
     else:
         source.trace.selection = source.selection
@@ -267,6 +273,16 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         "left_out": converter.left_out,
         "changed": converter.changed,
     }
+
+
+_DETAILS = frozenset({"samples", "address", "line"})
+
+
+def _without_details(record: Record) -> Record:
+    if not isinstance(record, Event):
+        return record
+    kept = tuple(each for each in record.args if each.name not in _DETAILS)
+    return record._replace(args=kept)
 
 
 _BINARY_FORMS = frozenset({"pprof", TRACE_FORM})
