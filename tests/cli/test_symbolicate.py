@@ -86,6 +86,22 @@ def test_a_report_may_be_compressed(
     assert str(gsym.symbolicate(path)) == text
 
 
+def test_a_binary_is_no_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "app.gsym"
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
+        creator.save(str(made))
+    (tmp_path / "libapp.a").write_bytes(b"!<arch>\n")
+    (tmp_path / "app").write_bytes(b"\x7fELF\2\1\1" + bytes(9) + b"\3\0" + bytes(46))
+    for name in ("app.gsym", "libapp.a", "app"):
+        assert main(["symbolicate", str(tmp_path / name)]) == 1
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "a binary, and no report: 'gsym lookup FILE ADDRESS'" in said.err
+
+
 def test_what_a_report_lacks_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
+from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.report_work import NO_PLACE
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from gsym.reports.report import Report, ReportModule
 
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
+_BINARIES = frozenset({"object", "fat", "archive", "pdb", "gsym"})
+_NO_REPORT = (
+    "a binary, and no report: 'gsym lookup FILE ADDRESS' answers its addresses, "
+    "--source takes it for those of a report"
+)
 
 
 @Command(
@@ -216,6 +222,8 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
             return _print_report(report, path, values)
         if is_core:
             raise GsymError("not a core file and not a minidump", path=path)
+        if os.path.isfile(file) and recognise_file(file) in _BINARIES:
+            raise GsymError(_NO_REPORT, path=path)
         text = _read_text(file)
     document = decode_document(text)
     if _is_request(document):
