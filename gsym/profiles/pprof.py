@@ -215,6 +215,8 @@ class Places(MessageTables):
             frames.append(Frame(*texts, line.line))
             if line.column:
                 self.lose("columns of lines")
+        if message.is_folded:
+            self.lose("marks of locations that several functions share")
         return Location(message.address, mapping, frames=tuple(frames))
 
     def _index(self, kind: str, numbers: dict[int, int], number: int) -> int | None:

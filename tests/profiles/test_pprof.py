@@ -283,3 +283,10 @@ def test_threads_with_a_name_and_no_number_stay_apart_in_pprof() -> None:
         builder.sample(stack, (1,), thread=builder.thread(thread))
     again = profile_of(decode(gzip.decompress(pprof_file(builder.profile))))
     assert again.threads == threads
+
+
+def test_marks_of_folded_functions_are_counted() -> None:
+    made = message()
+    made.location[0].is_folded = True
+    kind = "marks of locations that several functions share"
+    assert profile_of(made).losses[kind] == 1
