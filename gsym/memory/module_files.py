@@ -11,10 +11,11 @@ from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
+from gsym.memory.arm_tables import SECTION, step_by_tables
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
-from gsym.memory.machines import X86, X86_64
+from gsym.memory.machines import ARM, X86, X86_64
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import Segment
     from gsym.memory.frame_info import Step
+    from gsym.memory.images import Memory
     from gsym.memory.loaded import Loaded
     from gsym.memory.machines import Machine
     from gsym.memory.regions import Region
@@ -132,7 +134,7 @@ class ModuleFiles:
             file = self._file(module, number)
             if file is None:
                 break
-            found = file.frames(self._machine).step(linked, values, self.memory)
+            found = file.step(self._machine, linked, values, self.memory)
             if found is not None:
                 return found
         return None
@@ -258,6 +260,7 @@ class LoadedFile:
         image: As given.
         is_whole: Whether it has its code: one with debug information alone has only
             the headers of what it was made from.
+        arm_table: Address and size of `.ARM.exidx`; None if it has none.
     """
 
     def __init__(
@@ -273,6 +276,16 @@ class LoadedFile:
         self._data = data
         self._sections = sections
         self._frames: CallFrames | None = None
+        self.arm_table: tuple[int, int] | None = None
+
+    def step(
+        self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
+    ) -> Step | None:
+        """The registers in the caller of the function at a link-time address."""
+        found = self.frames(machine).step(pc, values, memory)
+        if found is None and machine == ARM and self.arm_table is not None:
+            return step_by_tables(self.arm_table, pc, values, self.read, memory)
+        return found
 
     def frames(self, machine: Machine | None = None) -> CallFrames:
         """The call frame information; by default of a machine with little endian."""
@@ -332,16 +345,19 @@ def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
         image: Its headers.
     """
     sections: list[FrameSection] = []
-    is_whole = False
+    is_whole, table = False, None
     with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
         is_whole = any(True for _ in file.placed_code())
-        loaded = {each.name: each.address for each in file.loaded_sections()}
+        extents = {each.name: each[1:3] for each in file.loaded_sections()}
+        loaded = {name: address for name, (address, _) in extents.items()}
+        table = extents.get(SECTION) if is_whole else None
         for name in ".eh_frame", ".debug_frame":
             is_debug = name not in loaded
             held = file.section(name.encode()) if is_debug or is_whole else None
             if held:
                 sections.append(FrameSection(held, loaded.get(name, 0), is_debug))
     found = LoadedFile(image, data, sections, is_whole=is_whole)
+    found.arm_table = table
     if not is_whole and image.frame_header:  # its sections may be gone
         magic = found.read(image.frame_header, len(HEADER_MAGIC))
         found.is_whole = magic == HEADER_MAGIC
