@@ -247,7 +247,7 @@ def two_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["a", "b"], 2, "option '--output' is required"),
         (["-o", "c"], 2, "FILE is missing"),
-        (["a", "b", "-o", "c"], 1, "force merges them all the same"),
+        (["a", "b", "-o", "c"], 1, "--force, or force=True, merges them anyway"),
         (["a", "-o", "a"], 1, "would replace an input"),
         (["a", "-o", "c", "--byteorder", "odd"], 2, "little or big"),
     ],

@@ -474,7 +474,7 @@ def test_the_uuid_is_compared(server: ObjectServer) -> None:
 def test_a_closed_reader_answers_no_more(server: ObjectServer) -> None:
     server.objects[PATH] = program(3)
     reader = gsym.open(server.url + PATH)
-    assert repr(reader).endswith("big.gsym: 3 functions>")
+    assert repr(reader).endswith("big.gsym>")
     reader.close()
     assert repr(reader).endswith("big.gsym: closed>")
     for call in (

@@ -105,6 +105,11 @@ class Surroundings(NamedTuple):
     is_log: bool
 
 
+def bare_numbers(text: str) -> Iterator[int]:
+    """The numbers of a text that are not marked as hexadecimal."""
+    return (int(each.replace("`", ""), 16) for each in BARE.findall(text))
+
+
 class Line:
     """A line, cut into the tokens of each of its parts."""
 
@@ -126,8 +131,7 @@ class Line:
         """Whether none of its numbers can be an address, as in most lines of a log."""
         if IS_WRITTEN_AS_ADDRESS.search(self.text) or around.chosen is not None:
             return False
-        numbers = (int(each.replace("`", ""), 16) for each in BARE.findall(self.text))
-        return not any(map(around.region, numbers))
+        return not any(map(around.region, bare_numbers(self.text)))
 
     def images(self) -> Iterator[tuple[StackModule, int, int, int]]:
         """The modules that it places: start, end or 0, and offset in the file."""

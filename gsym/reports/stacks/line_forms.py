@@ -159,9 +159,9 @@ def _by_hint(forms: Iterable[_Form]) -> _Hinted[_Form]:
     return every, [each for each in every if _PREFIX not in each[0]]
 
 
-def _occurring(forms: _Hinted[_Form], text: str) -> _Hinted[_Form]:
-    """The forms whose hints a text contains."""
-    every, others = ([each for each in part if each[0] in text] for part in forms)
+def _occurring(forms: _Hinted[_Form], hints: set[str]) -> _Hinted[_Form]:
+    """The forms with one of the hints."""
+    every, others = ([each for each in part if each[0] in hints] for part in forms)
     return every, others
 
 
@@ -175,6 +175,8 @@ def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
 
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = re.compile(r"[0-9a-fA-F]{3}000(?![0-9a-zA-Z])")
+# Each line has this that `IS_WRITTEN_AS_ADDRESS` is found in; the search is shorter.
+_NEAR_ADDRESS = re.compile(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
 _NAME_IS = re.compile(r" name:\s*")
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 
@@ -272,9 +274,12 @@ class LineReader:
         """Read all lines of a report, and of others that only say what is loaded."""
         # A log has many lines, and of few forms.
         text = _without_colours("".join((*maps, *lines)))
-        self._frames = _occurring(self._all_frames, text)
-        self._images = _occurring(self._all_images, text)
-        self._headings = _occurring(self._all_headings, text)
+        every = (self._all_frames, self._all_images, self._all_headings)
+        hints = {hint for (forms, _) in every for hint, _ in forms}
+        hints = {hint for hint in hints if hint in text}
+        self._frames = _occurring(self._all_frames, hints)
+        self._images = _occurring(self._all_images, hints)
+        self._headings = _occurring(self._all_headings, hints)
         for line in maps:
             if not self._add_image(line):
                 self._place_all(evidence.Line(line))
@@ -313,15 +318,27 @@ class LineReader:
                     images.add(at)
         return images
 
-    def _interest(self) -> Callable[[str], re.Match[str] | None]:
+    def _interest(self) -> Callable[[str], bool]:
         """A search that fails in most lines of a log: they are text."""
         hints = {hint for each in (self._frames, self._headings) for hint, _ in each[0]}
-        known = [IS_WRITTEN_AS_ADDRESS.pattern, "\x1b", *map(re.escape, hints)]
-        if self._chosen or self._process or self._loaded.regions:
+        known = ["\x1b", *map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
+        if self._chosen or self._process:
             known.append(BARE.pattern)
         if self._between:
             known.append(r"^\s|\(|created by")
-        return re.compile("|".join([*known, *map(re.escape, BREAKS)])).search
+        search = re.compile("|".join(known)).search
+        is_near = _NEAR_ADDRESS.search
+        is_written = IS_WRITTEN_AS_ADDRESS.search
+        region = self._around.region if self._loaded.regions else None
+
+        def may_have_frame(line: str) -> bool:
+            return bool(
+                (is_near(line) and is_written(line))
+                or search(line)
+                or (region and any(map(region, evidence.bare_numbers(line))))
+            )
+
+        return may_have_frame
 
     def _add_line(self, line: str, following: str) -> None:
         stack = self._stack

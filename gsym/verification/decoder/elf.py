@@ -24,6 +24,7 @@ from gsym.model import Range
 from gsym.verification.decoder.file import (
     FUNCTION_TYPES,
     MAPPING_SYMBOL,
+    OLD_ARM_MARK,
     ReferenceFile,
     Symbol,
 )
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
+_OF_MACHINE = "STT_LOPROC"  # a function of ARM and PA-RISC, a register of SPARC
+_HAVE_FUNCTIONS = frozenset({"EM_ARM", "EM_PARISC"})
 _PF_X = 0x1
 _SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
@@ -223,8 +226,12 @@ class ReferenceElf(ReferenceFile):
         sections = self._sections
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
         names = self._bytes(self._elf.get_section(table["sh_link"]))
+        machine = self._elf["e_machine"]
+        marks = OLD_ARM_MARK if machine == "EM_ARM" else MAPPING_SYMBOL
         for _, index, symbol in _symbols(self._elf, table):
             kind = str(symbol["st_info"]["type"])
+            if kind == _OF_MACHINE and machine in _HAVE_FUNCTIONS:
+                kind = "STT_FUNC"
             if index >= len(sections):
                 continue
             section, address = sections[index], symbol["st_value"] & ~self.isa_bit
@@ -245,7 +252,7 @@ class ReferenceElf(ReferenceFile):
                 name = names[start : names.find(b"\0", start)]
                 text = _unversioned(name).decode("utf-8", "surrogateescape")
                 is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
-                if is_local and not symbol["st_size"] and MAPPING_SYMBOL.match(text):
+                if is_local and not symbol["st_size"] and marks.match(text):
                     continue  # mold types those of its thunks as functions
                 yield Symbol(
                     address,

@@ -57,6 +57,8 @@ _DWARF_SECTIONS_UNUSED = (
 FUNCTION_TYPES = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}
 # What marks code and data for ARM, AArch64 and RISC-V.
 MAPPING_SYMBOL = re.compile(r"\$(?:[adt](?:\.|$)|x)")
+# Tools of ARM before its EABI had more, with the type of functions.
+OLD_ARM_MARK = re.compile(r"\$(?:[abdfmpt](?:\.|$)|x)")
 _LOCAL_LABEL = re.compile(r"\.L|$")  # of assemblers
 
 
