@@ -176,7 +176,9 @@ class _Stretches:
         if stack[-1] is ended:
             stack.pop()
             return
-        at = stack.index(ended)
+        at = len(stack) - 2
+        while stack[at] is not ended:  # no more steps than there are above it
+            at -= 1
         del stack[at]
         self._builder.lose(OVERLAPPING)
         node = stack[at - 1].node if at else ROOT

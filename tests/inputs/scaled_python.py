@@ -120,10 +120,12 @@ def collapsed(count: int) -> bytes:
 
 def chrome_events(count: int) -> bytes:
     """Events that begin and end in each other, twenty deep."""
-    events = [
-        {"ph": "BE"[at // _DEPTH % 2], "name": f"f{at % 50}", "ts": at}
-        for at in range(2 * count)
-    ]
+    events = []
+    for at in range(2 * count):
+        turn, step = divmod(at, 2 * _DEPTH)
+        begun = turn * _DEPTH + min(step, 2 * _DEPTH - 1 - step)  # ends the last first
+        phase = "BE"[step // _DEPTH]
+        events.append({"ph": phase, "name": f"f{begun % 50}", "ts": at})
     return json.dumps(chrome(*events)).encode()
 
 
