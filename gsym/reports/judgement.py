@@ -10,6 +10,7 @@ from itertools import groupby
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.records import NamedTuple
+from gsym.reports.stacks.evidence import NO_NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Judge:
             return
         readings = [[*self._readings(each)] for each in frames]
         chosen = [self._best(at, readings) for at in range(len(frames))]
-        is_known = any(chosen)
+        is_list = _is_list(parts, frames)
+        is_known = any(chosen) and not is_list
         kept: list[StackFrame | None] = []
         for frame, best in zip(frames, chosen, strict=True):
             if best is not None:
@@ -88,7 +90,8 @@ class Judge:
             else:
                 is_text = is_known or frame.is_guess
                 kept.append(None if is_text else frame._replace(others=()))
-        self._merge(kept, chosen)
+        if not is_list:
+            self._merge(kept, chosen)
         yield from _joined(parts, kept)
 
     def _readings(self, frame: StackFrame) -> Iterator[_Reading]:
@@ -147,6 +150,15 @@ class Judge:
                     kept[other] = following._replace(is_counter=is_counter)
                     break
                 kept[other] = None
+
+
+def _is_list(parts: Sequence[str | StackFrame], frames: Sequence[StackFrame]) -> bool:
+    """Whether a line only has addresses: each is a frame, none explains another."""
+    if len(frames) == 1 or any(each.is_guess for each in frames):
+        return False
+    ends = next(at for at in range(len(parts), 0, -1) if parts[at - 1] is frames[-1])
+    texts = (each if isinstance(each, str) else each.text for each in parts[:ends])
+    return not NO_NUMBERS.search(" ".join(texts))
 
 
 def _is_same(one: StackFrame, other: StackFrame) -> bool:

@@ -45,12 +45,13 @@ _MOST_MODULES = 16  # that a function without one is searched in
 _UUID_SIZE = 36
 IS_INLINED = re.compile(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
+NO_NUMBERS = re.compile(r"[^0-9a-fA-FxX`\s,]")
+"""Found in lines that have something else than numbers."""
 
 _SAYS_NOTHING = re.compile(rf"{IS_INLINED.pattern}|SUMMARY: ")
 _ORDINAL = re.compile(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
 # The C library takes the title of a process for its file: `./redis-server *:6379`.
 _JOINS = re.compile(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
-_OTHER = re.compile(r"[^0-9a-fA-FxX`\s,]")  # than numbers
 _BESIDE = re.compile(r"[\s(\[]*(?:(?:in|at|from) )?[\s(\[]*$")
 _SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 
@@ -352,7 +353,7 @@ class _Maker:
         placed = self._placed(number.value, symbol, plus)
         if placed is not None:
             options.append(placed)
-        are_only = self._around.chosen is not None and not _OTHER.search(
+        are_only = self._around.chosen is not None and not NO_NUMBERS.search(
             self._part.text
         )
         is_near = number.is_prefixed or self._is_beside(number)
