@@ -144,6 +144,9 @@ def test_each_thread_has_a_tab(visit: Visit) -> None:
     whole, read, freed = visit.texts("[role=tab]")
     assert whole == "Whole report"
     assert freed.startswith("freed by thread T1")
+    assert visit.texts("[role=tab][aria-selected=true]") == [read]  # it crashed
+    assert len(visit.texts(".line")) == 2
+    visit.page.click("[role=tab]:has-text('Whole report')")
     assert len(visit.texts(".line")) == 3
     visit.page.click(f"[role=tab]:has-text('{freed[:20]}')")
     assert visit.texts(".said") == [

@@ -72,7 +72,7 @@ def test_the_keyboard_reaches_all_of_an_answer(browser: Any, site: str) -> None:
     for _press in range(20):
         reached.append(visit.page.evaluate(_FOCUSED))
         visit.page.keyboard.press("Tab")
-    order = ["H2 ERROR:", "BUTTON Inlined", "SUMMARY 2", "BUTTON Whole", "BUTTON /src"]
+    order = ["H2 ERROR:", "BUTTON Inlined", "SUMMARY 2", "BUTTON READ", "BUTTON /src"]
     places = [
         [at for at, each in enumerate(reached) if each.startswith(word)][:1]
         for word in order
