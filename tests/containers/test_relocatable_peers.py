@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SOURCE = SOURCES / "sections.c"
+# Not ve: LLVM compiles for it, but resolves no relocations of its debug information.
 TARGETS = (
     *("aarch64", "aarch64_be", "arm", "armeb", "thumbv7", "i386"),
     *("loongarch32", "loongarch64", "mips", "mipsel", "mips64", "mips64el"),
     *("powerpc", "powerpc64", "powerpc64le", "riscv32", "riscv64", "s390x"),
     *("sparc", "sparcv9", "x86_64", "bpfel", "bpfeb"),
-    *("avr", "hexagon", "msp430", "ve", "m68k"),
+    *("avr", "hexagon", "msp430", "m68k"),
 )
 # Those without a system.
 BARE = {"bpfel", "bpfeb", "avr", "hexagon", "msp430"}
