@@ -149,6 +149,7 @@ def _plain(text: str, folder: Path) -> str:
 def converted(path: Path, number: int) -> Iterator[str]:
     """A hash of the file that a conversion writes."""
     output = path.with_name("output")
+    output.unlink(missing_ok=True)  # a better file of the same build would be kept
     report = gsym.convert(
         *(path, output),
         threads=1 + number % 3 // 2,
