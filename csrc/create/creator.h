@@ -98,7 +98,7 @@ bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
                        size_t count);
 /* Whether the file has to answer for an address in [start, end); see gsym_creator_ask. */
 bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t end);
-/* Prepare creator_needs_symbol(): all functions of the debug information have come, and
+/* Prepare creator_needs_symbol(). The functions of the debug information are complete, and
  * symbols follow. */
 void creator_await_symbols(gsym_creator *creator);
 /* Whether a symbol may affect a requested address. */
