@@ -45,7 +45,7 @@ _MOST_MODULES = 16  # that a function without one is searched in
 _UUID_SIZE = 36
 IS_INLINED = re.compile(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
-NO_NUMBERS = re.compile(r"[^0-9a-fA-FxX`\s,]")
+NO_NUMBERS = re.compile(r"[^0-9a-fA-FxX`\s,\[\]]")
 """Found in lines that have something else than numbers."""
 
 _SAYS_NOTHING = re.compile(rf"{IS_INLINED.pattern}|SUMMARY: ")
@@ -61,7 +61,9 @@ _SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 _FORMS = (
     (
         "glibc backtrace()",
-        re.compile(r"\S(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"),
+        re.compile(
+            r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"
+        ),
         True,
     ),
 )
@@ -353,9 +355,8 @@ class _Maker:
         placed = self._placed(number.value, symbol, plus)
         if placed is not None:
             options.append(placed)
-        are_only = self._around.chosen is not None and not NO_NUMBERS.search(
-            self._part.text
-        )
+        is_placed = self._around.chosen is not None or bool(self._usual)
+        are_only = is_placed and not NO_NUMBERS.search(self._part.text)
         is_near = number.is_prefixed or self._is_beside(number)
         if not is_near and self._around.chosen is None:
             return self._made(number.start, number.end, options)  # any number

@@ -29,6 +29,7 @@ Groups of all patterns, each optional:
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
@@ -72,6 +73,7 @@ OFFSET = rf"0x(?P<offset>{HEX})"
 NUMBER = r"(?P<number>\d{1,6})"
 
 _PAGE = 4096
+_FEW_FRAMES = 2  # of a stack
 _PREFIX = "0x"
 
 
@@ -262,6 +264,7 @@ class LineReader:
         )
         self._before: list[evidence.Line] = []  # the last one first
         self._number = 0  # of the line
+        self._has_stack = False  # that a form describes
 
     def place(self, module: StackModule, start: int) -> None:
         """Place a module at an address of the process."""
@@ -288,6 +291,12 @@ class LineReader:
             several = [piece for line in lines for piece in pieces(line)]
         images = self._read_images(several)
         may_have_frame = self._interest()
+        described = (
+            line
+            for line in several
+            if may_have_frame(line) and self._is_described(_text_of(line))
+        )
+        self._has_stack = len([*islice(described, _FEW_FRAMES)]) == _FEW_FRAMES
         for at, line in enumerate(several):
             self._number += 1
             if at in images or not may_have_frame(line):
@@ -325,7 +334,7 @@ class LineReader:
         if self._chosen or self._process:
             known.append(BARE.pattern)
         if self._between:
-            known.append(r"^\s|\(|created by")
+            known.append(r"^\s|\(|created by| from:")
         search = re.compile("|".join(known)).search
         is_near = _NEAR_ADDRESS.search
         is_written = IS_WRITTEN_AS_ADDRESS.search
@@ -339,6 +348,13 @@ class LineReader:
             )
 
         return may_have_frame
+
+    def _is_described(self, line: str) -> bool:
+        """Whether a form of a tool has a frame in the line."""
+        return any(
+            (form.whole is None or form.whole.match(line)) and form.pattern.search(line)
+            for form in _possible(self._frames, line)
+        )
 
     def _add_line(self, line: str, following: str) -> None:
         stack = self._stack
@@ -362,6 +378,9 @@ class LineReader:
         """Whether the line has something that may be a frame."""
         found = self._candidates(plain, following)
         if not found:
+            return False
+        # Where a tool has written a stack, other addresses are registers and memory.
+        if self._has_stack and all(each.frame.ordinal < 0 for each in found):
             return False
         form, is_return = evidence.form_of(plain.text)
         at = 0
