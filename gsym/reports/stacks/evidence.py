@@ -354,7 +354,10 @@ class _Maker:
         options: list[StackFrame] = []
         placed = self._placed(number.value, symbol, plus)
         if placed is not None:
-            options.append(placed)
+            module = self._around.stack.module
+            usual = {module(each).name for each in self._usual if each != NO_MODULE}
+            is_guess = placed.is_guess and module(placed.module).name not in usual
+            options.append(placed._replace(is_guess=is_guess))
         is_placed = self._around.chosen is not None or bool(self._usual)
         are_only = is_placed and not NO_NUMBERS.search(self._part.text)
         is_near = number.is_prefixed or self._is_beside(number)
