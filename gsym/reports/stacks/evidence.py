@@ -354,9 +354,9 @@ class _Maker:
         options: list[StackFrame] = []
         placed = self._placed(number.value, symbol, plus)
         if placed is not None:
-            module = self._around.stack.module
-            usual = {module(each).name for each in self._usual if each != NO_MODULE}
-            is_guess = placed.is_guess and module(placed.module).name not in usual
+            module_of = self._around.stack.module
+            usual = {module_of(each).name for each in self._usual if each != NO_MODULE}
+            is_guess = placed.is_guess and module_of(placed.module).name not in usual
             options.append(placed._replace(is_guess=is_guess))
         is_placed = self._around.chosen is not None or bool(self._usual)
         are_only = is_placed and not NO_NUMBERS.search(self._part.text)
