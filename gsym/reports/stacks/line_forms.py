@@ -380,7 +380,8 @@ class LineReader:
         if not found:
             return False
         # Where a tool has written a stack, other addresses are registers and memory.
-        if self._has_stack and all(each.frame.ordinal < 0 for each in found):
+        is_other = self._has_stack and not self._process
+        if is_other and all(each.frame.ordinal < 0 for each in found):
             return False
         form, is_return = evidence.form_of(plain.text)
         at = 0
