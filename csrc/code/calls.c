@@ -9,7 +9,7 @@
 
 typedef unsigned (*instruction_size)(const cursor *code, bool *is_call_ret);
 
-/* Return the decoder of an instruction set; NULL: there is none. */
+/* Return the decoder of an instruction set, or NULL. */
 static instruction_size decoder_of(gsym_instruction_set set) {
     switch (set) {
         case GSYM_INSTRUCTIONS_X86_64: return x86_instruction_size;

@@ -11,7 +11,7 @@
 #define IMAGE_FILE_MACHINE_ARM64EC 0xa641 /* code of ARM64 with the ABI of x64 */
 #define IMAGE_FILE_MACHINE_ARM64X 0xa64e  /* both kinds of code in one file */
 
-#define PE_SECTION_ABSOLUTE (-1) /* section of symbols whose value is no address */
+#define PE_SECTION_ABSOLUTE (-1) /* section of symbols whose value is not an address */
 
 typedef enum pe_directory {
     PE_DIRECTORY_EXPORT = 0,

@@ -13,8 +13,8 @@ typedef struct string_table {
     size_t size;
     size_t capacity;
     uint64_t size_limit; /* greatest size that the string offsets of the file can address */
-    uint64_t input_limit;     /* limit on `size` that follows from the size of the input;
-                            UINT64_MAX: there is none */
+    uint64_t input_limit; /* limit on `size` that follows from the size of the input;
+                             UINT64_MAX if the input sets no limit */
     slot_table slots;
     /* The string table of the binary that will hold the file, or NULL. Its first byte has
      * the number shared_strp. With it, no string can be added any more. */

@@ -108,8 +108,8 @@ static bool may_name(const gsym_creator *creator, const record_key *key,
 static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
     bool is_spelled = spells(symbol_name, name);
     if (!is_spelled && !is_spelled_out(name)) {
-        /* A symbol that encodes the name in another way, as those of Dart do, is no better
-         * than the name. */
+        /* Some symbols encode the name in another way, as those of Dart do. The name is
+         * used then. */
         if (!is_mangled(symbol_name)) return NO_RANK;
         is_spelled = true;
     }

@@ -65,8 +65,8 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
  * grows by the number of attributes that are read. */
 void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
                        uint64_t *line_ret, uint64_t *cost);
-/* Whether a function of this language that has no linkage name gets the names of the scopes
- * around it in front of its own name. */
+/* Whether the name of a function without a linkage name begins with the names of the scopes
+ * around it, in this language. */
 bool dwarf_language_has_scopes(uint64_t language);
 
 #endif

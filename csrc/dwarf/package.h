@@ -14,7 +14,7 @@ bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
 /* Add the abbrev_key of each unit that an index names. False where memory ran out. */
 bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
                            offset_list *keys);
-/* Find the type unit with a signature; false: there is none. */
+/* Find the type unit with a signature. Return false if no unit has it. */
 bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
                      dwarf_unit_header *header_ret);
 

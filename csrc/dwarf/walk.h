@@ -42,7 +42,7 @@ typedef struct walk_call_site {
     uint32_t function;
 } walk_call_site;
 
-/* A DIE whose name is put in front of the names declared in it. */
+/* A scope: a DIE whose name begins the full names of what is declared in it. */
 typedef struct walk_scope {
     uint64_t offset;
     uint64_t children; /* offset of the first DIE inside */

@@ -531,8 +531,8 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
 }
 
 /* Find the entry with the greatest start that is at most base_address + `offset`; of
- * several with this start, the first. False if there is none. In an unsorted table this is
- * any entry that starts at or below the offset, or none. */
+ * several with this start, find the first. Return false if every entry starts later. In an
+ * unsorted table, any entry that starts at or below the offset may be found, or none. */
 static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;

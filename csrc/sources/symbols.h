@@ -25,7 +25,7 @@ gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *obje
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
 /* Add the symbols of `object`. `image` has the unwind table, which says where functions
- * start; NULL: there is none. */
+ * start; it may be NULL. */
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                            const gsym_object *image, gsym_error *error);
 

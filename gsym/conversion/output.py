@@ -260,10 +260,12 @@ class ConversionOutput:
             sync_folder=request.sync_folder,
         ) as file:
             counts = self._finish()
+            size = counts["file_size"]
             kept = self._better_output(counts)
             if kept:
                 file.discard()
-            size = counts["file_size"]
+                counts["file_size"] = os.path.getsize(request.output)
+                return counts, False, kept
             for chunk in iter_finished(self.creator, size):
                 file.write(chunk)
             if part:

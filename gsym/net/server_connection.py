@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from gsym.errors import ServerError, SourceError
+from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net import open_connections
 from gsym.net.transfer import inflated_pieces, within_size
 from gsym.net.web_address import WebAddress, read_web_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gsym.net.connections import Answer
     from gsym.net.limits import TransferLimits
 
+_PIECE_SIZE = 1 << 18
 _REDIRECTS = range(300, 400)
 
 
@@ -90,6 +91,31 @@ class ServerConnection:
                 )
                 raise SourceError(reason, status=answer.status)
             yield answer
+
+
+def file_pieces(
+    path: str, size: int, progress: Callable[[int], object]
+) -> Iterator[bytes]:
+    """The first bytes of a file, as the body of a request.
+
+    Args:
+        path: The file.
+        size: How many, as the Content-Length of the request says.
+        progress: Called with the number of bytes read so far.
+
+    Raises:
+        GsymError: The file became shorter.
+        OSError: It cannot be read.
+    """
+    done = 0
+    with open(path, "rb") as file:
+        while done < size:
+            piece = file.read(min(_PIECE_SIZE, size - done))
+            if not piece:
+                raise GsymError("truncated while it was sent", path=path)
+            yield piece
+            done += len(piece)
+            progress(done)
 
 
 def read_body(answer: Answer, most: int) -> bytes:

@@ -108,12 +108,13 @@ gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
 /* Return section `index` < header.section_count; `present` 0: it does not exist. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
-/* Find the first section with a name, from index `first` on; `present` 0: there is none. */
+/* Find the first section with a name, from index `first` on. `present` is 0 if no section
+ * has it. */
 gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
                                      const char *name, size_t name_size,
                                      gsym_object_section *section_ret, gsym_error *error);
 /* Find a DWARF section by any of the names that it may have in this format; `is_split` 1:
- * the section of split units (NAME.dwo). `present` 0: there is none. */
+ * the section of split units (NAME.dwo). `present` is 0 if the file has no such section. */
 gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
                                       uint32_t is_split, gsym_object_section *section_ret,
                                       gsym_error *error);

@@ -175,7 +175,7 @@ void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 uint64_t gsym_image_indexes_size(const gsym_image *image);
 
 /* The part with indexes that is made for a file, whether or not the file has one. It owns
- * its bytes; there are none if no function is large. */
+ * its bytes. It is empty if no function is large. */
 typedef struct gsym_index gsym_index;
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error);
@@ -256,7 +256,7 @@ typedef struct gsym_footprint {
     uint64_t size; /* size of the function, in bytes */
     uint64_t name;
     uint64_t record_size; /* in bytes; 0: damaged */
-    uint32_t file;        /* file of the first row; 0: there is no row */
+    uint32_t file;        /* file of the first row; 0 if there are no rows */
     uint32_t reserved;
 } gsym_footprint;
 

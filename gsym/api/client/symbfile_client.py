@@ -15,7 +15,7 @@ from itertools import count
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after
-from gsym.net.server_connection import ServerConnection, read_body
+from gsym.net.server_connection import ServerConnection, file_pieces, read_body
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
@@ -23,7 +23,7 @@ from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
 
@@ -220,7 +220,7 @@ class SymbfileClient:
         """
         headers = part_headers(part, self._api_key)
         until = time.monotonic() + self._settings.attempt_timeout
-        body = _pieces(part, sent)
+        body = file_pieces(part.path, part.size, sent)
         try:
             with self._server.ask(ENDPOINTS[part.kind], headers, body, until) as answer:
                 return self._judge(answer)
@@ -274,19 +274,6 @@ def _result(status: int) -> str:
     if status in _LATER_STATUSES:
         return _LATER
     return _UNUSABLE if status in _UNUSABLE_STATUSES else _REFUSED
-
-
-def _pieces(part: UploadPart, sent: Callable[[int], object]) -> Iterator[bytes]:
-    """The bytes of a part: as many as its Content-Length."""
-    done = 0
-    with open(part.path, "rb") as file:
-        while done < part.size:
-            piece = file.read(min(_PIECE_SIZE, part.size - done))
-            if not piece:
-                raise GsymError("truncated while it was sent", path=part.path)
-            yield piece
-            done += len(piece)
-            sent(done)
 
 
 _HIDDEN = "***"

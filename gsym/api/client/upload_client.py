@@ -7,11 +7,11 @@ import os
 import time
 from urllib.parse import quote
 
-from gsym.errors import GsymError, ServerError, SourceError
+from gsym.errors import ServerError, SourceError
 from gsym.modules.key import compare
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
-from gsym.net.server_connection import ServerConnection, read_body
+from gsym.net.server_connection import ServerConnection, file_pieces, read_body
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 from gsym.store.sidecar import read_identity
@@ -31,7 +31,6 @@ _FIRST_WAIT = 1.0  # seconds
 _LONGEST_WAIT = 300.0  # seconds that a server may ask to wait
 _LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOST_ANSWER = 1 << 20  # bytes
-_PIECE_SIZE = 1 << 18
 _LIMITS = TransferLimits(
     # A server converts a file before it answers, which takes minutes.
     header_seconds=3600.0,
@@ -150,7 +149,7 @@ class UploadClient:
         ]
         query = f"name={quote(name, safe='')}"
         status, said = self._ask(
-            "upload/", headers, lambda: _pieces(path, size, progress), query
+            "upload/", headers, lambda: file_pieces(path, size, progress), query
         )
         try:
             modules = said["upload"]["modules"]
@@ -219,16 +218,3 @@ def _read(answer: Answer) -> tuple[int, Any]:
         return answer.status, json.loads(read_body(answer, _MOST_ANSWER))
     except (ValueError, RecursionError):
         return answer.status, None
-
-
-def _pieces(path: str, size: int, progress: Callable[[int], object]) -> Iterator[bytes]:
-    """The bytes of a file: as many as its Content-Length."""
-    done = 0
-    with open(path, "rb") as file:
-        while done < size:
-            piece = file.read(min(_PIECE_SIZE, size - done))
-            if not piece:
-                raise GsymError("truncated while it was sent", path=path)
-            yield piece
-            done += len(piece)
-            progress(done)

@@ -123,8 +123,8 @@ GSYM_API gsym_status gsym_file_lookup_many(const gsym_file *file,
                                            const uint64_t *addresses, size_t count,
                                            gsym_answers **answers_ret,
                                            gsym_error *error);
-/* Return the frames of addresses[index], innermost first; *count_ret 0: there are none.
- * They are valid until the answers are destroyed. */
+/* Return the frames of addresses[index], innermost first. *count_ret is 0 if there are
+ * none. They are valid until the answers are destroyed. */
 GSYM_API const gsym_location *gsym_answers_at(const gsym_answers *answers, size_t index,
                                               size_t *count_ret);
 /* Return the number of addresses at damaged records. */
