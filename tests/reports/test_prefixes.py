@@ -26,7 +26,8 @@ PREFIXES = (
 )
 DOCUMENTS = re.compile(r"\s*[{\[]|.*\{\{\{", re.DOTALL)
 LINES = [each for each in RECORDED if not DOCUMENTS.match(each.text)]
-DRIVE = re.compile(r"[A-Za-z]:\\")
+# In a Windows path, a backslash before n may be a part of the path.
+WITHOUT_DRIVES = [each for each in LINES if not re.search(r"[A-Za-z]:\\", each.text)]
 
 
 def known(answer: str) -> list[str]:
@@ -53,10 +54,8 @@ def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) 
 
 
 @pytest.mark.parametrize("between", [r"\n", "#012"])
-@pytest.mark.parametrize("case", LINES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", WITHOUT_DRIVES, ids=lambda case: case.name)
 def test_one_line_has_all_answers(case: Recorded, between: str, modules: Path) -> None:
-    if DRIVE.search(case.text):
-        pytest.skip("a backslash before n may be a part of its path")
     lines = case.text.rstrip("\n").split("\n")
     is_same(case, f"{PREFIXES[0]}{between.join(lines)}\n", modules)
 
