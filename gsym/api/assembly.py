@@ -32,19 +32,12 @@ if TYPE_CHECKING:
 
 
 class Instruction(NamedTuple):
-    """An instruction.
+    """An instruction."""
 
-    Attributes:
-        offset: From the start of the code.
-        size: In bytes.
-        text: Name and operands.
-        target: Address of a branch; None for other instructions.
-    """
-
-    offset: int
-    size: int
-    text: str
-    target: int | None
+    offset: int  # from the start of the code
+    size: int  # in bytes
+    text: str  # name and operands
+    target: int | None  # address of a branch; None for other instructions
 
 
 _X86_BRANCH = re.compile(r"j\w+|call|loop\w*")
@@ -145,25 +138,15 @@ _LONGEST_INSTRUCTION = 15  # bytes, of any architecture
 
 
 class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
-    """A range of code.
+    """A range of code."""
 
-    Attributes:
-        start_address: From the base of the module, as text with `0x`.
-        size: In bytes, as text with `0x`.
-        name: Of the binary.
-        code_id: Of the binary.
-        debug_name: Of the module.
-        debug_id: Of the module.
-        continue_until_function_end: Whether to continue to the end of the function in
-            which the range begins.
-    """
-
-    start_address: Number
-    size: Number
-    name: str | None = None
-    code_id: str | None = None
-    debug_name: str | None = None
-    debug_id: DebugId | None = None
+    start_address: Number  # from the base of the module, as text with `0x`
+    size: Number  # in bytes, as text with `0x`
+    name: str | None = None  # of the binary
+    code_id: str | None = None  # of the binary
+    debug_name: str | None = None  # of the module
+    debug_id: DebugId | None = None  # of the module
+    # whether to continue to the end of the function in which the range begins
     continue_until_function_end: bool = False
 
     @property
@@ -175,21 +158,13 @@ class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
 
 
 class AssemblyAnswer(msgspec.Struct, rename="camel"):
-    """The body of a response.
+    """The body of a response."""
 
-    Attributes:
-        start_address: Of the first instruction, as text with `0x`.
-        size: Of all instructions in bytes, as text with `0x`.
-        arch: The architecture.
-        syntax: Of the texts.
-        instructions: Offset from the start and text of each.
-    """
-
-    start_address: Number
-    size: Number
-    arch: str
-    syntax: list[str]
-    instructions: list[tuple[int, str]]
+    start_address: Number  # of the first instruction, as text with `0x`
+    size: Number  # of all instructions in bytes, as text with `0x`
+    arch: str  # the architecture
+    syntax: list[str]  # of the texts
+    instructions: list[tuple[int, str]]  # offset from the start and text of each
 
 
 def read_assembly_request(body: bytes) -> AssemblyRequest:

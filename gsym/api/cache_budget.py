@@ -15,15 +15,10 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Kept(Protocol):
-        """A cache of a module.
+        """A cache of a module."""
 
-        Attributes:
-            kept_size: Bytes of memory that it takes; changed by the budget.
-            last_used: The order of use; changed by the budget.
-        """
-
-        kept_size: int
-        last_used: int
+        kept_size: int  # bytes of memory that it takes; changed by the budget
+        last_used: int  # the order of use; changed by the budget
 
         def drop(self) -> None:
             """Empty the cache."""

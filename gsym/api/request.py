@@ -36,45 +36,29 @@ _TOO_LARGE = 413
 
 
 class RequestLimits(msgspec.Struct, frozen=True):
-    """Limits of one request.
+    """Limits of one request."""
 
-    Attributes:
-        jobs: Number of jobs.
-        frames: Number of frames in all stacks of all jobs.
-        modules: Number of modules of all jobs.
-        wide_names: Whether names of modules may contain `[`, `]` and `:`, as those of
-            the Linux kernel do; samply accepts them.
-    """
-
-    jobs: int = 10
-    frames: int = 1_000_000
-    modules: int = 10_000
+    jobs: int = 10  # number of jobs
+    frames: int = 1_000_000  # number of frames in all stacks of all jobs
+    modules: int = 10_000  # number of modules of all jobs
+    # whether names of modules may contain `[`, `]` and `:`, as those of the Linux
+    # kernel do; samply accepts them
     wide_names: bool = False
 
 
 class Stack(msgspec.Struct, frozen=True):
-    """Frames, as columns.
+    """Frames, as columns."""
 
-    Attributes:
-        modules: Index of the module of each frame, or -1.
-        offsets: From the base of the module; -1 if unknown.
-    """
-
-    modules: list[int]
-    offsets: list[int]
+    modules: list[int]  # index of the module of each frame, or -1
+    offsets: list[int]  # from the base of the module; -1 if unknown
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Stacks and their modules.
+    """Stacks and their modules."""
 
-    Attributes:
-        modules: Debug file and debug id of each.
-        stacks: The stacks to symbolicate.
-        code_ids: Code id of each module, "" if it is not known; empty if none is.
-    """
-
-    modules: list[tuple[str, str]]
-    stacks: list[Stack]
+    modules: list[tuple[str, str]]  # debug file and debug id of each
+    stacks: list[Stack]  # the stacks to symbolicate
+    # code id of each module, "" if it is not known; empty if none is
     code_ids: list[str] = []
 
 

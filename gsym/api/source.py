@@ -89,35 +89,21 @@ _TOO_LARGE = 413
 
 
 class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
-    """A source file, and an address whose frames name it.
+    """A source file, and an address whose frames name it."""
 
-    Attributes:
-        debug_name: Of the module.
-        debug_id: Of the module.
-        module_offset: From the base of the module, as text with `0x`.
-        file: Its path in the response of `/symbolicate/v5` for that address.
-    """
-
-    debug_name: str
-    debug_id: DebugId
-    module_offset: Number
-    file: str
+    debug_name: str  # of the module
+    debug_id: DebugId  # of the module
+    module_offset: Number  # from the base of the module, as text with `0x`
+    file: str  # its path in the response of `/symbolicate/v5` for that address
 
 
 class SourceAnswer(msgspec.Struct, rename="camel"):
-    """The body of a response.
+    """The body of a response."""
 
-    Attributes:
-        symbols_last_modified: Unknown.
-        source_last_modified: Unknown.
-        file: As in the request.
-        source: The text.
-    """
-
-    symbols_last_modified: None
-    source_last_modified: None
-    file: str
-    source: str
+    symbols_last_modified: None  # unknown
+    source_last_modified: None  # unknown
+    file: str  # as in the request
+    source: str  # the text
 
 
 def read_source_request(body: bytes) -> SourceRequest:

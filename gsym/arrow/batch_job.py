@@ -48,17 +48,11 @@ _MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
 
 
 class BatchReport(NamedTuple):
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Attributes:
-        parts: Number of parts that are complete now.
-        kept: Number of those that were before.
-        rows: Rows of the inputs that this run has read.
-    """
-
-    parts: int
-    kept: int
-    rows: int
+    parts: int  # number of parts that are complete now
+    kept: int  # number of those that were before
+    rows: int  # rows of the inputs that this run has read
 
 
 class BatchJob:

@@ -36,19 +36,12 @@ _FORMATS = {
 
 
 class Unit(NamedTuple):
-    """A part of an input.
+    """A part of an input."""
 
-    Attributes:
-        path: The input.
-        number: Of the part in the input: its row group, batch or range.
-        size: Bytes, or rows where only these are known.
-        start: Offset of a range.
-    """
-
-    path: str
-    number: int
-    size: int
-    start: int = 0
+    path: str  # the input
+    number: int  # of the part in the input: its row group, batch or range
+    size: int  # bytes, or rows where only these are known
+    start: int = 0  # offset of a range
 
 
 def format_of(path: str) -> str:

@@ -35,30 +35,21 @@ class SearchOptions(NamedTuple):
 
 
 class DebugInfo(NamedTuple):
-    """The files that a conversion reads for a binary.
+    """The files that a conversion reads for a binary."""
 
-    Attributes:
-        dwarf: The file with its DWARF; the binary itself if no file has any.
-        supplementary: The supplementary file of *dwarf*.
-        symbols: The files whose symbol tables are read.
-        companions: Paths of the files other than the binary.
-        notes: Messages about companion files that were not found.
-        debug_map: The object files that contain the DWARF instead of *dwarf*.
-        missing: Why no file has debug information; else "".
-        pdb: The file with the debug information of a Windows image without DWARF.
-        mini_debug_info: Of *symbols*, the file within the binary.
-        stubs: The file whose stubs are read instead of the binary's.
-    """
-
-    dwarf: ObjectFile
-    supplementary: ObjectFile | None
-    symbols: tuple[ObjectFile, ...]
-    companions: tuple[str, ...]
-    notes: tuple[str, ...]
+    dwarf: ObjectFile  # the file with its DWARF; the binary itself if no file has any
+    supplementary: ObjectFile | None  # the supplementary file of *dwarf*
+    symbols: tuple[ObjectFile, ...]  # the files whose symbol tables are read
+    companions: tuple[str, ...]  # paths of the files other than the binary
+    notes: tuple[str, ...]  # messages about companion files that were not found
+    # the object files that contain the DWARF instead of *dwarf*
     debug_map: DebugMap | None = None
-    missing: str = ""
+    missing: str = ""  # why no file has debug information; else ""
+    # the file with the debug information of a Windows image without DWARF
     pdb: PdbFile | None = None
+    # of *symbols*, the file within the binary
     mini_debug_info: ObjectFile | None = None
+    # the file whose stubs are read instead of the binary's
     stubs: ObjectFile | None = None
 
 

@@ -21,21 +21,16 @@ NO_NAME = "<input>"
 
 
 class InputFile(NamedTuple):
-    """An opened input.
+    """An opened input."""
 
-    Attributes:
-        given: Its path as given, of a bundle that of the folder; "" for bytes and
-            file objects, which have none.
-        path: Its name in messages and reports. Files that belong to it are searched
-            for beside it.
-        data: Its bytes.
-        kind: As `recognise` names it.
-    """
-
+    # its path as given, of a bundle that of the folder; "" for bytes and file objects,
+    # which have none
     given: str
+    # its name in messages and reports. Files that belong to it are searched for beside
+    # it
     path: str
-    data: memoryview
-    kind: str
+    data: memoryview  # its bytes
+    kind: str  # as `recognise` names it
 
 
 def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> InputFile:

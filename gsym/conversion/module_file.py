@@ -20,23 +20,14 @@ _NOTHING = ModuleKey()
 
 
 class ModuleFile(NamedTuple):
-    """A module in a file.
+    """A module in a file."""
 
-    Attributes:
-        path: The file; of a dSYM bundle, that in it.
-        kind: "object", "pdb", "breakpad" or "gsym".
-        identity: What the file says.
-        uuid: The complete build id, LC_UUID or GUID; b"" for none.
-        architecture: The slice of a fat file; else None.
-        is_relocatable: Whether it is an object file that is not linked.
-    """
-
-    path: str
-    kind: str
-    identity: ModuleKey
-    uuid: bytes
-    architecture: str | None = None
-    is_relocatable: bool = False
+    path: str  # the file; of a dSYM bundle, that in it
+    kind: str  # "object", "pdb", "breakpad" or "gsym"
+    identity: ModuleKey  # what the file says
+    uuid: bytes  # the complete build id, LC_UUID or GUID; b"" for none
+    architecture: str | None = None  # the slice of a fat file; else None
+    is_relocatable: bool = False  # whether it is an object file that is not linked
 
 
 def modules_in(

@@ -32,27 +32,18 @@ MANY = frozenset({PATHS, PAIRS, PATTERNS, RANGES, TEXTS})
 
 
 class Declared(NamedTuple):
-    """An option besides its name, type and default.
+    """An option besides its name, type and default."""
 
-    Attributes:
-        kind: How its value is spelled: FLAG, NUMBER, ...
-        option: Its name on a command line; "" where it has none. By default that of
-            the keyword, `call_sites` and `--call-sites`, or for what is true unless
-            it is given, `index` and `--no-index`; a keyword in the plural may be an
-            option in the singular, which is given several times.
-        help: Its help there.
-        metavar: Its value in the help.
-        short: Its letter.
-        choices: The texts that it may have, the default first.
-        engine: The flag of the engine that it sets.
-    """
-
-    kind: int
-    help: str = ""
-    metavar: str = ""
-    short: str = ""
-    choices: tuple[str, ...] = ()
-    engine: str = ""
+    kind: int  # how its value is spelled: FLAG, NUMBER, ..
+    help: str = ""  # its help there
+    metavar: str = ""  # its value in the help
+    short: str = ""  # its letter
+    choices: tuple[str, ...] = ()  # the texts that it may have, the default first
+    engine: str = ""  # the flag of the engine that it sets
+    # its name on a command line; "" where it has none. By default that of the keyword,
+    # `call_sites` and `--call-sites`, or for what is true unless it is given, `index`
+    # and `--no-index`; a keyword in the plural may be an option in the singular, which
+    # is given several times
     option: str = ""
 
 

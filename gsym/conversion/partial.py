@@ -24,17 +24,11 @@ if TYPE_CHECKING:
 
 
 class UnitSelection(NamedTuple):
-    """The units that may have code at some addresses, or just before one.
+    """The units that may have code at some addresses, or just before one."""
 
-    Attributes:
-        units: Their numbers, ascending.
-        size: Bytes of them in .debug_info.
-        total: Bytes of all units there.
-    """
-
-    units: Sequence[int]
-    size: int
-    total: int
+    units: Sequence[int]  # their numbers, ascending
+    size: int  # bytes of them in .debug_info
+    total: int  # bytes of all units there
 
 
 # Below this much .debug_info of units a second thread costs more than it brings.

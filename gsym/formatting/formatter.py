@@ -31,28 +31,17 @@ HEX_NUMBERS: int = lib.GSYM_NUMBERS_HEX
 
 
 class Style(NamedTuple):
-    """The format of answers and of input lines.
+    """The format of answers and of input lines."""
 
-    Attributes:
-        template: The text of an answer.
-        numbers: The format of addresses in lines: LLVM_NUMBERS, PLAIN_NUMBERS,
-            HEX_NUMBERS.
-        json: Whether strings are in JSON.
-        demangle: Whether names of functions are demangled.
-        merged: Whether answers include merged functions.
-        llvm_rules: Whether addresses are looked up by LLVM's rules.
-        escape: Escapes strings; None: unchanged.
-        separator: See `NameTexts`.
-    """
-
-    template: str
+    template: str  # the text of an answer
+    # the format of addresses in lines: LLVM_NUMBERS, PLAIN_NUMBERS, HEX_NUMBERS
     numbers: int = LLVM_NUMBERS
-    json: bool = False
-    demangle: bool = False
-    merged: bool = False
-    llvm_rules: bool = False
-    escape: Callable[[bytes], bytes] | None = None
-    separator: bytes = b""
+    json: bool = False  # whether strings are in JSON
+    demangle: bool = False  # whether names of functions are demangled
+    merged: bool = False  # whether answers include merged functions
+    llvm_rules: bool = False  # whether addresses are looked up by LLVM's rules
+    escape: Callable[[bytes], bytes] | None = None  # escapes strings; None: unchanged
+    separator: bytes = b""  # see `NameTexts`
 
     @property
     def flags(self) -> int:

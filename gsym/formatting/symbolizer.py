@@ -16,33 +16,19 @@ if TYPE_CHECKING:
 
 
 class SymbolizerOutput(NamedTuple):
-    """The options of an output style.
+    """The options of an output style."""
 
-    Attributes:
-        json: Print JSON.
-        gnu: Omit what GNU addr2line does not print.
-        addresses: Print the address before each answer.
-        functions: Print function names.
-        inlines: Print all frames; otherwise a single one.
-        outer_name: The single frame has the name of the outermost function.
-        pretty: Print a frame on one line.
-        verbose: Print a line for each part of a frame.
-        basenames: Print files without their directories.
-        demangle: Demangle function names.
-        has_source: Insert marks for source lines.
-    """
-
-    json: bool = False
-    gnu: bool = False
-    addresses: bool = False
-    functions: bool = True
-    inlines: bool = True
-    outer_name: bool = True
-    pretty: bool = False
-    verbose: bool = False
-    basenames: bool = False
-    demangle: bool = True
-    has_source: bool = False
+    json: bool = False  # print JSON
+    gnu: bool = False  # omit what GNU addr2line does not print
+    addresses: bool = False  # print the address before each answer
+    functions: bool = True  # print function names
+    inlines: bool = True  # print all frames; otherwise a single one
+    outer_name: bool = True  # the single frame has the name of the outermost function
+    pretty: bool = False  # print a frame on one line
+    verbose: bool = False  # print a line for each part of a frame
+    basenames: bool = False  # print files without their directories
+    demangle: bool = True  # demangle function names
+    has_source: bool = False  # insert marks for source lines
 
     @property
     def footer(self) -> str:

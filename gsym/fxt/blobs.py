@@ -17,21 +17,13 @@ if TYPE_CHECKING:
 
 
 class Stream(NamedTuple):
-    """A large blob, or the blobs of one name of a provider, in their order.
+    """A large blob, or the blobs of one name of a provider, in their order."""
 
-    Attributes:
-        provider: Id; None before any provider.
-        category: Of large blobs; "" for others.
-        name: Of the blobs.
-        type: As in `Blob`, the first one's; None for large blobs.
-        pieces: Their data.
-    """
-
-    provider: int | None
-    category: str
-    name: str
-    type: int | None
-    pieces: tuple[bytes | memoryview, ...]
+    provider: int | None  # id; None before any provider
+    category: str  # of large blobs; "" for others
+    name: str  # of the blobs
+    type: int | None  # as in `Blob`, the first one's; None for large blobs
+    pieces: tuple[bytes | memoryview, ...]  # their data
 
 
 BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}

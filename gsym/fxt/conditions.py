@@ -15,35 +15,21 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """A time in nanoseconds.
+    """A time in nanoseconds."""
 
-    Attributes:
-        ns: From the start of the trace, or by its clock.
-        is_absolute: Whether it is by the clock.
-    """
-
-    ns: int
-    is_absolute: bool = False
+    ns: int  # from the start of the trace, or by its clock
+    is_absolute: bool = False  # whether it is by the clock
 
 
 class Selection(NamedTuple):
-    """Conditions on records; a field without one selects all.
+    """Conditions on records; a field without one selects all."""
 
-    Attributes:
-        begin: The first moment.
-        end: The moment after the last.
-        processes: Patterns of names or koids of processes.
-        threads: Patterns of names or koids of threads.
-        categories: Patterns.
-        names: Patterns.
-    """
-
-    begin: Moment | None = None
-    end: Moment | None = None
-    processes: tuple[str, ...] = ()
-    threads: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    begin: Moment | None = None  # the first moment
+    end: Moment | None = None  # the moment after the last
+    processes: tuple[str, ...] = ()  # patterns of names or koids of processes
+    threads: tuple[str, ...] = ()  # patterns of names or koids of threads
+    categories: tuple[str, ...] = ()  # patterns
+    names: tuple[str, ...] = ()  # patterns
 
 
 _LONGEST_KOID = 20  # digits

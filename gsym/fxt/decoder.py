@@ -41,24 +41,18 @@ class Filter(NamedTuple):
     Records needed to read others, and those of objects, modules and mappings, always
     pass. Others without such a field are left out: a context switch has no process,
     only events and large blobs have a category, and only these and blobs a name.
-
-    Attributes:
-        from_ns: It ends at this time or later; an event has its own end or is over
-            at once.
-        to_ns: It begins at this time or earlier.
-        processes: Its process has one of these koids.
-        threads: Its thread has one of these koids; of a context switch, either thread.
-        categories: It matches one of these patterns, in which `*` stands for any
-            text and `?` for a character.
-        names: Its name matches one of these patterns.
     """
 
+    # it ends at this time or later; an event has its own end or is over at once
     from_ns: int = 0
-    to_ns: int = UINT64_MAX
-    processes: Sequence[int] = ()
+    to_ns: int = UINT64_MAX  # it begins at this time or earlier
+    processes: Sequence[int] = ()  # its process has one of these koids
+    # its thread has one of these koids; of a context switch, either thread
     threads: Sequence[int] = ()
+    # it matches one of these patterns, in which `*` stands for any text and `?` for a
+    # character
     categories: Sequence[str] = ()
-    names: Sequence[str] = ()
+    names: Sequence[str] = ()  # its name matches one of these patterns
 
 
 def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
@@ -99,30 +93,20 @@ class Problem(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Counts of a trace.
+    """Counts of a trace."""
 
-    Attributes:
-        records: How many of each of KINDS, those that cannot be read among them.
-        bytes: What they take.
-        arguments: Arguments of all records that were handed out.
-        unknown_arguments: Those of an unknown type, which are left out.
-        appended_words: Those after the fields of records and arguments, which newer
-            writers may append; they are left out.
-        providers: How many have been named.
-        traces: Those begun by a magic number in the middle of the file.
-        left_out: Records that do not pass the filter.
-        problems: How many there are; `Decoder.problems` lists up to 65536.
-    """
-
+    # how many of each of KINDS, those that cannot be read among them
     records: Mapping[str, int]
-    bytes: Mapping[str, int]
-    arguments: int
-    unknown_arguments: int
+    bytes: Mapping[str, int]  # what they take
+    arguments: int  # arguments of all records that were handed out
+    unknown_arguments: int  # those of an unknown type, which are left out
+    # those after the fields of records and arguments, which newer writers may append;
+    # they are left out
     appended_words: int
-    providers: int
-    traces: int
-    left_out: int
-    problems: int
+    providers: int  # how many have been named
+    traces: int  # those begun by a magic number in the middle of the file
+    left_out: int  # records that do not pass the filter
+    problems: int  # how many there are; `Decoder.problems` lists up to 65536
 
 
 _LARGE_SIZE = 1 << 20  # of records that are not copied if possible

@@ -36,23 +36,14 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A kind of record.
+    """A kind of record."""
 
-    Attributes:
-        kind: Its name.
-        record: The class of its records.
-        type: In the header.
-        subtype: Constant bits of the header.
-        parts: Its fields, in the order of the body.
-        is_timed: Whether it begins with a time.
-    """
-
-    kind: str
-    record: Any
-    type: int
-    subtype: int
-    parts: tuple[Part, ...]
-    is_timed: bool
+    kind: str  # its name
+    record: Any  # the class of its records
+    type: int  # in the header
+    subtype: int  # constant bits of the header
+    parts: tuple[Part, ...]  # its fields, in the order of the body
+    is_timed: bool  # whether it begins with a time
 
 
 def process_field(thread_field: str) -> str:

@@ -165,22 +165,15 @@ class Flow(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The durations, operations and flows that were found.
+    """The durations, operations and flows that were found."""
 
-    Attributes:
-        durations: In the order of their begins.
-        operations: In the order of their begins.
-        flows: In the order of their begins.
-        unmatched: Number of begins and ends without the other, by kind of event. A
-            begin among them is listed above with the end of the trace.
-        end_ns: The time of the last event, in nanoseconds.
-    """
-
-    durations: tuple[Duration, ...]
-    operations: tuple[Operation, ...]
-    flows: tuple[Flow, ...]
+    durations: tuple[Duration, ...]  # in the order of their begins
+    operations: tuple[Operation, ...]  # in the order of their begins
+    flows: tuple[Flow, ...]  # in the order of their begins
+    # number of begins and ends without the other, by kind of event. A begin among them
+    # is listed above with the end of the trace
     unmatched: dict[str, int]
-    end_ns: int
+    end_ns: int  # the time of the last event, in nanoseconds
 
 
 def match_events(events: Iterable[Event]) -> Matches:

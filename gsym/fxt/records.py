@@ -125,33 +125,21 @@ class Argument(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened on a thread.
+    """Something that happened on a thread."""
 
-    Attributes:
-        kind: One of EVENT_KINDS.
-        ticks: When, or when it began.
-        process: Koid.
-        thread: Koid.
-        category: The kind of code that reports it.
-        name: What happened.
-        args: At most 15.
-        id: Of a counter, or what correlates asynchronous events or those of a flow;
-            None for other kinds.
-        end_ticks: When a complete duration ended; None for other kinds.
-        end_ns: The same for the end.
-    """
-
-    kind: str
-    ticks: int
-    process: int
-    thread: int
-    category: str
-    name: str
-    args: Arguments = ()
+    kind: str  # one of EVENT_KINDS
+    ticks: int  # when, or when it began
+    process: int  # koid
+    thread: int  # koid
+    category: str  # the kind of code that reports it
+    name: str  # what happened
+    args: Arguments = ()  # at most 15
+    # of a counter, or what correlates asynchronous events or those of a flow; None for
+    # other kinds
     id: int | None = None
-    end_ticks: int | None = None
+    end_ticks: int | None = None  # when a complete duration ended; None for other kinds
     ns: int | None = None
-    end_ns: int | None = None
+    end_ns: int | None = None  # the same for the end
     provider: int | None = None
     offset: int = 0
 
@@ -258,27 +246,16 @@ class Module(NamedTuple):
 
 
 class Mmap(NamedTuple):
-    """A mapping of a part of a module; *thread* is 0.
+    """A mapping of a part of a module; *thread* is 0."""
 
-    Attributes:
-        ticks: When it was seen.
-        process: Koid.
-        thread: Koid, 0.
-        module_id: Of a `Module` record of the process, which may come later.
-        flags: Of its pages; writers do not agree what the bits mean.
-        start_address: First address in the process.
-        address_range: Bytes covered.
-        vaddr: Address within the module, as it was linked, of the first byte.
-    """
-
-    ticks: int
-    process: int
-    thread: int
-    module_id: int
-    flags: int
-    start_address: int
-    address_range: int
-    vaddr: int
+    ticks: int  # when it was seen
+    process: int  # koid
+    thread: int  # koid, 0
+    module_id: int  # of a `Module` record of the process, which may come later
+    flags: int  # of its pages; writers do not agree what the bits mean
+    start_address: int  # first address in the process
+    address_range: int  # bytes covered
+    vaddr: int  # address within the module, as it was linked, of the first byte
     ns: int | None = None
     provider: int | None = None
     offset: int = 0
@@ -315,17 +292,11 @@ class LargeBlob(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A record of an unknown type.
+    """A record of an unknown type."""
 
-    Attributes:
-        type: Type of the record.
-        subtype: Of records whose type has some; None for others.
-        data: The complete record, header included.
-    """
-
-    type: int
-    subtype: int | None
-    data: bytes
+    type: int  # type of the record
+    subtype: int | None  # of records whose type has some; None for others
+    data: bytes  # the complete record, header included
     provider: int | None = None
     offset: int = 0
 

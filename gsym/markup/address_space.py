@@ -28,21 +28,13 @@ class LoadedModule(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of a module in memory.
+    """A part of a module in memory."""
 
-    Attributes:
-        start: Address of its first byte in memory.
-        size: In bytes.
-        module: The module that contains it.
-        mode: One or more of r, w and x.
-        address: Link-time address of its first byte.
-    """
-
-    start: int
-    size: int
-    module: LoadedModule
-    mode: bytes
-    address: int
+    start: int  # address of its first byte in memory
+    size: int  # in bytes
+    module: LoadedModule  # the module that contains it
+    mode: bytes  # one or more of r, w and x
+    address: int  # link-time address of its first byte
 
     @property
     def last(self) -> int:

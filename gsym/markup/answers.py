@@ -16,28 +16,19 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """An element and the result of its lookup.
+    """An element and the result of its lookup."""
 
-    Attributes:
-        element: The element.
-        looked_up: The address in memory that was looked up: one less than a return
-            address.
-        segment: The segment that contains that address, or None.
-        linked: Its link-time address.
-        symbols: The symbols of the module; None without a segment.
-        frames: The frames there, innermost first.
-        variable: For data: the name of the variable, and the offset in it.
-        values: The values of a dictionary that are addresses.
-    """
-
-    element: Element
+    element: Element  # the element
+    # the address in memory that was looked up: one less than a return address
     looked_up: int = 0
-    segment: Segment | None = None
-    linked: int = 0
+    segment: Segment | None = None  # the segment that contains that address, or None
+    linked: int = 0  # its link-time address
+    # the symbols of the module; None without a segment
     symbols: ModuleSymbols | None = None
-    frames: tuple[Location, ...] = ()
+    frames: tuple[Location, ...] = ()  # the frames there, innermost first
+    # for data: the name of the variable, and the offset in it
     variable: tuple[bytes, int] | None = None
-    values: tuple[Value, ...] = ()
+    values: tuple[Value, ...] = ()  # the values of a dictionary that are addresses
 
     @property
     def is_known(self) -> bool:

@@ -61,21 +61,13 @@ class Module(NamedTuple):
 
 
 class Mmap(NamedTuple):
-    """A segment in memory.
+    """A segment in memory."""
 
-    Attributes:
-        start: Address of its first byte in memory.
-        size: In bytes.
-        module: Number of the module.
-        mode: One or more of r, w and x, in this order.
-        address: Link-time address of its first byte.
-    """
-
-    start: int
-    size: int
-    module: int
-    mode: str
-    address: int
+    start: int  # address of its first byte in memory
+    size: int  # in bytes
+    module: int  # number of the module
+    mode: str  # one or more of r, w and x, in this order
+    address: int  # link-time address of its first byte
 
 
 Element = Symbol | Pc | Data | Backtrace | HexDict | DumpFile | Reset | Module | Mmap

@@ -15,21 +15,13 @@ if TYPE_CHECKING:
 
 
 class Value(NamedTuple):
-    """A value that is an address.
+    """A value that is an address."""
 
-    Attributes:
-        key: The text before it.
-        start: Offset of its first byte in the text of the dictionary.
-        end: Offset of the first byte after it.
-        answer: The result of its lookup.
-        place: The result as text.
-    """
-
-    key: bytes
-    start: int
-    end: int
-    answer: Answer
-    place: bytes
+    key: bytes  # the text before it
+    start: int  # offset of its first byte in the text of the dictionary
+    end: int  # offset of the first byte after it
+    answer: Answer  # the result of its lookup
+    place: bytes  # the result as text
 
 
 MAX_VALUES = 1024

@@ -58,41 +58,28 @@ if TYPE_CHECKING:
 
 
 class Dialect(NamedTuple):
-    """The rules for elements.
+    """The rules for elements."""
 
-    Attributes:
-        restarts: A `{{{` inside an element begins another one, and fields contain no
-            `}`. Otherwise an element ends at the first `}}}`.
-        size_base: Base of the size of an mmap without a prefix: 10 or 16; 0: octal if
-            it begins with 0, else decimal.
-        has_messages: A backtrace may have a message as its last field.
-        has_colon_names: Names of modules may contain colons.
-        has_batches: `reset:begin` and `reset:end` are resets, too.
-        counts_fields: With one field too many, the kind of a code location is ignored.
-    """
-
+    # a `{{{` inside an element begins another one, and fields contain no `}`. Otherwise
+    # an element ends at the first `}}}`
     restarts: bool
+    # base of the size of an mmap without a prefix: 10 or 16; 0: octal if it begins with
+    # 0, else decimal
     size_base: int
-    has_messages: bool
-    has_colon_names: bool
-    has_batches: bool
+    has_messages: bool  # a backtrace may have a message as its last field
+    has_colon_names: bool  # names of modules may contain colons
+    has_batches: bool  # `reset:begin` and `reset:end` are resets, too
+    # with one field too many, the kind of a code location is ignored
     counts_fields: bool
 
 
 class Token(NamedTuple):
-    """An element as written in a line.
+    """An element as written in a line."""
 
-    Attributes:
-        text: All of it, with its braces.
-        tag: Its kind.
-        fields: The texts between colons after the tag.
-        start: Offset of its first byte in the line.
-    """
-
-    text: bytes
-    tag: bytes
-    fields: tuple[bytes, ...]
-    start: int
+    text: bytes  # all of it, with its braces
+    tag: bytes  # its kind
+    fields: tuple[bytes, ...]  # the texts between colons after the tag
+    start: int  # offset of its first byte in the line
 
     @property
     def end(self) -> int:
@@ -106,17 +93,11 @@ class Token(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An error in an element.
+    """An error in an element."""
 
-    Attributes:
-        message: In the words of llvm-symbolizer.
-        offset: Offset in the line of the invalid byte.
-        is_warning: Whether the element is accepted.
-    """
-
-    message: bytes
-    offset: int
-    is_warning: bool = False
+    message: bytes  # in the words of llvm-symbolizer
+    offset: int  # offset in the line of the invalid byte
+    is_warning: bool = False  # whether the element is accepted
 
 
 LLVM_DIALECT = Dialect(

@@ -19,54 +19,37 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """The rules of a style.
+    """The rules of a style."""
 
-    Attributes:
-        name: Its name on the command line.
-        dialect: The rules for elements.
-        has_types: A `symbol` may be the encoded name of a type.
-        adjusts_plain_pc: A `pc` without a kind is a return address, as a `bt` is.
-        weighs_evidence: An address without a kind is exact if the heading of its report
-            or the code before it says so.
-        shows_adjusted: Frames show the address that was looked up, not the logged one.
-        has_columns: Frames have a column, which is 0, and `<invalid>` for unknown
-            values.
-        pc_is_outermost: A `pc` shows the name of the outermost function, but the line
-            of the innermost one.
-        keeps_context_text: Text around a contextual element stays; otherwise text after
-            it on its line is dropped, and if the element prints nothing, also text
-            before it.
-        elides_prefixes: A line is dropped if none of its elements is shown.
-        lists_segments: The line about a module lists its segments, and waits for them;
-            otherwise it has the load address, and is printed at the first segment.
-        keeps_mmaps: See `AddressSpace`.
-        interprets_sgr: Colours of the log are converted or removed; otherwise they are
-            text.
-        ends_last_line: A last line without a newline gets one.
-        splits_frames: Each of several frames on a line is printed on a line of its own.
-        indents_frames: Blanks before a frame are repeated before its inlined frames.
-        reports_each_failure: Each unresolved address is reported.
-        elements: Tags of the elements that it handles.
-    """
-
-    name: str
-    dialect: Dialect
-    has_types: bool
-    adjusts_plain_pc: bool
+    name: str  # its name on the command line
+    dialect: Dialect  # the rules for elements
+    has_types: bool  # a `symbol` may be the encoded name of a type
+    adjusts_plain_pc: bool  # a `pc` without a kind is a return address, as a `bt` is
+    # an address without a kind is exact if the heading of its report or the code before
+    # it says so
     weighs_evidence: bool
+    # frames show the address that was looked up, not the logged one
     shows_adjusted: bool
+    # frames have a column, which is 0, and `<invalid>` for unknown values
     has_columns: bool
+    # a `pc` shows the name of the outermost function, but the line of the innermost one
     pc_is_outermost: bool
+    # text around a contextual element stays; otherwise text after it on its line is
+    # dropped, and if the element prints nothing, also text before it
     keeps_context_text: bool
-    elides_prefixes: bool
+    elides_prefixes: bool  # a line is dropped if none of its elements is shown
+    # the line about a module lists its segments, and waits for them; otherwise it has
+    # the load address, and is printed at the first segment
     lists_segments: bool
-    keeps_mmaps: bool
+    keeps_mmaps: bool  # see `AddressSpace`
+    # colours of the log are converted or removed; otherwise they are text
     interprets_sgr: bool
-    ends_last_line: bool
+    ends_last_line: bool  # a last line without a newline gets one
+    # each of several frames on a line is printed on a line of its own
     splits_frames: bool
-    indents_frames: bool
-    reports_each_failure: bool
-    elements: frozenset[bytes]
+    indents_frames: bool  # blanks before a frame are repeated before its inlined frames
+    reports_each_failure: bool  # each unresolved address is reported
+    elements: frozenset[bytes]  # tags of the elements that it handles
 
 
 _BASIC = frozenset({b"symbol", b"pc", b"data", b"bt", b"reset", b"module", b"mmap"})
@@ -124,36 +107,26 @@ STYLES = {style.name: style for style in (LLVM, SPEC, FUCHSIA)}
 
 
 class FilterSettings(NamedTuple):
-    """The options of a filter.
+    """The options of a filter."""
 
-    Attributes:
-        style: The rules of the style.
-        colour: Whether the text of elements is coloured.
-        keeps_colours: Whether colours of the log stay, in styles that treat them as
-            text.
-        context: How contextual elements are shown: "summary": a line for each module,
-            "elide": not at all, "keep": unchanged.
-        hexdict: Where the symbols of dictionary values are printed: one of
-            `HEXDICT_FORMS`.
-        on_dump: Called with a published dump, the address space, and the symbols.
-            Returns the text to show, or None.
-        line_limit: Maximum bytes of a line; a longer line is text.
-        hexdict_limit: Maximum bytes of an element that spans several lines; a longer
-            one is text.
-        hexdict_lines: Maximum number of lines of such an element.
-    """
-
-    style: Style = SPEC
-    colour: bool = False
+    style: Style = SPEC  # the rules of the style
+    colour: bool = False  # whether the text of elements is coloured
+    # whether colours of the log stay, in styles that treat them as text
     keeps_colours: bool = True
+    # how contextual elements are shown: "summary": a line for each module, "elide": not
+    # at all, "keep": unchanged
     context: str = "summary"
+    # where the symbols of dictionary values are printed: one of `HEXDICT_FORMS`
     hexdict: str = "notes"
+    # called with a published dump, the address space, and the symbols. Returns the text
+    # to show, or None
     on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
         lambda _dump, _space, _symbols: None
     )
-    line_limit: int = 1 << 20
+    line_limit: int = 1 << 20  # maximum bytes of a line; a longer line is text
+    # maximum bytes of an element that spans several lines; a longer one is text
     hexdict_limit: int = 1 << 16
-    hexdict_lines: int = 256
+    hexdict_lines: int = 256  # maximum number of lines of such an element
 
 
 # In lines after the dictionary, after each value, or not at all.

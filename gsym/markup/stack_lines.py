@@ -39,15 +39,11 @@ if TYPE_CHECKING:
 
 
 class AnsweredStack(NamedTuple):
-    """Lines with answers.
+    """Lines with answers."""
 
-    Attributes:
-        text: The lines.
-        frames: For each frame the number of its line, the bytes before it in the line,
-            and its description in JSON.
-    """
-
-    text: bytes
+    text: bytes  # the lines
+    # for each frame the number of its line, the bytes before it in the line, and its
+    # description in JSON
     frames: tuple[tuple[int, int, dict[str, Any]], ...]
 
 

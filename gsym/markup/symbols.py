@@ -44,20 +44,13 @@ class Location(NamedTuple):
 
 
 class SymbolOptions(NamedTuple):
-    """Form in which symbols are shown.
+    """Form in which symbols are shown."""
 
-    Attributes:
-        functions: The names of functions: one of `FUNCTION_NAMES`.
-        inlines: Whether inlined calls are separate frames.
-        demangle: Whether names are demangled.
-        basenames: Whether paths are shown without folders.
-        escape: Makes names and paths printable; None: no change.
-    """
-
-    functions: str = "linkage"
-    inlines: bool = True
-    demangle: bool = True
-    basenames: bool = False
+    functions: str = "linkage"  # the names of functions: one of `FUNCTION_NAMES`
+    inlines: bool = True  # whether inlined calls are separate frames
+    demangle: bool = True  # whether names are demangled
+    basenames: bool = False  # whether paths are shown without folders
+    # makes names and paths printable; None: no change
     escape: Callable[[bytes], bytes] | None = None
 
 

@@ -46,38 +46,26 @@ if TYPE_CHECKING:
 
 
 class BinarySearch(NamedTuple):
-    """The places to look for the GSYM file of a binary, and the way to make one.
+    """The places to look for the GSYM file of a binary, and the way to make one."""
 
-    Attributes:
-        architecture: The slice of a fat file.
-        is_for_fat: Whether that is ignored for other files, which else must be of it.
-        beside: Whether to look beside the binary.
-        gsym_directories: Folders that may have `NAME.gsym` for a binary NAME.
-        debug_file_directories: Folders of installed debug files.
-        debuginfod: Whether to ask servers for debug files.
-        dwp: The package with the split units of the binary.
-        store: Whether to look in the user's store.
-        cache: Folder of conversions; None: the user's cache.
-        read_ahead: See `gsym.open`.
-        index_limit: See `Reader`.
-        copy: See `gsym.open`.
-        partial: Whether few addresses may be asked for. A large binary is then read
-            unit by unit instead of being converted now, and the cache remembers that
-            `BINARY.gsym` is of the binary, as comparing takes as long as a lookup.
-    """
-
-    architecture: str | None = None
+    architecture: str | None = None  # the slice of a fat file
+    # whether that is ignored for other files, which else must be of it
     is_for_fat: bool = False
-    beside: bool = True
+    beside: bool = True  # whether to look beside the binary
+    # folders that may have `NAME.gsym` for a binary NAME
     gsym_directories: tuple[str, ...] = ()
+    # folders of installed debug files
     debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
-    debuginfod: bool = False
-    dwp: str | None = None
-    store: bool = False
-    cache: str | None = None
-    read_ahead: bool = False
-    index_limit: int | None = None
-    copy: bool = False
+    debuginfod: bool = False  # whether to ask servers for debug files
+    dwp: str | None = None  # the package with the split units of the binary
+    store: bool = False  # whether to look in the user's store
+    cache: str | None = None  # folder of conversions; None: the user's cache
+    read_ahead: bool = False  # see `gsym.open`
+    index_limit: int | None = None  # see `Reader`
+    copy: bool = False  # see `gsym.open`
+    # whether few addresses may be asked for. A large binary is then read unit by unit
+    # instead of being converted now, and the cache remembers that `BINARY.gsym` is of
+    # the binary, as comparing takes as long as a lookup
     partial: bool = False
 
 
@@ -85,19 +73,12 @@ OPENING = BinarySearch(store=True, partial=True)  # what `gsym.open` looks for
 
 
 class FoundGsym(NamedTuple):
-    """The result of `find_gsym`.
+    """The result of `find_gsym`."""
 
-    Attributes:
-        reader: The GSYM file; None if the binary has no functions.
-        notes: Sentences about files that were not used.
-        origin: Where it is from, in words.
-        unsure: Why it may be of another build, in words; "" if it is not.
-    """
-
-    reader: Reader | None
-    notes: tuple[str, ...] = ()
-    origin: str = ""
-    unsure: str = ""
+    reader: Reader | None  # the GSYM file; None if the binary has no functions
+    notes: tuple[str, ...] = ()  # sentences about files that were not used
+    origin: str = ""  # where it is from, in words
+    unsure: str = ""  # why it may be of another build, in words; "" if it is not
 
 
 EMBEDDED_SECTIONS = (b".gsym", b"__gsym")

@@ -29,19 +29,12 @@ NAME_ALONE = "found by its name alone"
 
 
 class FileMatch(NamedTuple):
-    """Result of comparing a file with a module.
+    """Result of comparing a file with a module."""
 
-    Attributes:
-        refusal: Why it is not used for it; "" if it is.
-        unsure: Why it may be of another build; "" if it is not.
-        key: What the file says of itself.
-        architecture: The slice of a fat file; None of another file, or if more than
-            one fits.
-    """
-
-    refusal: str = ""
-    unsure: str = ""
-    key: ModuleKey = ModuleKey()
+    refusal: str = ""  # why it is not used for it; "" if it is
+    unsure: str = ""  # why it may be of another build; "" if it is not
+    key: ModuleKey = ModuleKey()  # what the file says of itself
+    # the slice of a fat file; None of another file, or if more than one fits
     architecture: str | None = None
 
 

@@ -46,17 +46,11 @@ if TYPE_CHECKING:
 
 
 class Symbolization(NamedTuple):
-    """The answer for one address.
+    """The answer for one address."""
 
-    Attributes:
-        lookup: The answer; None if there is none.
-        reason: Why there is no answer; else "".
-        module: The module.
-    """
-
-    lookup: Lookup | None
-    reason: str
-    module: OpenModule
+    lookup: Lookup | None  # the answer; None if there is none
+    reason: str  # why there is no answer; else ""
+    module: OpenModule  # the module
 
 
 _OPEN_TRIES = 10

@@ -34,17 +34,12 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """The answer to a request.
+    """The answer to a request."""
 
-    Attributes:
-        status: The HTTP status.
-        headers: Values by name in lower case; the last of equal names counts.
-        pieces: The body as transferred; can be read once.
-    """
-
-    status: int
+    status: int  # the HTTP status
+    # values by name in lower case; the last of equal names counts
     headers: dict[str, str]
-    pieces: Iterator[bytes]
+    pieces: Iterator[bytes]  # the body as transferred; can be read once
 
 
 _IDLE_CONNECTIONS = 32

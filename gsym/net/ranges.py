@@ -24,17 +24,11 @@ _NOT_SATISFIABLE = 416
 
 
 class _Part(NamedTuple):
-    """A part of a file.
+    """A part of a file."""
 
-    Attributes:
-        data: Its bytes.
-        size: Of the file.
-        mark: The entity tag, or what else changes with the contents; "" for none.
-    """
-
-    data: bytes
-    size: int
-    mark: str
+    data: bytes  # its bytes
+    size: int  # of the file
+    mark: str  # the entity tag, or what else changes with the contents; "" for none
 
 
 class RemoteFile:

@@ -56,19 +56,6 @@ class Statistics(NamedTuple):
 
     The parts from *header* to *unknown_sections* and *padding* add up to
     *file_size*; *own* and *function_info_padding* to *function_info*.
-
-    Attributes:
-        directory: Version 2: the table of sections; 0 in version 1.
-        unknown_sections: Version 2: (type, size) of unknown sections.
-        string_table: Without strings that belong to the binary around the file.
-        function_info: All records with the padding between them.
-        function_index: Index of large functions.
-        module_names: The part that names the module.
-        own: The parts of the records of the address table.
-        merged: The parts of the records in `own.merged_functions`.
-        merged_envelope: The bytes around those records.
-        merged_count: Number of those records.
-        damaged_count: Records that could be measured only in part.
     """
 
     version: int
@@ -76,23 +63,24 @@ class Statistics(NamedTuple):
     num_addresses: int
     file_size: int
     header: int
-    directory: int
+    directory: int  # version 2: the table of sections; 0 in version 1
     uuid_section: int
     address_table: int
     address_info_offsets: int
     file_table: int
-    string_table: int
-    function_info: int
-    function_index: int
-    module_names: int
+    string_table: int  # without strings that belong to the binary around the file
+    function_info: int  # all records with the padding between them
+    function_index: int  # index of large functions
+    module_names: int  # the part that names the module
+    # version 2: (type, size) of unknown sections
     unknown_sections: tuple[tuple[int, int], ...]
     padding: int
-    own: InfoBytes
+    own: InfoBytes  # the parts of the records of the address table
     function_info_padding: int
-    merged: InfoBytes
-    merged_envelope: int
-    merged_count: int
-    damaged_count: int
+    merged: InfoBytes  # the parts of the records in `own.merged_functions`
+    merged_envelope: int  # the bytes around those records
+    merged_count: int  # number of those records
+    damaged_count: int  # records that could be measured only in part
 
 
 _BLOCK = 4096  # entries described by one call

@@ -59,15 +59,11 @@ class ReturnPadEntry(NamedTuple):
 
 
 class ReturnPad(NamedTuple):
-    """The chain of functions at a return address.
+    """The chain of functions at a return address."""
 
-    Attributes:
-        elf_va: The return address minus 1, which profilers look up.
-        entries: Outermost function first, each with the line of its call, the last
-            with that of the call instruction.
-    """
-
-    elf_va: int
+    elf_va: int  # the return address minus 1, which profilers look up
+    # outermost function first, each with the line of its call, the last with that of
+    # the call instruction
     entries: tuple[ReturnPadEntry, ...]
 
 

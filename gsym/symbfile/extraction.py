@@ -58,42 +58,29 @@ class NoCallsError(GsymError):
 
 
 class SymbfileReport(NamedTuple):
-    """The report on one kind of records.
+    """The report on one kind of records."""
 
-    Attributes:
-        outputs: Paths of the outputs: one, or one per part.
-        removed: Paths of removed parts of an earlier, longer output.
-        counts: Of ranges: `functions`, `ranges`, ranges of `inlined_calls`, and
-            `line_rows`. Of return pads: `return_pads`, scanned ranges of `functions`,
-            and `instructions` in them; both 0 if the calls come from the GSYM file.
-        losses: Kind of lost data -> count.
-        file_size: Of all outputs, in bytes.
-    """
-
-    outputs: tuple[str, ...]
-    removed: tuple[str, ...]
+    outputs: tuple[str, ...]  # paths of the outputs: one, or one per part
+    removed: tuple[str, ...]  # paths of removed parts of an earlier, longer output
+    # of ranges: `functions`, `ranges`, ranges of `inlined_calls`, and `line_rows`. Of
+    # return pads: `return_pads`, scanned ranges of `functions`, and `instructions` in
+    # them; both 0 if the calls come from the GSYM file
     counts: dict[str, int]
-    losses: dict[str, int]
-    file_size: int
+    losses: dict[str, int]  # kind of lost data -> count
+    file_size: int  # of all outputs, in bytes
 
 
 class ExtractionReport(NamedTuple):
-    """The report on an extraction.
+    """The report on an extraction."""
 
-    Attributes:
-        kinds: The report on each written kind of `KINDS`.
-        missing: Why requested return pads were not made, or "".
-        conversion: The report on the conversion of the input, with its warnings; None
-            without a conversion.
-        seconds: Wall time.
-        unsure: Why the binary with the machine code may be of another build than the
-            source, in words; "" if it is not.
-    """
-
-    kinds: dict[str, SymbfileReport]
-    missing: str
+    kinds: dict[str, SymbfileReport]  # the report on each written kind of `KINDS`
+    missing: str  # why requested return pads were not made, or ""
+    # the report on the conversion of the input, with its warnings; None without a
+    # conversion
     conversion: ConversionReport | None
-    seconds: float
+    seconds: float  # wall time
+    # why the binary with the machine code may be of another build than the source, in
+    # words; "" if it is not
     unsure: str = ""
 
 

@@ -53,37 +53,21 @@ __all__ = [
 
 
 class Counts(NamedTuple):
-    """Statistics of a file; bytes of messages include length and type.
+    """Statistics of a file; bytes of messages include length and type."""
 
-    Attributes:
-        ranges: Messages of this type, as of those below.
-        return_pads: See above.
-        string_tables: See above.
-        unknown_messages: Messages of unknown types, which are ignored.
-        range_bytes: Bytes of the ranges.
-        return_pad_bytes: Bytes of the return pads.
-        string_table_bytes: Bytes of the string tables.
-        unknown_bytes: Bytes of unknown messages.
-        table_strings: Strings in all string tables.
-        inline_strings: Strings in ranges.
-        references: Number of references to strings of tables.
-        line_rows: Rows of all line tables.
-        entries: Entries of all return pads.
-    """
-
-    ranges: int
-    return_pads: int
-    string_tables: int
-    unknown_messages: int
-    range_bytes: int
-    return_pad_bytes: int
-    string_table_bytes: int
-    unknown_bytes: int
-    table_strings: int
-    inline_strings: int
-    references: int
-    line_rows: int
-    entries: int
+    ranges: int  # messages of this type, as of those below
+    return_pads: int  # see above
+    string_tables: int  # see above
+    unknown_messages: int  # messages of unknown types, which are ignored
+    range_bytes: int  # bytes of the ranges
+    return_pad_bytes: int  # bytes of the return pads
+    string_table_bytes: int  # bytes of the string tables
+    unknown_bytes: int  # bytes of unknown messages
+    table_strings: int  # strings in all string tables
+    inline_strings: int  # strings in ranges
+    references: int  # number of references to strings of tables
+    line_rows: int  # rows of all line tables
+    entries: int  # entries of all return pads
 
 
 MAGIC = b"symbfile"

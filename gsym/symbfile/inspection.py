@@ -78,23 +78,15 @@ def _location(file: str | None, line: int) -> str:
 
 
 class Statistics(NamedTuple):
-    """Statistics of a file.
+    """Statistics of a file."""
 
-    Attributes:
-        counts: Messages, their bytes, strings and rows.
-        functions: Ranges of depth 0.
-        depths: Number of ranges of each depth; `MOST_DEPTH` includes deeper ones.
-        bytes_covered: Sum of the lengths of the ranges of depth 0.
-        first_address: The lowest address with a record, or None.
-        end_address: The address after the highest one.
-    """
-
-    counts: Counts
-    functions: int
+    counts: Counts  # messages, their bytes, strings and rows
+    functions: int  # ranges of depth 0
+    # number of ranges of each depth; `MOST_DEPTH` includes deeper ones
     depths: dict[int, int]
-    bytes_covered: int
-    first_address: int | None
-    end_address: int | None
+    bytes_covered: int  # sum of the lengths of the ranges of depth 0
+    first_address: int | None  # the lowest address with a record, or None
+    end_address: int | None  # the address after the highest one
 
 
 def measure(decoder: Decoder) -> Statistics:
@@ -128,21 +120,13 @@ def measure(decoder: Decoder) -> Statistics:
 
 
 class Finding(NamedTuple):
-    """An error or note about a record.
+    """An error or note about a record."""
 
-    Attributes:
-        offset: Of its message, from the start of the (inflated) file.
-        elf_va: Its address.
-        rule: order, nesting, overlap, columns, fields or hole.
-        reason: A sentence.
-        is_error: False for a note about missing information.
-    """
-
-    offset: int
-    elf_va: int
-    rule: str
-    reason: str
-    is_error: bool = True
+    offset: int  # of its message, from the start of the (inflated) file
+    elf_va: int  # its address
+    rule: str  # order, nesting, overlap, columns, fields or hole
+    reason: str  # a sentence
+    is_error: bool = True  # False for a note about missing information
 
 
 def verify(decoder: Decoder) -> Iterator[Finding]:
@@ -283,15 +267,10 @@ def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
 
 
 class Difference(NamedTuple):
-    """A record that only one file has, or with different fields in both.
+    """A record that only one file has, or with different fields in both."""
 
-    Attributes:
-        old: The record of the first file, or None.
-        new: The record of the second file, or None.
-    """
-
-    old: Record | None
-    new: Record | None
+    old: Record | None  # the record of the first file, or None
+    new: Record | None  # the record of the second file, or None
 
 
 def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference]:

@@ -32,42 +32,26 @@ if TYPE_CHECKING:
 
 
 class UploadPart(NamedTuple):
-    """A part of the ranges or of the return pads of an executable.
+    """A part of the ranges or of the return pads of an executable."""
 
-    Attributes:
-        path: The file to send.
-        size: Of it, in bytes.
-        file_id: Of the deployed executable.
-        kind: "ranges" or "returnpads".
-        file_part: Its number, from 0.
-        file_parts: Number of parts of this kind.
-    """
-
-    path: str
-    size: int
-    file_id: FileId
-    kind: str
-    file_part: int
-    file_parts: int
+    path: str  # the file to send
+    size: int  # of it, in bytes
+    file_id: FileId  # of the deployed executable
+    kind: str  # "ranges" or "returnpads"
+    file_part: int  # its number, from 0
+    file_parts: int  # number of parts of this kind
 
 
 class UploadAnswer(NamedTuple):
-    """The response of a server to a part.
+    """The response of a server to a part."""
 
-    Attributes:
-        success: Whether it arrived.
-        status: HTTP status in the body, or 0.
-        code: Of the error, or "". Only "1000" is documented: "Something went wrong on
-            our side."
-        text: The error message, or "".
-        uuid: The id of the error in the log of the server, or "".
-    """
-
-    success: bool
-    status: int
+    success: bool  # whether it arrived
+    status: int  # HTTP status in the body, or 0
+    # of the error, or "". Only "1000" is documented: "Something went wrong on our
+    # side."
     code: str
-    text: str
-    uuid: str
+    text: str  # the error message, or ""
+    uuid: str  # the id of the error in the log of the server, or ""
 
 
 # After the URL of the server.
@@ -130,19 +114,13 @@ def _text(value: Any) -> str:
 
 
 class Upload(NamedTuple):
-    """The parts to send for one executable.
+    """The parts to send for one executable."""
 
-    Attributes:
-        parts: All parts of each kind, in order.
-        notes: What the symbols lack, and why.
-        losses: Kind of lost data -> count.
-        conversion: The report on the conversion, with its warnings; None for a GSYM
-            file, and for symbfiles.
-    """
-
-    parts: tuple[UploadPart, ...]
-    notes: tuple[str, ...]
-    losses: dict[str, int]
+    parts: tuple[UploadPart, ...]  # all parts of each kind, in order
+    notes: tuple[str, ...]  # what the symbols lack, and why
+    losses: dict[str, int]  # kind of lost data -> count
+    # the report on the conversion, with its warnings; None for a GSYM file, and for
+    # symbfiles
     conversion: ConversionReport | None = None
 
 

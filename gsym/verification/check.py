@@ -41,34 +41,22 @@ _KEPT = 1000  # findings or differences
 
 
 class Comparison(NamedTuple):
-    """Result of `compare`.
+    """Result of `compare`."""
 
-    Attributes:
-        differences: The first thousand; none if file and binary agree.
-        functions: Functions of the debug information that were compared.
-        symbols: Functions of the file that are only in the symbol table.
-        units: Compilation units that were examined, also if they could not be compared.
-        units_in_all: Compilation units of the binary.
-        source: What has the functions, if not units or besides them.
-        undecided: Functions that units outside the sample also describe, perhaps
-            better.
-        unread: Why a unit cannot be decoded.
-        uncompared: The number of functions that were not compared, by reason.
-        rows_alone: Ranges with rows of line tables where the file has no function.
-        notes: Sentences on files of the binary that were not found.
-    """
-
-    differences: list[Difference]
-    functions: int
-    symbols: int
+    differences: list[Difference]  # the first thousand; none if file and binary agree
+    functions: int  # functions of the debug information that were compared
+    symbols: int  # functions of the file that are only in the symbol table
+    # compilation units that were examined, also if they could not be compared
     units: int
-    units_in_all: int
-    source: str
+    units_in_all: int  # compilation units of the binary
+    source: str  # what has the functions, if not units or besides them
+    # functions that units outside the sample also describe, perhaps better
     undecided: int
-    unread: dict[Place, str]
+    unread: dict[Place, str]  # why a unit cannot be decoded
+    # the number of functions that were not compared, by reason
     uncompared: dict[str, int]
-    rows_alone: int
-    notes: tuple[str, ...]
+    rows_alone: int  # ranges with rows of line tables where the file has no function
+    notes: tuple[str, ...]  # sentences on files of the binary that were not found
 
     @property
     def is_empty(self) -> bool:

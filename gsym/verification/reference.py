@@ -32,33 +32,13 @@ class Place(NamedTuple):
 
 
 class Reference:
-    """The side that a GSYM file is compared with.
-
-    Attributes:
-        build_id: What identifies the build; b"" for nothing.
-        fit: Whether the GSYM file was made from it, by all that both say of a module.
-        base_address: Where the image starts; None where nothing says it.
-        is_sample: Whether units were left out.
-        functions: Functions by range; the first of several is the best one.
-        nameless: Those that must take their name from a symbol.
-        symbols: By address.
-        has_sizes: Whether a size of a symbol is what its table says.
-        bounds_symbols: Whether a symbol without a size ends with its section.
-        text_ranges: Those with code, merged.
-        unread: Why a unit or a file cannot be decoded.
-        excused: Functions that cannot be compared, by range, and why.
-        uncompared: The number of functions that were not decoded, by reason.
-        notes: Sentences on files that were not found.
-        units: The number of units to compare.
-        all_units: Those of the binary.
-        source: What has the functions, other than units; "" for units only.
-    """
+    """The side that a GSYM file is compared with."""
 
     has_sizes = False
     bounds_symbols = True
     build_id = b""
     fit = Comparison(SAME)
-    base_address: int | None = 0
+    base_address: int | None = 0  # where the image starts; None where nothing says it
     is_sample = False
     units = all_units = 0
     source = ""

@@ -16,20 +16,14 @@ if TYPE_CHECKING:
 
 
 class Piece(NamedTuple):
-    """A job, or a part of one, as it is sent.
+    """A job, or a part of one, as it is sent."""
 
-    Attributes:
-        job: Index of the job.
-        payload: The JSON object to send.
-        origins: For each of its stacks: the index of the stack in the job, and of its
-            first frame there. None for a complete job.
-        frames: Number of frames.
-    """
-
-    job: int
-    payload: Any
+    job: int  # index of the job
+    payload: Any  # the JSON object to send
+    # for each of its stacks: the index of the stack in the job, and of its first frame
+    # there. None for a complete job
     origins: tuple[tuple[int, int], ...] | None
-    frames: int
+    frames: int  # number of frames
 
 
 def read_jobs(request: Any) -> list[Any]:

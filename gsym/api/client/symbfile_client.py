@@ -32,67 +32,41 @@ if TYPE_CHECKING:
 
 
 class UploadSettings(NamedTuple):
-    """The choices of a client that sends symbfiles; times are in seconds.
+    """The choices of a client that sends symbfiles; times are in seconds."""
 
-    Attributes:
-        attempts: Maximum attempts to send a part that may be accepted later.
-        backoff: Wait before the second attempt; doubled for each further one. A random
-            part of up to one half is subtracted.
-        longest_backoff: Maximum of that wait.
-        longest_wait: If a server asks for a longer wait, the upload fails.
-        connect_timeout: For opening a connection.
-        write_timeout: For the server to accept the next bytes.
-        timeout: For the next bytes of the response. A server may convert all parts
-            after the last one, which takes minutes.
-        attempt_timeout: For one attempt.
-    """
-
-    attempts: int = 8
+    attempts: int = 8  # maximum attempts to send a part that may be accepted later
+    # wait before the second attempt; doubled for each further one. A random part of up
+    # to one half is subtracted
     backoff: float = 0.5
-    longest_backoff: float = 30.0
-    longest_wait: float = 300.0
-    connect_timeout: float = 10.0
-    write_timeout: float = 60.0
+    longest_backoff: float = 30.0  # maximum of that wait
+    longest_wait: float = 300.0  # if a server asks for a longer wait, the upload fails
+    connect_timeout: float = 10.0  # for opening a connection
+    write_timeout: float = 60.0  # for the server to accept the next bytes
+    # for the next bytes of the response. A server may convert all parts after the last
+    # one, which takes minutes
     timeout: float = 300.0
-    attempt_timeout: float = 3600.0
+    attempt_timeout: float = 3600.0  # for one attempt
 
 
 class PartOutcome(NamedTuple):
-    """The result of sending a part.
+    """The result of sending a part."""
 
-    Attributes:
-        part: The part.
-        arrived: Whether the server confirmed it.
-        reason: Why it did not arrive, or "".
-        attempts: How often it was sent.
-        status: The HTTP status of the last response, or 0.
-        uuid: Identifies the failure in the log of the server, or "".
-    """
-
-    part: UploadPart
-    arrived: bool
-    reason: str = ""
-    attempts: int = 0
-    status: int = 0
-    uuid: str = ""
+    part: UploadPart  # the part
+    arrived: bool  # whether the server confirmed it
+    reason: str = ""  # why it did not arrive, or ""
+    attempts: int = 0  # how often it was sent
+    status: int = 0  # the HTTP status of the last response, or 0
+    uuid: str = ""  # identifies the failure in the log of the server, or ""
 
 
 class _Attempt(NamedTuple):
-    """The result of an attempt.
+    """The result of an attempt."""
 
-    Attributes:
-        result: _ARRIVED, _LATER, _REFUSED or _UNUSABLE.
-        status: HTTP status; 0 without a response.
-        reason: Why the part did not arrive, or "".
-        uuid: Identifies the failure in the log of the server, or "".
-        wait: Seconds to wait before the next attempt, as the server asks.
-    """
-
-    result: str
-    status: int = 0
-    reason: str = ""
-    uuid: str = ""
-    wait: float = 0.0
+    result: str  # _ARRIVED, _LATER, _REFUSED or _UNUSABLE
+    status: int = 0  # HTTP status; 0 without a response
+    reason: str = ""  # why the part did not arrive, or ""
+    uuid: str = ""  # identifies the failure in the log of the server, or ""
+    wait: float = 0.0  # seconds to wait before the next attempt, as the server asks
 
 
 _ARRIVED = "arrived"

@@ -40,15 +40,10 @@ _LIMITS = TransferLimits(
 
 
 class StoredModule(NamedTuple):
-    """A module as a server has it.
+    """A module as a server has it."""
 
-    Attributes:
-        level: 0: function names only; 1: also source lines; 2: also inlined calls.
-        files: Kinds of files it keeps besides the GSYM file: "debuginfo", "executable",
-            "sym".
-    """
-
-    level: int
+    level: int  # 0: function names only; 1: also source lines; 2: also inlined calls
+    # kinds of files it keeps besides the GSYM file: "debuginfo", "executable", "sym"
     files: frozenset[str]
 
 

@@ -15,21 +15,13 @@ from gsym.records import NamedTuple
 
 
 class Request(NamedTuple):
-    """One request.
+    """One request."""
 
-    Attributes:
-        kind: "CODE", "DATA" or "FRAME".
-        module: Name of the module as given; "" if a build id was given.
-        build_id: Its build id, b"" if a name was given.
-        symbol: Name of a symbol; "" for an address.
-        address: The address, or the offset from the symbol.
-    """
-
-    kind: str
-    module: str
-    build_id: bytes
-    symbol: str
-    address: int
+    kind: str  # "CODE", "DATA" or "FRAME"
+    module: str  # name of the module as given; "" if a build id was given
+    build_id: bytes  # its build id, b"" if a name was given
+    symbol: str  # name of a symbol; "" for an address
+    address: int  # the address, or the offset from the symbol
 
     @property
     def shown_module(self) -> str:

@@ -13,23 +13,14 @@ _COMMON = (Option("--help", "show this text"), Option("--version", "show the ver
 
 
 class Program(NamedTuple):
-    """A command or a verb.
+    """A command or a verb."""
 
-    Attributes:
-        name: What a user types to get here, e.g. "gsym store add".
-        summary: One sentence without a full stop.
-        operands: In order.
-        options: In the order of the help.
-        verbs: What each verb below it does, by its name.
-        notes: Closing lines of the help.
-    """
-
-    name: str
-    summary: str
-    operands: tuple[Operand, ...]
-    options: tuple[Option, ...]
-    verbs: dict[str, str]
-    notes: str = ""
+    name: str  # what a user types to get here, e.g. "gsym store add"
+    summary: str  # one sentence without a full stop
+    operands: tuple[Operand, ...]  # in order
+    options: tuple[Option, ...]  # in the order of the help
+    verbs: dict[str, str]  # what each verb below it does, by its name
+    notes: str = ""  # closing lines of the help
 
     @property
     def next_words(self) -> tuple[str, ...]:

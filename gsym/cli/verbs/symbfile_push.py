@@ -273,27 +273,18 @@ def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
 
 
 class PushReport(NamedTuple):
-    """The result for one executable.
+    """The result for one executable."""
 
-    Attributes:
-        executable: Its path.
-        file_id: None if it could not be read.
-        outcomes: Of each part; empty after an error.
-        heads: Of a dry run, the files with the headers of the requests.
-        notes: What its symbols lack, and why.
-        losses: Kind of lost data -> count.
-        conversion: The report on the conversion of its symbols, or None.
-        error: Why there are no parts, or "".
-    """
-
-    executable: str
-    file_id: FileId | None = None
-    outcomes: tuple[PartOutcome, ...] = ()
+    executable: str  # its path
+    file_id: FileId | None = None  # None if it could not be read
+    outcomes: tuple[PartOutcome, ...] = ()  # of each part; empty after an error
+    # of a dry run, the files with the headers of the requests
     heads: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    losses: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()  # what its symbols lack, and why
+    losses: dict[str, int] | None = None  # kind of lost data -> count
+    # the report on the conversion of its symbols, or None
     conversion: ConversionReport | None = None
-    error: str = ""
+    error: str = ""  # why there are no parts, or ""
 
 
 def push_lines(report: PushReport) -> Iterator[str]:

@@ -73,21 +73,14 @@ def upload(values: Values) -> int:
 
 
 class _File(NamedTuple):
-    """A file to send.
+    """A file to send."""
 
-    Attributes:
-        path: The path.
-        name: The name of its module if the file does not contain it.
-        keys: Its modules.
-        level: As of `StoredModule`: the detail that it has at least.
-        is_code: Whether it is a program or library without debug information, which the
-            server takes after the debug file of its module.
-    """
-
-    path: str
-    name: str
-    keys: tuple[ModuleKey, ...]
-    level: int
+    path: str  # the path
+    name: str  # the name of its module if the file does not contain it
+    keys: tuple[ModuleKey, ...]  # its modules
+    level: int  # as of `StoredModule`: the detail that it has at least
+    # whether it is a program or library without debug information, which the server
+    # takes after the debug file of its module
     is_code: bool
 
     def is_lacking(self, stored: StoredModule | None) -> bool:

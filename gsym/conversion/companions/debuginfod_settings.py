@@ -16,31 +16,18 @@ if TYPE_CHECKING:
 
 
 class DebuginfodSettings(NamedTuple):
-    """The choices of a client.
+    """The choices of a client."""
 
-    Attributes:
-        servers: URLs of the servers, in order.
-        skipped: Those of servers whose files would have to be signed.
-        cache: Folder of what was fetched.
-        timeout: Seconds in which a server has to send 100 KiB; 0: any.
-        most_seconds: Time for one file; 0: no limit.
-        most_bytes: Size of one file; 0: no limit.
-        retries: Number of retries if there is no answer.
-        headers: (name, value) of headers to send.
-        shows_progress: Downloads are shown on standard error.
-        is_verbose: So is each request.
-    """
-
-    servers: tuple[str, ...]
-    skipped: tuple[str, ...]
-    cache: str
-    timeout: int
-    most_seconds: int
-    most_bytes: int
-    retries: int
-    headers: tuple[tuple[str, str], ...]
-    shows_progress: bool
-    is_verbose: bool
+    servers: tuple[str, ...]  # URLs of the servers, in order
+    skipped: tuple[str, ...]  # those of servers whose files would have to be signed
+    cache: str  # folder of what was fetched
+    timeout: int  # seconds in which a server has to send 100 KiB; 0: any
+    most_seconds: int  # time for one file; 0: no limit
+    most_bytes: int  # size of one file; 0: no limit
+    retries: int  # number of retries if there is no answer
+    headers: tuple[tuple[str, str], ...]  # (name, value) of headers to send
+    shows_progress: bool  # downloads are shown on standard error
+    is_verbose: bool  # so is each request
 
 
 _URL_FILES = "/etc/debuginfod/*.urls"

@@ -39,14 +39,9 @@ class Candidate(NamedTuple):
 
 
 class Note(str):  # noqa: SLOT000 - it has an attribute
-    """A message about files that were not found, or may be others.
+    """A message about files that were not found, or may be others."""
 
-    Attributes:
-        wanted: Paths at which they may appear.
-        is_unsure: Whether it says that a file which was used may be of another build.
-    """
-
-    wanted: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()  # paths at which they may appear
     is_unsure = False
 
     def __new__(

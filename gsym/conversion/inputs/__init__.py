@@ -17,17 +17,11 @@ if TYPE_CHECKING:
 
 
 class InputKind(NamedTuple):
-    """Conversion of files of one kind.
+    """Conversion of files of one kind."""
 
-    Attributes:
-        module: Of this package; its `convert` carries a request out.
-        is_binary: Whether it is a binary or contains binaries.
-        has_data_symbols: Whether it may have symbols of variables.
-    """
-
-    module: str
-    is_binary: bool = False
-    has_data_symbols: bool = False
+    module: str  # of this package; its `convert` carries a request out
+    is_binary: bool = False  # whether it is a binary or contains binaries
+    has_data_symbols: bool = False  # whether it may have symbols of variables
 
     @property
     def convert(self) -> Callable[[ConversionRequest], ConversionReport]:

@@ -35,21 +35,14 @@ if TYPE_CHECKING:
 
 
 class Module(NamedTuple):
-    """The binary that a Breakpad file was made from.
+    """The binary that a Breakpad file was made from."""
 
-    Attributes:
-        os: Operating system, "" without a MODULE record.
-        architecture: As LLVM's target triples name it.
-        debug_id: GUID and age in hexadecimal digits.
-        name: File of the debug information.
-        build_id: The identifier in the binary itself: GNU build id,
-            LC_UUID or GUID of the CodeView record; b"" for none.
-    """
-
-    os: str
-    architecture: str
-    debug_id: str
-    name: str
+    os: str  # operating system, "" without a MODULE record
+    architecture: str  # as LLVM's target triples name it
+    debug_id: str  # GUID and age in hexadecimal digits
+    name: str  # file of the debug information
+    # the identifier in the binary itself: GNU build id, LC_UUID or GUID of the CodeView
+    # record; b"" for none
     build_id: bytes
 
 

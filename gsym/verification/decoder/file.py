@@ -171,17 +171,14 @@ class ReferenceFile:
         supplementary: The file that the DWARF refers to.
         bias: How far its binary is from the addresses in it, if it is a debug file.
         symbol_files: The files whose symbols are its own; none: itself.
-        text_ranges: Those of the sections with code, merged.
         isa_bit: The bit of an address of code that is no part of the address but says
             which instruction set the code is of; 0 where there is none.
         has_sizes: Whether its symbol table has the sizes of symbols.
-        little_endian: The order of the bytes in its words.
-        address_size: In bytes.
     """
 
-    little_endian: bool
-    address_size: int
-    text_ranges: Sequence[Range]
+    little_endian: bool  # the order of the bytes in its words
+    address_size: int  # in bytes
+    text_ranges: Sequence[Range]  # those of the sections with code, merged
     isa_bit = 0
     has_sizes = False
 
