@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from itertools import accumulate, chain
 
-from gsym.api.answer_texts import quoted
+from gsym.api.answer_texts import AnswerTexts, quoted
 from gsym.engine.native import check, ffi, lib
 from gsym.errors import LimitError
 from gsym.reading.frames import distinct
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.api.answer_texts import AnswerTexts
     from gsym.api.request import Job
     from gsym.api.symbolication import ModuleWork
     from gsym.engine.text_buffer import TextBuffer

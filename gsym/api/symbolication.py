@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from array import array
 
-from gsym.modules.key import key_of_debug_id
+from gsym.modules.key import ModuleKey, key_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gsym.api.request import Job, Stack
-    from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.frames import Frames

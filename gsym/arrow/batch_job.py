@@ -17,7 +17,7 @@ import threading
 from contextlib import ExitStack
 
 from gsym.arrow.answers import Known
-from gsym.arrow.inputs import batches_of, units_of
+from gsym.arrow.inputs import Unit, batches_of, units_of
 from gsym.arrow.rows import import_pyarrow
 from gsym.arrow.symbolizing import frame_ids, slices_of, symbolize
 from gsym.engine.workers import run_workers, taken_from
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.arrow.inputs import Unit
     from gsym.arrow.modules import Modules
 
 MANIFEST = "manifest.json"

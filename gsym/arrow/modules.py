@@ -9,7 +9,7 @@ from functools import partial
 
 from gsym.cache import BoundedCache
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
-from gsym.modules.key import key_of_build_id, keys_of_text
+from gsym.modules.key import ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolizer
 from gsym.sizes import read_size
@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
     from gsym.store.loose_files import LooseFiles
     from gsym.store.sources.source import Source

@@ -21,7 +21,7 @@ from gsym.containers.recognition import refuse
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
-from gsym.conversion.options import read_options
+from gsym.conversion.options import ConvertOptions, read_options
 from gsym.conversion.output import ConversionRequest
 from gsym.errors import LimitError, MemberError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import Input
-    from gsym.conversion.options import ConvertOptions
     from gsym.conversion.report import ConversionReport
     from gsym.writing.selection import Selection
 

@@ -7,10 +7,10 @@ import sys
 import time
 
 from gsym.containers.archive import member_label
-from gsym.conversion.debug_info import SearchOptions
-from gsym.conversion.input_file import NO_NAME
+from gsym.conversion.debug_info import DebugInfo, SearchOptions
+from gsym.conversion.input_file import NO_NAME, InputFile
 from gsym.conversion.options import ConvertOptions
-from gsym.conversion.report import LIMIT_REACHED, ConversionReport
+from gsym.conversion.report import LIMIT_REACHED, ConversionReport, ConversionWarning
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError, GsymError
 from gsym.model import BEST_LEVEL, detail_level
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
-    from gsym.conversion.debug_info import DebugInfo
-    from gsym.conversion.input_file import InputFile
-    from gsym.conversion.report import ConversionWarning
     from gsym.writing.selection import Selection
 
 

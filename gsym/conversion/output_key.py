@@ -13,7 +13,7 @@ import stat
 import time
 
 from gsym import __version__
-from gsym.conversion.output import peak_memory
+from gsym.conversion.output import ConversionRequest, peak_memory
 from gsym.conversion.report import ConversionReport, ConversionWarning
 from gsym.writing.atomic_file import AtomicFile
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from gsym.conversion.output import ConversionRequest
 
 KEY_SUFFIX = ".gsym-key"
 _TICK = 0.01  # seconds: more than the precision of times of modification

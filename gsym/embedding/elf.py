@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from struct import error as StructError  # noqa: N812 - an exception, named as one
 
-from gsym.embedding.binary import SharedTable, align
+from gsym.embedding.binary import Binary, Payload, SharedTable, align
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.embedding.binary import Binary, Payload
 
 _SECTION = b".gsym"
 _NULL, _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 0, 1, 2, 3, 8

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from itertools import chain
 
-from gsym.embedding.binary import SharedTable, align
+from gsym.embedding.binary import Binary, Payload, SharedTable, align
 from gsym.embedding.load_commands import (
     LC_CODE_SIGNATURE,
     LC_DYLD_CHAINED_FIXUPS,
     LC_SYMTAB,
     LoadCommands,
+    Segment,
 )
 from gsym.embedding.signature import Signature
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from typing_extensions import Buffer
-
-    from gsym.embedding.binary import Binary, Payload
-    from gsym.embedding.load_commands import Segment
 
 
 _HEADER = "7I"  # version, starts, imports, symbols, number of imports, two formats

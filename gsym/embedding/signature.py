@@ -16,7 +16,7 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
-from gsym.embedding.binary import align
+from gsym.embedding.binary import Binary, align
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.embedding.binary import Binary
 
 _SUPER_BLOB, _CODE_DIRECTORY, _REQUIREMENTS = 0xFADE0CC0, 0xFADE0C02, 0xFADE0C01
 _HEAD = Struct(">3I")  # of a SuperBlob: magic, size, number of blobs

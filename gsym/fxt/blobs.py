@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gsym.fxt.records import Blob, LargeBlob, begins_trace
+from gsym.fxt.records import Blob, LargeBlob, Record, begins_trace
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from gsym.fxt.records import Record
 
     _Head = tuple[int | None, str, str, int | None]
 

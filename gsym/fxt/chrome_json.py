@@ -24,6 +24,7 @@ from tempfile import TemporaryFile, gettempdir
 from gsym.fxt.matching import OpenById
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import (
+    Argument,
     ContextSwitch,
     Event,
     Initialization,
@@ -33,6 +34,7 @@ from gsym.fxt.records import (
     Log,
     ProviderInfo,
     ProviderSection,
+    Record,
     String,
     Thread,
     ThreadWakeup,
@@ -46,8 +48,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
-
-    from gsym.fxt.records import Argument, Record
 
 
 class SortedSpool:

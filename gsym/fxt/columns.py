@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, compress, repeat
 
 from gsym.engine.native import check, ffi, lib, new_error, to_str
-from gsym.fxt.layouts import LAYOUTS, process_field
+from gsym.fxt.layouts import LAYOUTS, Layout, process_field
 from gsym.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
 from gsym.model import UINT64_MAX
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Literal
 
-    from gsym.fxt.layouts import Layout
     from gsym.fxt.records import Arguments, Record, Value
 
     CData = Any  # a cffi object

@@ -7,15 +7,13 @@ time happened in the order of the file.
 
 from __future__ import annotations
 
-from gsym.fxt.records import EVENT_KINDS, Event
+from gsym.fxt.records import EVENT_KINDS, Event, Record
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
-
-    from gsym.fxt.records import Record
 
     _Key = tuple[int | str, ...]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from gsym.fxt.records import (
     UNKNOWN_KOID,
+    Argument,
     Event,
     KernelObject,
+    Record,
     Thread,
     UserspaceObject,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gsym.fxt.records import Argument, Record
 
 PROCESS, THREAD = 1, 2
 """Types of kernel objects."""

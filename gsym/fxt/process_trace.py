@@ -20,10 +20,11 @@ from gsym.fxt.records import (
     KernelObject,
     ProviderInfo,
     ProviderSection,
+    Record,
     TraceInfo,
 )
 from gsym.fxt.references import MOST_STRING_SIZE, Words
-from gsym.fxt.tracer_output import MOST_RECORDS, ProcessTables
+from gsym.fxt.tracer_output import MOST_RECORDS, ProcessTables, TraceOutput
 from gsym.fxt.values import (
     ArgumentWords,
     UnusualValueError,
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.fxt.records import Record
-    from gsym.fxt.tracer_output import TraceOutput
 
 _SECOND = 1_000_000_000
 _EVENT = 4  # type of record

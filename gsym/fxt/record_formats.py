@@ -35,6 +35,7 @@ from gsym.fxt.records import (
     ProviderEvent,
     ProviderInfo,
     ProviderSection,
+    Record,
     String,
     Thread,
     ThreadWakeup,
@@ -51,8 +52,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    from gsym.fxt.records import Argument, Record
 
 
 _OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 
-from gsym.fxt.records import ContextSwitch, LegacyContextSwitch, ThreadWakeup
+from gsym.fxt.records import Argument, ContextSwitch, LegacyContextSwitch, ThreadWakeup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gsym.fxt.chrome_json import SortedSpool
-    from gsym.fxt.records import Argument
 
     _Task = Callable[[int], tuple[str, int]]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gsym.cache import BoundedCache
-from gsym.fxt.conditions import Patterns, absolute_ns
+from gsym.fxt.conditions import Patterns, Selection, absolute_ns
 from gsym.fxt.decoder import Filter
-from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import (
     ContextSwitch,
     Event,
@@ -17,6 +17,7 @@ from gsym.fxt.records import (
     ProviderEvent,
     ProviderInfo,
     ProviderSection,
+    Record,
     String,
     Thread,
     ThreadWakeup,
@@ -29,10 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
-
-    from gsym.fxt.conditions import Selection
-    from gsym.fxt.objects import Objects
-    from gsym.fxt.records import Record
 
     _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
 

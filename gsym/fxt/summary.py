@@ -15,6 +15,7 @@ from gsym.fxt.records import (
     KernelObject,
     ProviderEvent,
     ProviderInfo,
+    Record,
     Thread,
 )
 from gsym.model import UINT64_MAX
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.fxt.decoder import Columns
-    from gsym.fxt.records import Record
 
     CData = Any  # a cffi object
 

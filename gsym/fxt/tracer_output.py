@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 from threading import RLock
 
-from gsym.fxt.references import MOST_STRING_SIZE, field, stream, text_bytes
+from gsym.fxt.references import MOST_STRING_SIZE, Words, field, stream, text_bytes
 from gsym.fxt.values import cut_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from gsym.fxt.references import Words
 
 
 _STRING, _THREAD = 2, 3  # types of records

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from gsym.engine.native import lib
 from gsym.errors import LimitError
-from gsym.fxt.layouts import LAYOUTS, process_field
+from gsym.fxt.layouts import LAYOUTS, Layout, Part, process_field
 from gsym.fxt.records import (
     ARGUMENT_TYPES,
     EVENT_KINDS,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Literal
 
-    from gsym.fxt.layouts import Layout, Part
     from gsym.fxt.records import Arguments, Record, Value
     from gsym.fxt.references import ReferenceMaker
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.markup.elements import Backtrace, Data, Pc
+from gsym.markup.elements import Backtrace, Data, Element, Pc
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.markup.address_space import AddressSpace, Segment
-    from gsym.markup.elements import Element
     from gsym.markup.hexdict import Value
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Location, ModuleSymbols, Symbols

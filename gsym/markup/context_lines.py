@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.markup.elements import Mmap, Module, Reset
+from gsym.markup.elements import Element, Mmap, Module, Reset
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.address_space import AddressSpace, LoadedModule, Segment
     from gsym.markup.element_text import ElementText
-    from gsym.markup.elements import Element
     from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
 

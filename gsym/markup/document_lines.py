@@ -7,7 +7,7 @@ from itertools import chain
 from gsym.engine.native import lib
 from gsym.markup.colours import SGR
 from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
-from gsym.markup.parser import find_elements
+from gsym.markup.parser import Token, find_elements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gsym.markup.answers import Answer
     from gsym.markup.elements import Element
     from gsym.markup.outputs import Output
-    from gsym.markup.parser import Token
     from gsym.markup.settings import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]

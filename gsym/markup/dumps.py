@@ -7,7 +7,7 @@ import struct
 from gsym.engine.native import to_str
 from gsym.errors import FormatError
 from gsym.markup.answers import answer_at
-from gsym.markup.elements import Pc
+from gsym.markup.elements import DumpFile, Pc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.markup.address_space import AddressSpace
-    from gsym.markup.elements import DumpFile
     from gsym.markup.symbols import Symbols
 
 # The magic number of a .sancov file -> the type of its addresses.

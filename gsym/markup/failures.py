@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.markup.answers import NO_SYMBOL
+from gsym.markup.answers import NO_SYMBOL, Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.markup.address_space import LoadedModule
-    from gsym.markup.answers import Answer
     from gsym.markup.parser import Fault
     from gsym.markup.symbols import ModuleSymbols
 

@@ -7,7 +7,7 @@ from html import escape
 
 from gsym.engine.native import to_bytes
 from gsym.markup.colours import ANY_SGR
-from gsym.markup.elements import HexDict
+from gsym.markup.elements import Element, HexDict
 from gsym.markup.outputs import Output
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.elements import Element
     from gsym.markup.parser import Token
 
 _BEGIN = """\

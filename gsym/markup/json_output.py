@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gsym.engine.native import to_str
-from gsym.markup.elements import HexDict
+from gsym.markup.elements import Element, HexDict
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.elements import Element
     from gsym.markup.hexdict import Value
     from gsym.markup.parser import Fault, Token
     from gsym.markup.stack_lines import AnsweredStack

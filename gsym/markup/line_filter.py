@@ -7,7 +7,7 @@ from functools import partial
 
 from gsym.engine.demangling import demangle_bytes, demangle_type
 from gsym.engine.native import to_bytes
-from gsym.markup.address_space import AddressSpace, ContextError
+from gsym.markup.address_space import AddressSpace, ContextError, SpaceBudget
 from gsym.markup.answers import Answer, answer_address, answer_at
 from gsym.markup.colours import Colours
 from gsym.markup.context_lines import ContextLines
@@ -16,23 +16,21 @@ from gsym.markup.elements import (
     Backtrace,
     Data,
     DumpFile,
+    Element,
     HexDict,
     Mmap,
     Pc,
     Symbol,
 )
 from gsym.markup.line_runs import LineRuns
-from gsym.markup.parser import Fault, decode
+from gsym.markup.parser import Fault, Token, decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from gsym.markup.address_space import SpaceBudget
-    from gsym.markup.elements import Element
     from gsym.markup.failures import Failures
     from gsym.markup.outputs import Output
-    from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
     from gsym.markup.symbols import Symbols
 

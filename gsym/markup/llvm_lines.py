@@ -7,13 +7,12 @@ from itertools import chain
 
 from gsym.markup.colours import SGR, remove_colours
 from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
-from gsym.markup.parser import Fault, find_elements
+from gsym.markup.parser import Fault, Token, find_elements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.markup.parser import Token
 
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 

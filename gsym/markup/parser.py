@@ -18,6 +18,7 @@ from gsym.markup.elements import (
     Backtrace,
     Data,
     DumpFile,
+    Element,
     HexDict,
     Mmap,
     Module,
@@ -53,8 +54,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
     from typing import Any, NoReturn
-
-    from gsym.markup.elements import Element
 
 
 class Dialect(NamedTuple):

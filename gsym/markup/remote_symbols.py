@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
-from gsym.markup.address_space import AddressSpace, ContextError
+from gsym.markup.address_space import (
+    AddressSpace,
+    ContextError,
+    LoadedModule,
+    Segment,
+    SpaceBudget,
+)
 from gsym.markup.answers import looked_up
 from gsym.markup.elements import (
     Backtrace,
     Data,
+    Element,
     HexDict,
     Mmap,
     Module,
@@ -21,9 +28,9 @@ from gsym.markup.elements import (
 from gsym.markup.headings import Headings
 from gsym.markup.hexdict import addresses_in
 from gsym.markup.log_stream import OpenDictionary
-from gsym.markup.parser import decode, find_elements
-from gsym.markup.symbols import ModuleSymbols, Symbols
-from gsym.modules.key import key_of_build_id
+from gsym.markup.parser import Token, decode, find_elements
+from gsym.markup.symbols import Location, ModuleSymbols, SymbolOptions, Symbols
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.modules.open_module import OpenModule
 from gsym.net.circuit_breaker import CircuitBreaker
 
@@ -32,13 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from gsym.markup.address_space import LoadedModule, Segment, SpaceBudget
-    from gsym.markup.elements import Element
-    from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
-    from gsym.markup.symbols import Location, SymbolOptions
     from gsym.model import Lookup
-    from gsym.modules.key import ModuleKey
     from gsym.modules.symbolizer import Symbolization
 
     class Asking(Protocol):

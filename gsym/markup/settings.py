@@ -5,7 +5,7 @@ The specification and the programs differ; docs/markup.md lists all rules.
 
 from __future__ import annotations
 
-from gsym.markup.parser import FUCHSIA_DIALECT, LLVM_DIALECT, SPEC_DIALECT
+from gsym.markup.parser import FUCHSIA_DIALECT, LLVM_DIALECT, SPEC_DIALECT, Dialect
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.address_space import AddressSpace
     from gsym.markup.elements import DumpFile
-    from gsym.markup.parser import Dialect
     from gsym.markup.symbols import Symbols
 
 

@@ -7,8 +7,8 @@ from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.short_names import short_name
-from gsym.model import join_path
-from gsym.modules.key import key_of_build_id
+from gsym.model import Lookup, join_path
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gsym.containers.machine_code import MachineCode
     from gsym.containers.object_file import ObjectFile
     from gsym.markup.address_space import LoadedModule
-    from gsym.model import Lookup
-    from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
 

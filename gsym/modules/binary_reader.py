@@ -16,7 +16,7 @@ from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib
 from gsym.errors import ClosedError, EmptyError
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, Header
 from gsym.reading.reader import Reader
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
-    from gsym.model import Header
     from gsym.modules.key import ModuleKey
 
 # Less debug information is converted completely in the time of a few addresses.

@@ -10,8 +10,8 @@ import os
 from tempfile import TemporaryDirectory
 
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.debug_info import find_debug_info
-from gsym.conversion.input_file import open_input
+from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
+from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
@@ -24,11 +24,6 @@ from gsym.modules.binary_lookup import (
     ready_gsym,
 )
 from gsym.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gsym.conversion.debug_info import DebugInfo, SearchOptions
-    from gsym.conversion.input_file import InputFile
 
 ELF, MACHO, PE = "ELF", "Mach-O", "PE"
 

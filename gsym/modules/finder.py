@@ -14,7 +14,7 @@ import time
 from functools import partial
 
 from gsym.errors import GsymError
-from gsym.modules.key import ModuleKey, completed, has_id
+from gsym.modules.key import Comparison, ModuleKey, completed, has_id
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder, PathOfKey, find_files
 from gsym.store.layout import default_store
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from gsym.modules.key import Comparison
     from gsym.modules.places import FoundFile, Place
     from gsym.modules.symbolizer import Symbolizer
 

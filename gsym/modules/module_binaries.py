@@ -8,15 +8,13 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
-from gsym.modules.key import completed, has_id
-from gsym.modules.places import Files, find_files
+from gsym.modules.key import ModuleKey, completed, has_id
+from gsym.modules.places import Files, Folder, find_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.modules.key import ModuleKey
-    from gsym.modules.places import Folder
     from gsym.store.modules import Entry
 
 

@@ -6,7 +6,7 @@ import os
 from functools import partial
 
 from gsym.errors import AmbiguousModuleError, SourceError
-from gsym.modules.key import ModuleKey, build_id_digits, has_id
+from gsym.modules.key import Comparison, ModuleKey, build_id_digits, has_id
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gsym.modules.file_match import FileMatch
-    from gsym.modules.key import Comparison
     from gsym.store.loose_files import LooseFiles
     from gsym.store.sources.local_trees import LocalStore, LocalTree
 

@@ -19,14 +19,14 @@ from gsym.errors import (
     NotFoundError,
     SourceError,
 )
-from gsym.modules.key import has_id
+from gsym.modules.key import ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.adding import add_file
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Resolution, resolved
+from gsym.store.modules import Attempt, Entry, Resolution, resolved
 from gsym.store.sources.local_trees import LocalFolder, LocalTree
-from gsym.store.sources.negative_cache import NegativeCache
+from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -38,12 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
     from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
-    from gsym.store.sources.negative_cache import Miss, MissLifetimes
     from gsym.store.sources.source import FoundFile, Source
 
     class Adder(Protocol):

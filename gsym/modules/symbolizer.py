@@ -20,23 +20,21 @@ from gsym.errors import (
     GsymError,
     UuidMismatchError,
 )
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, Lookup
 from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.modules.open_module import OpenModule
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
-from gsym.store.modules import Attempt, Resolution, resolved
+from gsym.store.modules import Attempt, Entry, Resolution, resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from gsym.model import Lookup
     from gsym.reading.reader import Reader
     from gsym.store.bucket import BucketStore
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
 
     class Resolving(Protocol):
         """Finds modules, such as a `Resolver`."""

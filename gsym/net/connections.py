@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from urllib.request import getproxies_environment, proxy_bypass
 
 import httpcore2
@@ -20,17 +20,15 @@ import httpx2
 from gsym.errors import SourceError
 from gsym.net.network_guard import AddressRefusedError, public_addresses
 from gsym.net.retry import RetryableError
-from gsym.net.web_address import request_headers
+from gsym.net.web_address import WebAddress, request_headers
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
     from typing import Any
 
     from gsym.net.limits import TransferLimits
-    from gsym.net.web_address import WebAddress
 
 
 class Answer(NamedTuple):

@@ -8,7 +8,7 @@ from gsym.errors import NotFoundError, SourceError, UnsupportedError
 from gsym.net.buckets import BUCKETS, errors_of, open_object_store
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer, within_size
-from gsym.net.web_address import read_web_address
+from gsym.net.web_address import WebAddress, read_web_address
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.net.connections import Answer
-    from gsym.net.web_address import WebAddress
 
 _PARTIAL = 206
 _PRECONDITION_FAILED = 412

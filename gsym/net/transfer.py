@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 from gsym.containers.inflation import inflate_gzip, inflate_zstd, limited
 from gsym.errors import NotFoundError, SourceError
@@ -18,7 +18,6 @@ from gsym.writing.atomic_file import FULL_DISK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from typing import Any, TypeVar
 
     from typing_extensions import Buffer

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from struct import Struct
 
-from gsym.engine.mapped_image import Paths
+from gsym.engine.mapped_image import MappedImage, Paths
 from gsym.engine.native import check, ffi, lib, new_error, new_object
-from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import (
+    CallSite,
+    FunctionInfo,
+    FunctionRange,
+    InlineInfo,
+    LineEntry,
+    Range,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.engine.mapped_image import MappedImage
-    from gsym.model import FunctionRange
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
-from gsym.model import FunctionRange, Header, join_path
+from gsym.model import FunctionInfo, FunctionRange, Header, Lookup, join_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self
 
-    from gsym.model import FunctionInfo, Lookup
     from gsym.modules.key import ModuleKey
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames

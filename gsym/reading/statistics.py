@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.reading.reader import open as open_reader
+from gsym.reading.reader import Reader, open as open_reader
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
-
-    from gsym.reading.reader import Reader
 
 
 class InfoBytes(NamedTuple):

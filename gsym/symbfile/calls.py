@@ -6,7 +6,7 @@ a profiler looks up, and all of them can be computed in advance.
 
 from __future__ import annotations
 
-from os import fspath
+from os import PathLike, fspath
 
 from gsym.containers.machine_code import MachineCode
 from gsym.containers.mapped_file import map_file
@@ -20,7 +20,6 @@ from gsym.errors import GsymError, UnsupportedError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from os import PathLike
     from typing import Any
 
     from gsym.reading.reader import Reader

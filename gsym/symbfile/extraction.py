@@ -21,7 +21,13 @@ from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError, UnsupportedError
 from gsym.records import NamedTuple
-from gsym.symbfile.calls import can_find_calls, find_calls, holds_code, recall_calls
+from gsym.symbfile.calls import (
+    Calls,
+    can_find_calls,
+    find_calls,
+    holds_code,
+    recall_calls,
+)
 from gsym.symbfile.format import Encoder
 from gsym.symbfile.names import ImageNames, NameTexts
 from gsym.symbfile.parts import PartFiles, finished_blocks, is_part_of
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
 
     from gsym.conversion.report import ConversionReport
     from gsym.reading.reader import Reader
-    from gsym.symbfile.calls import Calls
 
     Outputs = list[tuple[Encoder, PartFiles]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.symbfile.format import MAGIC
+from gsym.symbfile.format import MAGIC, Encoder
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
-
-    from gsym.symbfile.format import Encoder
 
 
 def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:

@@ -7,15 +7,13 @@ import os
 from gsym.arguments import paths_of
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
-from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.format import Decoder, open_symbfile
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.creator import Creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from gsym.symbfile.format import Decoder
 
     CData = Any  # a cffi object
     from collections.abc import Sequence

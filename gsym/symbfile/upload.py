@@ -17,7 +17,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
 from gsym.records import NamedTuple
 from gsym.symbfile.calls import holds_code
-from gsym.symbfile.extraction import KINDS, extract
+from gsym.symbfile.extraction import KINDS, ExtractionReport, extract
 from gsym.symbfile.format import decode, inflated_pieces
 from gsym.writing.atomic_file import AtomicFile
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.conversion.report import ConversionReport
-    from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.file_id import FileId
 
 

@@ -6,20 +6,18 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import GsymError
-from gsym.model import LineEntry, Range
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.functions import UnitFunctions
 from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
 from gsym.verification.decoder.ranges import gaps, merged, range_at
 from gsym.verification.decoder.split import SplitUnits
-from gsym.verification.decoder.units import DECODING_ERRORS, Units
+from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
 from gsym.verification.reference import Place, Reference, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.model import FunctionInfo, InlineInfo
     from gsym.verification.decoder.file import ReferenceFile
-    from gsym.verification.decoder.units import Unit
     from gsym.verification.reference import Key
 
     Progress = Callable[[int, int], None]

@@ -7,7 +7,8 @@ but its function is left out with a reason.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
@@ -15,9 +16,6 @@ from gsym.verification.decoder.file import Symbol
 from gsym.verification.decoder.lines import rewritten
 from gsym.verification.decoder.ranges import extend
 from gsym.verification.reference import Reference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
 # Thumb, microMIPS and MIPS16 code is at odd addresses in the file.

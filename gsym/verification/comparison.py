@@ -9,19 +9,17 @@ from itertools import accumulate, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gsym.model import UINT64_END, Range
+from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.function_table import FunctionTable
 from gsym.verification.decoder.ranges import gaps, merged
-from gsym.verification.reference import rows_within
+from gsym.verification.reference import Reference, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.model import FunctionInfo, InlineInfo, LineEntry
     from gsym.reading.reader import Reader
     from gsym.verification.decoder.file import Symbol
-    from gsym.verification.reference import Reference
 
 _T = TypeVar("_T")
 

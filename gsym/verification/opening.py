@@ -16,11 +16,11 @@ from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
-from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_END
-from gsym.modules.key import compare
+from gsym.modules.key import Comparison, compare
 from gsym.verification.binary import BinaryReference, Part
 from gsym.verification.breakpad import BreakpadReference
 from gsym.verification.decoder.elf import ReferenceElf
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.identity import Saying
-    from gsym.modules.key import Comparison
     from gsym.verification.decoder.file import DebugSections, ReferenceFile
     from gsym.verification.reference import Reference
 

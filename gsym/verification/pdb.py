@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from struct import iter_unpack, unpack_from
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
@@ -28,10 +29,7 @@ from gsym.verification.decoder.omap import Omap, end_of
 from gsym.verification.decoder.ranges import extend
 from gsym.verification.reference import Place, Reference
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Row = tuple[int, int, int]  # address, checksum of a file or NO_FILE, line
+Row = tuple[int, int, int]  # address, checksum of a file or NO_FILE, line
 
 _CODE = 0x20000020
 _CXX = 1

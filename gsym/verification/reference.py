@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, FunctionInfo, LineEntry, Range
 from gsym.modules.key import SAME, Comparison
 from gsym.verification.decoder.functions import is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.model import FunctionInfo, LineEntry, Range
     from gsym.verification.decoder.file import Symbol
 
     Key = tuple[int, int]  # start and end of a function

@@ -7,17 +7,15 @@ records. Errors are returned as findings, as a lookup may never be affected by t
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gsym.engine.native import lib, to_bytes
 from gsym.model import UINT64_END
 from gsym.modules.key import fits_uuid, is_hex, read_debug_id
 from gsym.modules.part import FOOTER_SIZE, module_part_start, read_module_part
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
 _MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")

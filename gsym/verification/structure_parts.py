@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.model import UINT64_END
 from gsym.reading.decoded_functions import CALL_SITE, NODE, RANGE, ROW, unpack
-from gsym.verification.structure import BrokenError, Extent, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gsym.verification.structure import Layout
-
+from gsym.verification.structure import BrokenError, Extent, Finding, Layout
 
 # LEB128 numbers; the opcodes 1 to 3 have one as operand, 4 and above have none.
 _LEB = rb"[\x80-\xff]*[\x00-\x7f]"

@@ -22,7 +22,12 @@ from gsym.engine.native import (
 )
 from gsym.errors import ClosedError
 from gsym.writing.atomic_file import AtomicFile
-from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
+from gsym.writing.creator_handle import (
+    CreatorReport,
+    finish_creator,
+    iter_finished,
+    new_creator,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
 
     from gsym.model import CallSite, FunctionInfo, InlineInfo
     from gsym.reading.reader import Reader
-    from gsym.writing.creator_handle import CreatorReport
 
     CData = Any  # a cffi object, or a function of the engine
 

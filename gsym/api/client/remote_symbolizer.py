@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
-from gsym.modules.key import elf_debug_id, is_hex
+from gsym.modules.key import ModuleKey, elf_debug_id, is_hex
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
 from gsym.store.modules import Attempt
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from gsym.api.client.jobs import JobAnswer, StackFrame
     from gsym.api.client.symbolication_client import SymbolicationClient
-    from gsym.modules.key import ModuleKey
 
 
 class RemoteSymbolizer:

@@ -18,7 +18,7 @@ from gsym.net.retry import RetryableError, backoff, read_retry_after
 from gsym.net.server_connection import ServerConnection, file_pieces, read_body
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
-from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
+from gsym.symbfile.upload import ENDPOINTS, UploadPart, part_headers, read_answer
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.net.connections import Answer
-    from gsym.symbfile.upload import UploadPart
 
 
 class UploadSettings(NamedTuple):

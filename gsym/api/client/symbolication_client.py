@@ -12,6 +12,8 @@ from collections import deque
 
 from gsym.api.client.jobs import (
     Assembly,
+    JobAnswer,
+    Piece,
     cut_jobs,
     from_version_4,
     group_pieces,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.api.client.jobs import JobAnswer, Piece
     from gsym.net.connections import Answer
 
 

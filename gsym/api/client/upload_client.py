@@ -8,7 +8,7 @@ import time
 from urllib.parse import quote
 
 from gsym.errors import ServerError, SourceError
-from gsym.modules.key import compare
+from gsym.modules.key import ModuleKey, compare
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
 from gsym.net.server_connection import ServerConnection, file_pieces, read_body
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.modules.key import ModuleKey
     from gsym.net.connections import Answer
 
 _ATTEMPTS = 6

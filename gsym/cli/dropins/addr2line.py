@@ -9,23 +9,21 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.dropins.addr2line_options import PROGRAM, parse
+from gsym.cli.dropins.addr2line_options import PROGRAM, Options, parse
 from gsym.cli.grammar import HelpRequested, UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import describe, escape_for_output, one_line
 from gsym.engine.native import to_str
 from gsym.model import UINT64_END, UINT64_MAX
-from gsym.reading.reader import wants_read_ahead
+from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.cli.dropins.addr2line_options import Options
     from gsym.formatting.formatter import Formatter
-    from gsym.reading.reader import Reader
 
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
 _SPACES = b" \t\n\v\f\r"

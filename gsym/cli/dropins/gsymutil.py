@@ -10,7 +10,7 @@ import os
 import sys
 
 from gsym import __version__
-from gsym.cli.dropins.gsymutil_options import PROGRAM, help_text, parse
+from gsym.cli.dropins.gsymutil_options import PROGRAM, Options, help_text, parse
 from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
@@ -18,7 +18,6 @@ from gsym.cli.terminal import describe, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.cli.dropins.gsymutil_options import Options
     from gsym.reading.reader import Reader
 
 

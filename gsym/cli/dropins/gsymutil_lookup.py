@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.dropins.gsymutil_options import parse_number
+from gsym.cli.dropins.gsymutil_options import Options, parse_number
 from gsym.cli.dropins.gsymutil_streams import (
     open_reader,
     put,
@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-    from gsym.cli.dropins.gsymutil_options import Options
     from gsym.reading.reader import Reader
 
 

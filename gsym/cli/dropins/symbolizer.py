@@ -9,12 +9,8 @@ import sys
 
 from gsym import __version__
 from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
-from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules
-from gsym.cli.dropins.symbolizer_options import (
-    PROGRAM,
-    help_text,
-    parse,
-)
+from gsym.cli.dropins.symbolizer_modules import Module, ModuleError, Modules
+from gsym.cli.dropins.symbolizer_options import PROGRAM, Options, help_text, parse
 from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
@@ -26,8 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.cli.dropins.symbolizer_modules import Module
-    from gsym.cli.dropins.symbolizer_options import Options
     from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
     from gsym.formatting.symbolizer import SymbolizerOutput
 

@@ -8,7 +8,7 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import key_of_build_id
-from gsym.reading.reader import wants_read_ahead
+from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
     from gsym.modules.places import FoundFile
-    from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt
 
 

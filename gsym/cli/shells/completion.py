@@ -6,6 +6,7 @@ A script holds all that it offers, so that a key press starts no process.
 from __future__ import annotations
 
 from gsym.cli.shells.programs import (
+    Program,
     alternatives,
     choices_of,
     commands,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gsym.cli.grammar import Option
-    from gsym.cli.shells.programs import Program
 
     Texts = Iterator[str]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from gsym import __version__
-from gsym.cli.shells.programs import choices_of, commands, programs_of
+from gsym.cli.shells.programs import Program, choices_of, commands, programs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.cli.grammar import Option
-    from gsym.cli.shells.programs import Program
 
 _PLACE = "man/man1/{}.1"
 _EXAMPLE = "  "  # lines that begin so are shown as they are

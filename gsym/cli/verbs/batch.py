@@ -5,17 +5,15 @@ from __future__ import annotations
 import sys
 import time
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
 from gsym.cli.options import QUIET, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.cli.terminal import printable, progress_for
+from gsym.cli.terminal import Progress, printable, progress_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.cli.grammar import Values
-    from gsym.cli.terminal import Progress
 
 _MILLION = 1_000_000
 _MINUTE = 60

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Command, Operand, UsageError
+from gsym.cli.grammar import Command, Operand, UsageError, Values
 from gsym.cli.shells.completion import SHELLS, script
 from gsym.cli.shells.programs import commands
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gsym.cli.grammar import Values
 
 _SHELL = Operand("|".join(SHELLS), "the shell that reads it")
 

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import (
     QUIET,
     STRICT,
@@ -21,7 +21,7 @@ from gsym.cli.terminal import describe, printable, progress_for, warn
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
 from gsym.conversion import report_text as conversion_report
-from gsym.conversion.input_file import open_input
+from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.many import (
     FAILURES,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import ParamSpec
 
-    from gsym.cli.grammar import Values
-    from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
 
     P = ParamSpec("P")

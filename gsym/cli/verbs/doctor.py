@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Command, Operand
-from gsym.cli.installation import examine
+from gsym.cli.grammar import Command, Operand, Values
+from gsym.cli.installation import Installation, examine
 from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
@@ -15,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.cli.grammar import Values
-    from gsym.cli.installation import Installation
 
 _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command
+from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     ARCH,
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.cli.grammar import Values
     from gsym.model import CallSite, FunctionInfo, Header, InlineInfo
     from gsym.modules.key import ModuleKey
 

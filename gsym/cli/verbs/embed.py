@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import QUIET, OutputCommand, output_option
 from gsym.cli.terminal import printable
-from gsym.embedding.transfer import embed, extract
+from gsym.embedding.transfer import EmbeddingReport, embed, extract
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from gsym.cli.grammar import Values
-    from gsym.embedding.transfer import EmbeddingReport
 
 
 @OutputCommand(

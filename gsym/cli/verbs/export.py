@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import Option, UsageError
+from gsym.cli.grammar import Option, UsageError, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     GSYM_FILE,
@@ -18,7 +18,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.terminal import printable, progress_for
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.export import IdentityError, export_breakpad
+from gsym.conversion.export import ExportReport, IdentityError, export_breakpad
 from gsym.conversion.identity import identify_fitting
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey
@@ -26,8 +26,6 @@ from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.cli.grammar import Values
-    from gsym.conversion.export import ExportReport
     from gsym.reading.reader import Reader
 
 _OPTION_OF_FIELD = {

@@ -40,7 +40,7 @@ from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import Output
-from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings
+from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings, Style
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
 from gsym.reports.log_stacks import LogStacks
 from gsym.writing.atomic_file import AtomicFile
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from gsym.markup.address_space import AddressSpace
     from gsym.markup.elements import DumpFile
     from gsym.markup.remote_symbols import Asking
-    from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, Symbols
     from gsym.memory.report_modules import ReportModules
 

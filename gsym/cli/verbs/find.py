@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Command, Operand
+from gsym.cli.grammar import Command, Operand, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     ARCH,
@@ -20,7 +20,6 @@ from gsym.reading.decoded_functions import find_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.cli.grammar import Values
     from gsym.model import FunctionRange, Lookup
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import gsym.reading.reader
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.gsym_input import find_for
 from gsym.cli.options import (
     ARCH,
@@ -22,7 +22,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, printable_bytes, shortened
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
-from gsym.formatting.formatter import Formatter
+from gsym.formatting.formatter import Formatter, Style
 from gsym.formatting.lookup import json_style, line_style, outside_answer, text_style
 from gsym.model import UINT64_END
 
@@ -30,8 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.cli.grammar import Values
-    from gsym.formatting.formatter import Style
     from gsym.reading.reader import Reader
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import (
     QUIET,
     STRICT,
@@ -13,15 +13,12 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
-from gsym.conversion.merging import merge_files
+from gsym.conversion.merging import MergeReport, merge_files
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from gsym.cli.grammar import Values
-    from gsym.conversion.merging import MergeReport
 
 
 _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")

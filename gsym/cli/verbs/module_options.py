@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option, UsageError
+from gsym.cli.grammar import Option, UsageError, Values
 from gsym.cli.options import STORE_TO_READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gsym.cli.grammar import Values
     from gsym.modules.finder import Finder
     from gsym.profiles.binaries import Binaries
 

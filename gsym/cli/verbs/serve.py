@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
-from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.options import STORE
 from gsym.cli.program import EXIT_FAILED, EXIT_USAGE
 from gsym.cli.terminal import describe, printable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.server.service import Service
     from gsym.server.settings import Settings
 

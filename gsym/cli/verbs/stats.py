@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command, Option
+from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     ARCH,
@@ -16,14 +16,21 @@ from gsym.cli.options import (
     text_names,
 )
 from gsym.cli.terminal import printable
-from gsym.reading.statistics import biggest, directories, footprints, measure
+from gsym.reading.statistics import (
+    Directory,
+    Footprint,
+    InfoBytes,
+    Statistics,
+    biggest,
+    directories,
+    footprints,
+    measure,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gsym.cli.grammar import Values
-    from gsym.reading.statistics import Directory, Footprint, InfoBytes, Statistics
 
 _TOP = 10
 _BAR_WIDTH = 30

@@ -6,11 +6,11 @@ import os
 import sys
 import time
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE, output_option
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
-from gsym.errors import GsymError
+from gsym.errors import FormatError, GsymError
 from gsym.modules.key import keys_of_text
 from gsym.sizes import rounded_size
 from gsym.store.directory import Store
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
-    from gsym.errors import FormatError
     from gsym.store.modules import Entry
 
 NAMES = Operand(

@@ -10,7 +10,7 @@ from itertools import chain
 from string import hexdigits
 from tempfile import TemporaryDirectory
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import (
     IDENTITY_OPTIONS,
     JSON,
@@ -43,16 +43,14 @@ from gsym.store.archives import ArchiveLimits
 from gsym.store.bucket import BucketStore
 from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
-from gsym.store.tree_adding import add_tree, in_parallel
+from gsym.store.tree_adding import FileOutcome, add_tree, in_parallel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.store.modules import Resolution
-    from gsym.store.tree_adding import FileOutcome
 
 KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
 _KEYWORDS = ("data_symbols", "debug_file_directories", "debuginfod", "symbol_servers")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
     from gsym.store.sources.negative_cache import Miss

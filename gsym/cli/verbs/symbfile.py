@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import (
     JSON,
     QUIET,
@@ -20,11 +20,13 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable
 from gsym.model import NO_FUNCTION
-from gsym.symbfile.address_index import AddressIndex
+from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import open_symbfile
 from gsym.symbfile.inspection import (
     MOST_DEPTH,
+    Difference,
+    Statistics,
     compare,
     differing_fields,
     measure,
@@ -38,10 +40,6 @@ from gsym.symbfile.to_gsym import convert_symbfiles
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from gsym.cli.grammar import Values
-    from gsym.symbfile.address_index import ChainFrame
-    from gsym.symbfile.inspection import Difference, Statistics
 
 
 SYMBFILE = Operand("FILE", "symbfile, plain or compressed by zstd")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import (
     JSON,
     QUIET,
@@ -17,6 +17,7 @@ from gsym.conversion.report_text import input_warning_lines, json_report
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
     KINDS,
+    ExtractionReport,
     NoCallsError,
     check_output,
     extract as extract_symbfiles,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
-    from gsym.symbfile.extraction import ExtractionReport
 
 NAMES = Option(
     "--names",

@@ -10,11 +10,12 @@ from functools import partial
 from itertools import zip_longest
 
 from gsym.api.client.symbfile_client import (
+    PartOutcome,
     SymbfileClient,
     UploadFolder,
     UploadSettings,
 )
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable, progress_for
@@ -31,17 +32,20 @@ from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 from gsym.sizes import exact_size
 from gsym.symbfile.file_id import FileId, kernel_id
-from gsym.symbfile.upload import PART_SIZE, extract_upload, ready_upload
+from gsym.symbfile.upload import (
+    PART_SIZE,
+    Upload,
+    UploadPart,
+    extract_upload,
+    ready_upload,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from gsym.api.client.symbfile_client import PartOutcome
-    from gsym.cli.grammar import Values
     from gsym.conversion.report import ConversionReport
-    from gsym.symbfile.upload import Upload, UploadPart
 
     Delivery = Callable[[str, Sequence[UploadPart]], dict[str, Any]]
     Preparation = Callable[[str, FileId, str], Upload]

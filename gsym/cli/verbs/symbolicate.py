@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
 from gsym.cli.options import (
     HEADER,
     JSON,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.memory.loaded import LoadedSymbols
     from gsym.reports.report import Report, ReportModule
 

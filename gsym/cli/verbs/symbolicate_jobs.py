@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from threading import Timer
 
-from gsym.api.client.jobs import read_answer, read_jobs
+from gsym.api.client.jobs import JobAnswer, StackFrame, read_answer, read_jobs
 from gsym.api.client.symbolication_client import (
     ClientSettings,
     SymbolicationClient,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.api.client.jobs import JobAnswer, StackFrame
     from gsym.api.request import Job
     from gsym.cli.grammar import Values
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from gsym.cli.grammar import UsageError
+from gsym.cli.grammar import UsageError, Values
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
 from gsym.cli.verbs.trace_tables import (
@@ -19,7 +19,7 @@ from gsym.cli.verbs.trace_tables import (
     time_text,
 )
 from gsym.fxt.record_formats import seconds
-from gsym.profiles.model import resolution
+from gsym.profiles.model import Location, Profile, Sample, resolution
 from gsym.profiles.top import time_range, top_rows
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gsym.cli.grammar import Values
-    from gsym.profiles.model import Location, Profile, Sample
     from gsym.profiles.opening import InputFile
 
 

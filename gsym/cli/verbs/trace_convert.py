@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
@@ -32,12 +32,12 @@ from gsym.cli.verbs.trace_profile import (
 from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.reader import open_trace
-from gsym.fxt.records import Event
+from gsym.fxt.records import Event, Record
 from gsym.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.modules.finder import open_store
 from gsym.profiles.fxt_output import fxt_file, with_samples
 from gsym.profiles.input_bytes import read_inflated
-from gsym.profiles.model import TIME, resolution
+from gsym.profiles.model import TIME, Profile, resolution
 from gsym.profiles.outputs import FORMS, form_of, write_form
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
@@ -45,9 +45,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.cli.grammar import Values
-    from gsym.fxt.records import Record
-    from gsym.profiles.model import Profile
 
 CHROME = "chrome"
 _TEXT_FORMS = frozenset({CHROME, "collapsed", "speedscope", "firefox", "html"})

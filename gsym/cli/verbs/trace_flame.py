@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.cli.grammar import Command, Option
+from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.options import JSON, STRICT, output_option
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
@@ -26,12 +26,7 @@ from gsym.cli.verbs.trace_profile import (
     unsure_rows,
 )
 from gsym.profiles.flame_graph import flame_graph
-from gsym.profiles.model import resolution
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gsym.cli.grammar import Values
-    from gsym.profiles.model import Profile
+from gsym.profiles.model import Profile, resolution
 
 
 @Command(

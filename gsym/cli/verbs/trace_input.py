@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand
+from gsym.cli.grammar import Operand, Values
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, warn
 from gsym.cli.verbs.trace_options import read_selection
 from gsym.fxt.conditions import Selection
 from gsym.fxt.decoder import KINDS
-from gsym.fxt.reader import open_trace
-from gsym.fxt.records import ProviderEvent, ProviderInfo
+from gsym.fxt.reader import Trace, open_trace
+from gsym.fxt.records import ProviderEvent, ProviderInfo, Record
 from gsym.fxt.selection import RecordSelection, coarse_filter
 from gsym.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.cli.grammar import Values
     from gsym.fxt.decoder import Columns, Counts, Filter, Problem
-    from gsym.fxt.reader import Trace
-    from gsym.fxt.records import Record
     from gsym.profiles.opening import InputFile
 
 TRACE = Operand("FILE", "Fuchsia trace; - is standard input")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import output_option
 from gsym.fxt.conditions import Moment, Selection, parse_moment
 from gsym.writing.atomic_file import AtomicFile
@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.cli.grammar import Values
 
 PROFILE = Operand(
     "FILE",

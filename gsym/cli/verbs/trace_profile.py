@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 
-from gsym.cli.grammar import UsageError
+from gsym.cli.grammar import UsageError, Values
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
@@ -13,7 +13,7 @@ from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import VALUE, read_selection
 from gsym.errors import GsymError
 from gsym.fxt.conditions import Selection
-from gsym.profiles.model import TIME
+from gsym.profiles.model import TIME, Profile
 from gsym.profiles.opening import (
     InputFile,
     ProfileOptions,
@@ -25,9 +25,6 @@ from gsym.profiles.opening import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from gsym.cli.grammar import Values
-    from gsym.profiles.model import Profile
 
 
 class ProfileInput:

@@ -7,14 +7,14 @@ import os
 import sys
 from collections import Counter
 
-from gsym.cli.grammar import Command, Option
+from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info
 from gsym.cli.verbs.trace_input import TRACE, TraceInput, open_trace_input
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
 from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
-from gsym.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
+from gsym.fxt.blobs import BLOB_TYPES, Blobs, Stream, blob_file_names
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, kind_of
 from gsym.fxt.summary import Survey, describe_trace
@@ -25,9 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
-
-    from gsym.cli.grammar import Values
-    from gsym.fxt.blobs import Stream
 
 
 @Command(

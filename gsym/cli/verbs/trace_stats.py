@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gsym.cli.grammar import Command, Option
+from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
 from gsym.cli.verbs.trace_contents import profile_stats
@@ -21,8 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from gsym.cli.grammar import Values
 
 
 @Command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from gsym.cli.grammar import Option
+from gsym.cli.grammar import Option, Values
 from gsym.cli.terminal import printable
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.top import GROUPS
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from gsym.cli.grammar import Values
 
 _DEFAULT_LIMIT = 20
 BY = Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command
+from gsym.cli.grammar import Command, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, warn
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS
@@ -37,7 +37,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.cli.grammar import Values
     from gsym.profiles.model import Profile
 
 

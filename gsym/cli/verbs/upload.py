@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.api.client.upload_client import UploadClient
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.api.client.upload_client import StoredModule, UploadClient
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable, progress_for
@@ -25,8 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.api.client.upload_client import StoredModule
-    from gsym.cli.grammar import Values
     from gsym.modules.key import ModuleKey
 
 _LINES = 1  # the level of a file with debug information, which may have more

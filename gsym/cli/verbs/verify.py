@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     ARCH,
@@ -24,15 +24,19 @@ from gsym.containers.object_file import ObjectFile
 from gsym.conversion.input_file import open_input
 from gsym.errors import GsymError
 from gsym.modules.binary_lookup import EMBEDDED_SECTIONS
-from gsym.verification.check import check_answers, check_structure, compare
+from gsym.verification.check import (
+    Comparison,
+    Unanswered,
+    check_answers,
+    check_structure,
+    compare,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.cli.grammar import Values
     from gsym.conversion.debug_info import SearchOptions
-    from gsym.verification.check import Comparison, Unanswered
     from gsym.verification.structure import Finding
 
 _SHOWN = 50

@@ -9,8 +9,11 @@ from contextlib import suppress
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.debuginfod_cache import DebuginfodCache
-from gsym.conversion.companions.debuginfod_settings import read_settings
-from gsym.conversion.companions.search import other_build
+from gsym.conversion.companions.debuginfod_settings import (
+    DebuginfodSettings,
+    read_settings,
+)
+from gsym.conversion.companions.search import CompanionSearch, other_build
 from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import key_of_build_id
 
@@ -18,8 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gsym.conversion.companions.debuginfod_settings import DebuginfodSettings
-    from gsym.conversion.companions.search import CompanionSearch
     from gsym.net.limits import TransferLimits
 
 _NOT_FOUND = "not found"

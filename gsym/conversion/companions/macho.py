@@ -11,7 +11,7 @@ import os
 from collections import deque
 from struct import Struct
 
-from gsym.containers.archive import list_members, listed
+from gsym.containers.archive import Member, list_members, listed
 from gsym.containers.mapped_file import map_one_of_many
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
@@ -22,7 +22,7 @@ from gsym.conversion.companions.search import (
     reason_of,
     rewritten,
 )
-from gsym.conversion.debug_info import DebugInfo
+from gsym.conversion.debug_info import DebugInfo, SearchOptions
 from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, GsymError
@@ -33,9 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
-
-    from gsym.containers.archive import Member
-    from gsym.conversion.debug_info import SearchOptions
 
 
 _BUNDLE = ".dSYM"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.containers.cabinet import inflate_cabinet
-from gsym.containers.headers import read_pe_headers
+from gsym.containers.headers import CodeView, read_pe_headers
 from gsym.containers.inflation import inflate_data
 from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.containers.headers import CodeView
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import SearchOptions
 

@@ -7,10 +7,10 @@ from collections import Counter
 
 from gsym.containers.fat import slice_if_fat
 from gsym.containers.mapped_file import map_file, map_one_of_many
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.object_file import LoadedSection, ObjectFile
 from gsym.conversion.identity import key_of_binary
 from gsym.errors import GsymError
-from gsym.modules.key import compare
+from gsym.modules.key import Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from typing_extensions import Self
-
-    from gsym.containers.object_file import LoadedSection
-    from gsym.modules.key import Comparison, ModuleKey
 
 
 # Sections that only a linker makes: PROGBITS, INIT_ARRAY and FINI_ARRAY.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import _thread
 
 from gsym.containers.mapped_file import give_back
-from gsym.conversion.output import ConversionOutput
-from gsym.conversion.report import ConversionWarning
+from gsym.conversion.output import ConversionOutput, ConversionRequest
+from gsym.conversion.report import ConversionReport, ConversionWarning
 from gsym.engine.native import (
     bytes_of,
     check,
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
     from collections.abc import Iterator
-
-    from gsym.conversion.output import ConversionRequest
-    from gsym.conversion.report import ConversionReport
 
 
 class Module(NamedTuple):

@@ -10,10 +10,10 @@ import os
 from gsym.containers.archive import is_archive, member_label, open_member
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.object_file import ObjectFile, Section
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import module_of
-from gsym.conversion.output import ConversionOutput
+from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
 from gsym.engine.workers import run_workers, taken_from
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
-    from gsym.containers.object_file import Section
     from gsym.conversion.companions.macho import DebugMap
-    from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
 
 # Below this much .debug_info a second thread costs more than it brings.

@@ -8,7 +8,7 @@ the other version and back is the same again.
 
 from __future__ import annotations
 
-from gsym.conversion.output import ConversionOutput
+from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import UnsupportedError
 from gsym.modules.key import ModuleKey
@@ -18,7 +18,6 @@ from gsym.writing.selection import ImageSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
 
 

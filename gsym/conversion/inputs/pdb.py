@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from gsym.containers.pdb_file import PdbFile
 from gsym.conversion.identity import pdb_identity
-from gsym.conversion.output import ConversionOutput
+from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import lib
 from gsym.errors import ArchitectureError, EmptyError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
     from gsym.modules.key import ModuleKey
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from functools import cached_property
 from io import SEEK_END, BytesIO
 from mmap import ACCESS_READ, mmap
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
@@ -15,6 +16,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationHandler, RelocationSection
 from elftools.elf.sections import (
     NoteSection,
+    Section,
+    Symbol as ElfSymbol,
     SymbolTableIndexSection,
     SymbolTableSection,
 )
@@ -30,12 +33,6 @@ from gsym.verification.decoder.file import (
 )
 from gsym.verification.decoder.live_code import LiveCode
 from gsym.verification.decoder.ranges import merged, range_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from elftools.elf.sections import Section, Symbol as ElfSymbol
-
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4

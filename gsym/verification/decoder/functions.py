@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.lines import Declaration
 from gsym.verification.decoder.ranges import intersection, merged, range_at
-from gsym.verification.decoder.units import attribute
+from gsym.verification.decoder.units import Unit, attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from elftools.dwarf.die import DIE
 
-    from gsym.verification.decoder.units import Unit
 
 # C89, C99, C11, C17, C23 and assembler have no scopes; names of Ada already have them.
 _UNQUALIFIED_LANGUAGES = {

@@ -11,12 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.model import Range
     from gsym.verification.decoder.file import Symbol
 
 _MAX_PADDING = 16  # that aligns the next function

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
 from gsym.verification.decoder.file import ReferenceFile, Symbol, text_of
 from gsym.verification.decoder.ranges import merged, range_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAGIC_64 = 0xFEEDFACF
 _LITTLE_ENDIAN = {0xCE, 0xCF}  # the first byte

@@ -7,14 +7,12 @@ again for each name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from struct import Struct, error as StructError, unpack_from  # noqa: N812 - one
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.verification.decoder.file import text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DECODING_ERRORS = (
     *(StructError, IndexError, ValueError, KeyError, RecursionError),

@@ -8,16 +8,14 @@ the other table, which says it the other way round, is used where the first is m
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
 from struct import iter_unpack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.ranges import extend
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _END = 1 << 31  # of addresses; what has none is marked with 0 or such a number
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from gsym.model import UINT64_END, Range
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 
 def range_at(ranges: Sequence[Range], address: int) -> Range | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError
-from gsym.verification.decoder.units import DECODING_ERRORS, Units
+from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gsym.verification.decoder.file import DebugSections
-    from gsym.verification.decoder.units import Unit
 
 _SUFFIX = ".dwo"
 _OLD, _NEW = 2, 5  # versions of an index
