@@ -98,10 +98,6 @@ _GO_TEXT = (
 )
 # By their first lines, each a regular expression for the beginning of one.
 _LINES: Mapping[str, _Foreign] = {
-    r"# callgrind format|creator: (?:callgrind|xdebug|yappi)|events: \w|version: 1$": (
-        "a profile of callgrind",
-        "open it in speedscope or kcachegrind, or type: gprof2dot -f callgrind {}",
-    ),
     r"desc: --|mem_heap_B=": (
         "a profile of massif",
         "type: ms_print {}",
@@ -130,7 +126,6 @@ _LINES: Mapping[str, _Foreign] = {
         "a method trace of Android",
         "open it at profiler.firefox.com, and save it as JSON",
     ),
-    r"(?:goroutine|threadcreate) profile: total \d|--- (?:contention|mutex)": _GO_TEXT,
     r"#! +(?:\S+ )?heap profile|growthz|fragmentationz": _GO_TEXT,
     r"\s*COST CENTRE\b|\t.* Time and Allocation Profiling Report": (
         "a profile of GHC",
@@ -167,7 +162,6 @@ _LINES: Mapping[str, _Foreign] = {
 }
 # By members of JSON, of which the first ones are looked at.
 _MEMBERS: Mapping[str, _Foreign] = {
-    "dhatFileVersion": ("a profile of dhat", "open it in dh_view.html of valgrind"),
     "snapshot": (
         "a heap snapshot of V8",
         "it has no stacks; open it in Chrome's DevTools, or record with --heap-prof",

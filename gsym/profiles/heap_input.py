@@ -1,4 +1,4 @@
-"""Profiles of jemalloc, gperftools and Go's allocator as text, gperftools' of the CPU.
+"""Profiles of jemalloc, gperftools and Go as text, and gperftools' of the CPU.
 
 A heap profile is a line with its kind and rate, then for each stack the objects and
 bytes in use, those ever allocated, and the addresses; then the mappings of the process,
@@ -11,6 +11,12 @@ as in /proc/PID/maps. Addresses are where calls return to.
 Where each object is sampled with a probability by its size, the numbers are what these
 samples stand for: 1 / (1 - exp(-size / rate)) of each, as jeprof and pprof compute it.
 
+Go's profiles of goroutines and threads have counts, those of waiting cycles and counts:
+
+    goroutine profile: total 3     --- contention:
+    3 @ 0x401110 0x401220          cycles/second=2299998677
+                                   236247636 46 @ 0x401110 0x401220
+
 A profile of the CPU has words of the machine: a head, samples with their stacks, and
 the mappings as text.
 
@@ -19,14 +25,17 @@ Source: github.com/google/pprof, profile/legacy_profile.go; jemalloc, bin/jeprof
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
+from contextlib import suppress
 from math import exp
 
 from gsym.errors import FormatError
 from gsym.profiles.binaries import AddressRanges, module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
+from gsym.profiles.json_input import text_of
 from gsym.profiles.model import (
     MOST_FRAMES,
     SAMPLES,
@@ -36,7 +45,13 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.recognition import GO_HEAP, JEMALLOC_HEAP, word_layout
+from gsym.profiles.recognition import (
+    GO_COUNTS,
+    GO_HEAP,
+    GO_WAITS,
+    JEMALLOC_HEAP,
+    word_layout,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,20 +80,30 @@ _MAP = re.compile(
     r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)(?:\s+(?P<path>\S.*))?",
     re.ASCII,
 )
+_COUNTED = re.compile(rf"(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII)
+_WAITED = re.compile(
+    rf"\s*(?P<cycles>\d{{1,18}}) +(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII
+)
+_SETTING = re.compile(
+    r"(?P<name>cycles/second|sampling period) *= *(?P<number>\d{1,18})", re.ASCII
+)
+_LABELS = "# labels: "
 _VALUES = (
     ValueType("alloc_objects", "count"),
     ValueType("alloc_space", "bytes"),
     ValueType("inuse_objects", "count"),
     ValueType("inuse_space", "bytes"),
 )
+_WAITS = (ValueType("contentions", "count"), ValueType("delay", "nanoseconds"))
 _CPU = ValueType("cpu", "nanoseconds")
+_SECOND = 1_000_000_000
 _MICROSECOND = 1000
 
 
 def read_heap(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The heap profile in a text.
+    """The profile in a text: of a heap, of goroutines, threads, or waiting.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
@@ -91,34 +116,42 @@ def read_heap(
     name = os.fspath(path)
     lines = iter(lines_of(read_pieces(name, most_bytes), name))
     head = next(lines, "")
-    go, jemalloc = GO_HEAP.match(head), JEMALLOC_HEAP.match(head)
-    if go is None and jemalloc is None:
-        raise FormatError("not a heap profile", path=name)
-    rate = 0
-    if jemalloc is not None:
-        rate = int(jemalloc["rate"])
-    elif go is not None and go["rate"]:
-        # Go writes twice the rate.
-        rate = int(go["rate"]) // (1 if go["kind"].endswith("_v2") else 2)
-    reader = _Heap(rate)
+    counts = GO_COUNTS.match(head)
+    if counts is not None:
+        reader: _Stacks = _Counts(counts["kind"])
+    elif GO_WAITS.match(head):
+        reader = _Waits()
+    else:
+        reader = _Heap(_rate(head, name))
     for line in lines:
         reader.add(line)
     reader.finish(os.stat(name).st_mtime)
     return reader.builder.profile
 
 
-class _Heap:
-    """Takes the lines of a heap profile.
+def _rate(head: str, name: str) -> int:
+    """The bytes between two samples of a heap; 0 if all objects are counted."""
+    go, jemalloc = GO_HEAP.match(head), JEMALLOC_HEAP.match(head)
+    if jemalloc is not None:
+        return int(jemalloc["rate"])
+    if go is None:
+        raise FormatError("not a heap profile", path=name)
+    # Go writes twice the rate.
+    return int(go["rate"] or 0) // (1 if go["kind"].endswith("_v2") else 2)
+
+
+class _Stacks:
+    """Takes the lines of a text of stacks.
 
     Args:
-        rate: The bytes between two samples; 0 if all objects are counted.
+        types: Of the values of a stack.
+        form: Of the line of a stack.
     """
 
-    def __init__(self, rate: int) -> None:
-        self.builder = ProfileBuilder(_VALUES)
-        self._rate = rate
+    def __init__(self, types: tuple[ValueType, ...], form: re.Pattern[str]) -> None:
+        self.builder = ProfileBuilder(types)
+        self._form = form
         self._stack: tuple[int, ...] = ()
-        self._whole: list[int] | None = None  # of all threads, for a stack
         self._maps: list[str] = []
         self._names: dict[int, list[Frame]] = {}
         self._is_in_maps = False
@@ -129,22 +162,19 @@ class _Heap:
             self._is_in_maps = True
         elif self._is_in_maps:
             self._maps.append(line)
-        elif found := _STACK.fullmatch(line):
+        elif found := self._form.fullmatch(line):
             self._begin(found["addresses"])
             self._sample(found, None)
-        elif found := _ADDRESSES.fullmatch(line):
-            self._begin(found["addresses"])
-        elif found := _THREAD.fullmatch(line):
-            self._of_thread(found)
         elif found := _NAME.match(line):
             frame = Frame(found["name"], path=found["path"], line=int(found["line"]))
             self._names.setdefault(int(found["address"], 16), []).append(frame)
+        elif self._take(line):
+            pass
         elif line.strip() and not line.startswith("#"):
             self.builder.lose("lines that are not understood")
 
     def finish(self, recorded: float) -> None:
         """Find the names and mappings of addresses, which the text has after these."""
-        self._end_stack()
         locations = self.builder.profile.locations
         for at, location in enumerate(locations):
             # Those of one address, once for each stack that it is in.
@@ -153,19 +183,58 @@ class _Heap:
         _set_mappings(self.builder, self._maps, recorded)
 
     def _begin(self, addresses: str) -> None:
-        self._end_stack()
         numbers = [int(each, 16) for each in addresses.split()]
         if len(numbers) > MOST_FRAMES:
             raise FormatError(f"a stack has more than {MOST_FRAMES} frames")
         location = self.builder.location
         self._stack = tuple(location(each, None, is_return=True) for each in numbers)
 
+    def _sample(self, found: re.Match[str], thread: int | None) -> None:
+        stack = self.builder.stack(self._stack)
+        self.builder.sample(stack, tuple(self._values(found)), thread=thread)
+
+    def _values(self, found: re.Match[str]) -> Sequence[int]:
+        """The values of the line of a stack."""
+        raise NotImplementedError
+
+    def _take(self, line: str) -> bool:
+        """Take a line that only this kind of texts has; False if it is not known."""
+        raise NotImplementedError
+
+
+class _Heap(_Stacks):
+    """Takes the lines of a heap profile.
+
+    Args:
+        rate: The bytes between two samples; 0 if all objects are counted.
+    """
+
+    def __init__(self, rate: int) -> None:
+        super().__init__(_VALUES, _STACK)
+        self._rate = rate
+        self._whole: re.Match[str] | None = None  # of all threads, for a stack
+
+    def finish(self, recorded: float) -> None:
+        self._end_stack()
+        super().finish(recorded)
+
+    def _begin(self, addresses: str) -> None:
+        self._end_stack()
+        super()._begin(addresses)
+
+    def _take(self, line: str) -> bool:
+        if found := _ADDRESSES.fullmatch(line):
+            self._begin(found["addresses"])
+        elif found := _THREAD.fullmatch(line):
+            self._of_thread(found)
+        return found is not None
+
     def _of_thread(self, found: re.Match[str]) -> None:
         """Numbers of one thread, or of all before them."""
         if not self._stack:
             return  # sums of the whole profile
         if found["thread"] == "*":
-            self._whole = self._values(found)
+            self._whole = found
         else:
             self._whole = None
             thread = Thread(None, int(found["thread"]), "", found["name"] or "")
@@ -173,15 +242,10 @@ class _Heap:
 
     def _end_stack(self) -> None:
         if self._whole is not None:
-            stack = self.builder.stack(self._stack)
-            self.builder.sample(stack, tuple(self._whole))
+            self._sample(self._whole, None)
         self._whole = None
 
-    def _sample(self, found: re.Match[str], thread: int | None) -> None:
-        stack = self.builder.stack(self._stack)
-        self.builder.sample(stack, tuple(self._values(found)), thread=thread)
-
-    def _values(self, found: re.Match[str]) -> list[int]:
+    def _values(self, found: re.Match[str]) -> Sequence[int]:
         names = ("all_objects", "all_bytes", "objects", "bytes")
         objects, size, own_objects, own_size = (int(found[name]) for name in names)
         return [
@@ -195,6 +259,46 @@ class _Heap:
             return objects, size
         share = 1 - exp(-size / objects / self._rate)
         return int(objects / share), int(size / share)
+
+
+class _Counts(_Stacks):
+    """Takes the lines of a profile that counts what Go calls *kind*."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__((ValueType(kind, "count"),), _COUNTED)
+
+    def _values(self, found: re.Match[str]) -> Sequence[int]:
+        return (int(found["count"]),)
+
+    def _take(self, line: str) -> bool:
+        """Take the labels of the goroutines of a stack."""
+        samples = self.builder.profile.samples
+        if not line.startswith(_LABELS) or not samples:
+            return False
+        with suppress(ValueError, AttributeError, RecursionError):
+            labels = json.loads(line.removeprefix(_LABELS)).items()
+            texts = ((key, text_of(value), "") for key, value in labels)
+            samples[-1] = samples[-1]._replace(labels=tuple(texts))
+        return True
+
+
+class _Waits(_Stacks):
+    """Takes the lines of a profile of waiting for locks or other events."""
+
+    def __init__(self) -> None:
+        super().__init__(_WAITS, _WAITED)
+        self._settings = {"cycles/second": _SECOND, "sampling period": 1}
+
+    def _take(self, line: str) -> bool:
+        found = _SETTING.match(line)
+        if found is not None:
+            self._settings[found["name"]] = int(found["number"]) or 1
+        return found is not None
+
+    def _values(self, found: re.Match[str]) -> Sequence[int]:
+        rate, period = self._settings.values()
+        cycles = int(found["cycles"]) * period
+        return int(found["count"]) * period, cycles * _SECOND // rate
 
 
 def _set_mappings(

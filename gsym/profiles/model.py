@@ -404,10 +404,15 @@ class ProfileBuilder:
         return _number(self._mappings, mapping, self.profile.mappings, mapping)
 
     def location(
-        self, address: int, mapping: int | None, *, is_return: bool = False
+        self,
+        address: int,
+        mapping: int | None,
+        *,
+        is_return: bool = False,
+        frames: tuple[Frame, ...] = (),
     ) -> int:
-        """The index of the location at an address, without frames so far."""
-        key = (address, mapping, is_return)
+        """The index of the location at an address, with the frames that are known."""
+        key = (address, mapping, is_return, frames)
         found = self._locations.get(key)
         if found is None:
             found = self._locations[key] = len(self.profile.locations)
@@ -416,13 +421,7 @@ class ProfileBuilder:
 
     def function(self, frame: Frame, mapping: int | None = None) -> int:
         """The index of the location of a function whose address is unknown."""
-        key = (frame, mapping)
-        found = self._locations.get(key)
-        if found is None:
-            found = self._locations[key] = len(self.profile.locations)
-            location = Location(0, mapping, frames=(frame,))
-            self.profile.locations.append(location)
-        return found
+        return self.location(0, mapping, frames=(frame,))
 
     def stack(self, locations: Sequence[int]) -> int:
         """The index of a stack of locations, innermost first."""

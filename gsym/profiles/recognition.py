@@ -48,7 +48,14 @@ GO_HEAP = re.compile(
     r"(?P<kind>heap[a-z]*(?:_v2)?)(?:/(?P<rate>\d{1,18}))?",
     re.ASCII,
 )
+GO_COUNTS = re.compile(r"(?P<kind>[\w./-]{1,64}) profile: total \d+\s*$", re.ASCII)
+GO_WAITS = re.compile(r"--- ?(?:contention|mutex)\b")
 JEMALLOC_HEAP = re.compile(r"heap_v2/(?P<rate>\d{1,18})", re.ASCII)
+# Of its head; other tools write these without a first line that names the format.
+CALLGRIND_LINE = re.compile(
+    r"# callgrind format|creator: (?:callgrind|xdebug|yappi)|events: \w"
+)
+_CALLGRIND_HEAD = 16
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,2})?"
 COLLAPSED_STACK = re.compile(
     rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
@@ -96,8 +103,12 @@ def _text_kind(text: str, *, is_whole: bool) -> str:
     """Format of the lines of a text; "" for none."""
     lines = text.split("\n")
     first_lines = lines[:_MAX_LINES]
-    if GO_HEAP.match(lines[0]) or JEMALLOC_HEAP.match(lines[0]):
+    if any(form.match(lines[0]) for form in (GO_HEAP, JEMALLOC_HEAP)):
         return "heap"
+    if any(form.match(lines[0]) for form in (GO_COUNTS, GO_WAITS)):
+        return "go"
+    if any(map(CALLGRIND_LINE.match, first_lines[:_CALLGRIND_HEAD])):
+        return "callgrind"
     if is_perf_script(first_lines):
         return "perf script"
     if is_address_list(first_lines):
@@ -187,6 +198,7 @@ _KINDS = {
     "shared.stringArray": "firefox",
     **dict.fromkeys(("head.callFrame", "head.selfSize"), "heapprofile"),
     **dict.fromkeys(("head.functionName", "head.url", "head.hitCount"), "cpuprofile"),
+    "dhatFileVersion": "dhat",
     "nodes": "cpuprofile",
     "timeDeltas": "cpuprofile",
     **dict.fromkeys(("resourceProfiles", "resource_profiles"), "otlp"),

@@ -124,7 +124,9 @@ def assume_ids(profile: Profile, recorded: float | None) -> None:
         recorded: See `module_at`.
     """
     for index, mapping in enumerate(profile.mappings):
-        if os.path.isabs(mapping.path) and not has_id(module_key(mapping)):
+        is_placed = mapping.limit > 0  # else nothing can be looked up in it
+        is_named = os.path.isabs(mapping.path) and not has_id(module_key(mapping))
+        if is_placed and is_named:
             found = module_at(mapping.path, {}, recorded=recorded)
             profile.mappings[index] = mapping._replace(**found._asdict())
 

@@ -141,3 +141,74 @@ def _samples(profile: Profile) -> list[object]:
         events = [each for each in sample.labels if each[0] == "event"]
         found.append((thread, sample.time // 1000, sample.values, events, stack))
     return found
+
+
+PROGRAM = """\
+#include <stdlib.h>
+#include <string.h>
+
+static char *kept[100];
+static int leaf(int n) { int s = 0; for (int i = 0; i < n; i++) s += i ^ s; return s; }
+static int middle(int n) { return leaf(n) + leaf(2 * n); }
+static int again(int n) { return n < 2 ? n : again(n - 1) + again(n - 2); }
+static char *grab(int n) { return memset(malloc(n), 1, n); }
+
+int main(void) {
+    int s = again(12);
+    for (int i = 0; i < 20; i++) s += middle(1000) + leaf(10);
+    for (int i = 1; i < 100; i++) kept[i] = grab(i * 10);
+    for (int i = 1; i < 50; i++) free(kept[i]);
+    return s == 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "app.c").write_text(PROGRAM)
+    made = str(folder / "app")
+    options = ("-g", "-O1", "-fno-inline", "-fno-builtin")
+    run(find_peer("cc"), *options, "-o", made, str(folder / "app.c"))
+    return made
+
+
+def test_costs_of_callgrind_are_those_that_it_annotates(
+    tmp_path: Path, program: str
+) -> None:
+    annotate, path = find_peer("callgrind_annotate"), tmp_path / "made"
+    tool = ("--tool=callgrind", f"--callgrind-out-file={path}")
+    run(find_peer("valgrind"), *tool, program)
+    rows = top_rows(read_profile(path))
+    for option, column in (("--inclusive=no", "own"), ("--inclusive=yes", "total")):
+        text = run(annotate, "--threshold=100", option, str(path))
+        told = {
+            name: int(cost.replace(",", ""))
+            for cost, name in re.findall(
+                r"^ *([0-9,]+) \(.*\)  \S*?:(\S+)", text, re.MULTILINE
+            )
+        }
+        costs = {row.name: getattr(row, column) for row in rows}
+        for name in ("leaf", "middle", "grab", "main"):
+            assert costs[name] == told[name] > 0
+        if column == "own":
+            whole = int(
+                text.partition("PROGRAM TOTALS")[0].split()[-2].replace(",", "")
+            )
+            assert sum(costs.values()) == whole
+
+
+def test_bytes_of_dhat_are_its_sums(tmp_path: Path, program: str) -> None:
+    path = tmp_path / "made"
+    valgrind = find_peer("valgrind")
+    run(valgrind, "--tool=dhat", f"--dhat-out-file={path}", program)
+    profile = read_profile(path)
+    types = [each.type for each in profile.value_types]
+    values = {
+        kind: {row.name: row.total for row in top_rows(profile, value=at)}
+        for at, kind in enumerate(types)
+    }
+    assert values["alloc_objects"]["grab"] == 99
+    assert values["alloc_space"]["grab"] == sum(range(10, 1000, 10))
+    assert values["inuse_space"]["grab"] == sum(range(500, 1000, 10))
+    assert values["peak_space"]["grab"] == values["alloc_space"]["grab"]

@@ -45,10 +45,10 @@ heap_v2/524288
 {MAPS}"""
 
 
-def read(folder: Path, text: str) -> Profile:
+def read(folder: Path, text: str, kind: str = "heap") -> Profile:
     path = folder / "heap"
     path.write_text(text)
-    assert profile_kind(path) == "heap"
+    assert profile_kind(path) == kind
     return read_profile(path)
 
 
@@ -110,6 +110,35 @@ def test_go_writes_twice_the_rate_and_names_after_each_stack(tmp_path: Path) -> 
         ("main.work", "/src/work.go", 20),
     ]
     assert profile.losses == {}
+
+
+def test_counts_of_go_have_names_and_labels(tmp_path: Path) -> None:
+    profile = read(
+        tmp_path,
+        "goroutine profile: total 10\n3 @ 0x401110 0x401220\n"
+        '# labels: {"kind":"worker"}\n'
+        "#\t0x40110f\tmain.wait+0xf\t/src/wait.go:10\n\n7 @\n#\t0x0\n",
+        "go",
+    )
+    assert profile.value_types == (("goroutine", "count", 1),)
+    assert [each.values for each in profile.samples] == [(3,), (7,)]
+    assert [each.labels for each in profile.samples] == [(("kind", "worker", ""),), ()]
+    assert addresses(profile) == [[0x401110, 0x401220], []]
+    assert profile.locations[0].frames[0].name == "main.wait"
+    assert profile.losses == {}
+
+
+def test_waiting_is_cycles_in_nanoseconds_as_often_as_sampled(tmp_path: Path) -> None:
+    profile = read(
+        tmp_path,
+        "--- mutex:\ncycles/second=2000000000\nsampling period=5\n"
+        "600 46 @ 0x401110 0x401220\n#\t0x40110f\tmain.work+0xf\t/src/work.go:1\n",
+        "go",
+    )
+    assert [each.type for each in profile.value_types] == ["contentions", "delay"]
+    assert profile.samples[0].values == (230, 1500)
+    plain = read(tmp_path, "--- contention:\ncycles/second = 10\n1 2 @ 0x3\n", "go")
+    assert plain.samples[0].values == (2, 100_000_000)
 
 
 def test_other_lines_are_counted(tmp_path: Path) -> None:

@@ -1,0 +1,397 @@
+"""Profiles of callgrind -> `Profile`.
+
+A function has costs of its own, by lines, and calls with the costs of all that ran in
+them: a graph, not stacks. The stacks are the ways through this graph from functions
+that nothing calls. The own costs of a function are shared among its stacks in the ratio
+of the costs of their calls, as callgrind's viewers do, so that sums of own costs are
+exact. A call that leads back into a stack on all ways (recursion) adds no stack.
+
+    fl=(1) app.c            a source file; (1) alone stands for it later
+    fn=(1) main
+    16 20                   line 16: 20 instructions
+    cfn=(2) work
+    calls=3 51              3 calls of work, which begins at line 51,
+    16 400                  at line 16: 400 instructions within them
+
+Source: valgrind.org/docs/manual/cl-format.html.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import accumulate
+
+from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
+from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.model import (
+    Frame,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+    line_of,
+)
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gsym.profiles.model import Profile
+
+    # Costs of each event.
+    _Costs = list[int]
+
+_NUMBER = r"(?:0x[0-9a-fA-F]{1,16}|\d{1,19})"
+_COSTS = re.compile(
+    rf"(?P<places>(?:[+-]?{_NUMBER}|\*)(?: (?:[+-]?{_NUMBER}|\*))*)\s*", re.ASCII
+)
+_NAME = re.compile(r"(?:\((?P<number>\d{1,10})\)\s*)?(?P<name>.*)", re.ASCII)
+_CALLS = re.compile(rf"calls=\s*(?P<count>{_NUMBER})(?:\s.*)?", re.ASCII)
+_PLAIN_ADDRESS = re.compile(r"0x(?P<address>[0-9a-f]{1,16})(?:'\d+)?", re.ASCII)
+_UNITS = {"sysTime": "nanoseconds", "Time": "microseconds"}
+_FILES, _FUNCTIONS, _OBJECTS = range(3)
+_KEYS = {
+    **dict.fromkeys(("fl", "fi", "fe", "cfi", "cfl"), _FILES),
+    **dict.fromkeys(("fn", "cfn"), _FUNCTIONS),
+    **dict.fromkeys(("ob", "cob"), _OBJECTS),
+}
+_UNKNOWN = "???"
+# Limit: Stacks of a profile of callgrind
+MOST_WAYS = 1 << 15
+"""A graph may have more ways than any machine can hold."""
+_LEAST_WAYS = 4  # of a function
+_JOINED = "stacks of callgrind whose costs are added to another one of their function"
+
+
+class _Function(NamedTuple):
+    """A function in a file of an object."""
+
+    name: str
+    path: str
+    module: str
+
+
+class _Place(NamedTuple):
+    """A line of a function; the path is another one where code is inlined."""
+
+    path: str
+    line: int
+
+
+class _Call(NamedTuple):
+    """A call of a function; costs are those of all of this kind."""
+
+    place: _Place
+    callee: _Function
+
+
+class _Graph:
+    """The costs of the functions of one thread, and of the calls between them.
+
+    Args:
+        events: How many costs there are.
+    """
+
+    def __init__(self, events: int) -> None:
+        self.own: dict[_Function, dict[_Place, _Costs]] = {}
+        self.calls: dict[_Function, dict[_Call, _Costs]] = {}
+        self.events = events
+
+    def add(self, function: _Function, place: _Place, costs: Iterable[int]) -> None:
+        """Add costs to those of a line."""
+        places = self.own.setdefault(function, {})
+        _add(places.setdefault(place, [0] * self.events), costs)
+
+    def add_call(self, caller: _Function, call: _Call, costs: Iterable[int]) -> None:
+        """Add costs of what is called."""
+        calls = self.calls.setdefault(caller, {})
+        _add(calls.setdefault(call, [0] * self.events), costs)
+
+    def order(self) -> tuple[list[_Function], set[tuple[_Function, _Function]]]:
+        """All functions, callers first, and the calls that lead back to a caller."""
+        called = {call.callee for calls in self.calls.values() for call in calls}
+        every = dict.fromkeys((*self.own, *self.calls, *called))
+        done: dict[_Function, bool] = {}  # False while its calls are looked at
+        order: list[_Function] = []
+        back: set[tuple[_Function, _Function]] = set()
+        roots = [each for each in every if each not in called]
+        for root in (*roots, *every):
+            waiting = [] if root in done else [(root, self._callees(root))]
+            done.setdefault(root, False)
+            while waiting:
+                function, callees = waiting[-1]
+                callee = next(callees, None)
+                if callee is None:
+                    waiting.pop()
+                    done[function] = True
+                    order.append(function)
+                elif callee not in done:
+                    done[callee] = False
+                    waiting.append((callee, self._callees(callee)))
+                elif not done[callee]:
+                    back.add((function, callee))
+        return order[::-1], back
+
+    def _callees(self, function: _Function) -> Iterator[_Function]:
+        return iter(dict.fromkeys(call.callee for call in self.calls.get(function, ())))
+
+
+def _add(sums: _Costs, costs: Iterable[int]) -> None:
+    for index, cost in zip(range(len(sums)), costs, strict=False):
+        sums[index] += cost
+
+
+def read_callgrind(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
+    """The profile in a file of callgrind, or of a tool that writes its format.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+
+    Raises:
+        FormatError: It has no costs, or is larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    reader = _Reader()
+    for line in lines_of(read_pieces(name, most_bytes), name):
+        reader.take(line.strip())
+    if not any(graph.own for graph in reader.graphs.values()):
+        raise FormatError("no costs of callgrind found", path=name)
+    return reader.finish()
+
+
+class _Reader:
+    """Takes the lines of a file.
+
+    Attributes:
+        graphs: By thread.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: dict[Thread, _Graph] = {}
+        self._builder = ProfileBuilder(())
+        self._names: tuple[dict[str, str], ...] = ({}, {}, {})
+        self._now = dict.fromkeys(_KEYS, "")
+        self._thread = Thread(None, None)
+        self._positions = ["line"]
+        self._last: dict[str, int] = {}
+        self._events: list[str] = []
+        self._is_call = False
+
+    def take(self, text: str) -> None:
+        """Take a line without blanks at its ends."""
+        if not text or text.startswith("#"):
+            return
+        key, sign, value = text.partition("=")
+        if sign and key in _KEYS:
+            self._name(key, value)
+        elif _COSTS.fullmatch(text) is not None:
+            self._costs(text.split())
+        elif _CALLS.fullmatch(text) is not None:
+            self._is_call = True
+        elif sign and key in {"jump", "jcnd", "jfi", "jfn"}:
+            self._builder.lose("jumps")
+        elif ":" in text:
+            key, _, value = text.partition(":")
+            self._head(key, value.strip())
+        else:
+            self._builder.lose("lines that are not understood")
+
+    def _head(self, key: str, value: str) -> None:
+        if key == "positions":
+            self._positions = value.split()
+        elif key == "events":
+            self._events = value.split()
+            known = [kind.type for kind in self._builder.profile.value_types]
+            types = [
+                ValueType(event, _UNITS.get(event, "count"))
+                for event in self._events
+                if event not in known
+            ]
+            self._builder.profile.value_types += tuple(types)
+        elif key in {"pid", "thread"} and value.isdecimal():
+            number = int(value)
+            is_process = key == "pid"
+            self._thread = (
+                Thread(number, None)
+                if is_process
+                else Thread(self._thread.process, number)
+            )
+        elif key in {"cmd", "desc"} and value:
+            self._builder.profile.comments.append(f"{key}: {value}")
+
+    def _name(self, key: str, text: str) -> None:
+        found = _NAME.fullmatch(text)
+        names = self._names[_KEYS[key]]
+        name = found["name"] if found else text
+        if found and found["number"]:
+            name = names.setdefault(found["number"], name) if name else name
+            name = name or names.get(found["number"], "")
+        name = "" if name == _UNKNOWN else name
+        self._now[key] = name
+        if key in {"fl", "fe"}:
+            self._now["fi"] = name
+        elif key == "cfl":
+            self._now["cfi"] = name
+        elif key == "fn":
+            self._now["fl"] = self._now["fi"]
+
+    def _costs(self, words: list[str]) -> None:
+        """Take a line of costs, of the function or of a call before it."""
+        for kind, word in zip(self._positions, words, strict=False):
+            last = self._last.get(kind, 0)
+            if word != "*":
+                number = int(word.lstrip("+-"), 16 if "0x" in word else 10)
+                last = {"+": last + number, "-": last - number}.get(word[0], number)
+            self._last[kind] = last
+        costs = [int(word, 0) for word in words[len(self._positions) :]]
+        graph = self.graphs.setdefault(self._thread, _Graph(len(self._events)))
+        now = self._now
+        function = _Function(now["fn"], now["fl"], now["ob"])
+        place = _Place(now["fi"], max(self._last.get("line", 0), 0))
+        if self._is_call:
+            path, module = now["cfi"] or now["fi"], now["cob"] or now["ob"]
+            callee = _Function(now["cfn"], path, module)
+            graph.add_call(function, _Call(place, callee), costs)
+            now.update(dict.fromkeys(("cfn", "cfi", "cob"), ""))
+            self._is_call = False
+        else:
+            graph.add(function, place, costs)
+
+    def finish(self) -> Profile:
+        """The profile of all that was taken."""
+        for thread, graph in self.graphs.items():
+            is_known = thread != Thread(None, None)
+            index = self._builder.thread(thread) if is_known else None
+            _Ways(graph, self._builder, index).add()
+        return self._builder.profile
+
+
+class _Way(NamedTuple):
+    """A way to a function, from one that nothing calls.
+
+    Attributes:
+        shares: The parts of the costs of the function, of each event, in this way.
+        callers: Their locations, innermost first.
+    """
+
+    shares: tuple[float, ...]
+    callers: tuple[int, ...]
+
+
+class _Ways:
+    """Makes stacks of a graph.
+
+    Args:
+        graph: Of one thread.
+        builder: Receives the samples.
+        thread: Its index, if it is known.
+    """
+
+    def __init__(
+        self, graph: _Graph, builder: ProfileBuilder, thread: int | None
+    ) -> None:
+        self._graph = graph
+        self._builder = builder
+        self._thread = thread
+        self._order, self._back = graph.order()
+        self._most = max(_LEAST_WAYS, MOST_WAYS // max(len(self._order), 1))
+        # Costs of each function with what it calls, of all calls of it, and of those
+        # that do not lead back.
+        self._whole, self._called, self._sums = (
+            {each: [0] * graph.events for each in self._order} for _ in range(3)
+        )
+        for function, places in graph.own.items():
+            for costs in places.values():
+                _add(self._whole[function], costs)
+        for function, calls in graph.calls.items():
+            for call, costs in calls.items():
+                _add(self._called[call.callee], costs)
+                if (function, call.callee) not in self._back:
+                    _add(self._whole[function], costs)
+                    _add(self._sums[call.callee], costs)
+
+    def add(self) -> None:
+        """Add the samples of all ways, callers first."""
+        ways: dict[_Function, list[_Way]] = {each: [] for each in self._order}
+        for function in self._order:
+            found = self._kept([self._root(function), *ways.pop(function)])
+            self._add_samples(function, found)
+            for call, costs in self._graph.calls.get(function, {}).items():
+                if (function, call.callee) in self._back:
+                    continue
+                place = self._location(function, call.place)
+                for way in found:
+                    shares = _shares(way.shares, costs, self._sums[call.callee])
+                    ways[call.callee].append(_Way(shares, (place, *way.callers)))
+
+    def _root(self, function: _Function) -> _Way:
+        """The way that begins with a function: what it has beyond all calls of it."""
+        rows = zip(self._whole[function], self._called[function], strict=True)
+        sums = self._sums[function]
+        rests = [
+            max(0, whole - called) if known else whole
+            for (whole, called), known in zip(rows, sums, strict=True)
+        ]
+        _add(sums, rests)
+        return _Way(_shares((1.0,) * len(sums), rests, sums), ())
+
+    def _kept(self, ways: list[_Way]) -> list[_Way]:
+        """The most frequent ways; the first stands for those that are too many."""
+        found = [way for way in ways if any(way.shares)]
+        found.sort(key=lambda way: way.shares, reverse=True)
+        if len(found) > self._most:
+            self._builder.lose(_JOINED, len(found) - self._most)
+            others = [way.shares for way in (found[0], *found[self._most :])]
+            found[0] = found[0]._replace(
+                shares=tuple(map(sum, zip(*others, strict=True)))
+            )
+        return found[: self._most]
+
+    def _add_samples(self, function: _Function, ways: list[_Way]) -> None:
+        """Share the own costs of a function, as integers that add up to them."""
+        if not ways:
+            return
+        for place, costs in self._graph.own.get(function, {}).items():
+            location = self._location(function, place)
+            columns = [
+                _parts(cost, [way.shares[event] for way in ways])
+                for event, cost in enumerate(costs)
+            ]
+            for way, values in zip(ways, zip(*columns, strict=True), strict=True):
+                if any(values):
+                    stack = self._builder.stack((location, *way.callers))
+                    self._builder.sample(stack, values, thread=self._thread)
+
+    def _location(self, function: _Function, place: _Place) -> int:
+        """The location of a line of a function, or of an address without a name."""
+        builder, mapping = self._builder, None
+        if function.module:
+            mapping = builder.mapping(Mapping(0, UINT64_MAX, 0, 0, function.module))
+        address = _PLAIN_ADDRESS.fullmatch(function.name)
+        if address is not None:
+            return builder.location(int(address["address"], 16), mapping)
+        frame = Frame(function.name, path=place.path, line=line_of(place.line))
+        return builder.function(frame, mapping)
+
+
+def _shares(
+    shares: Sequence[float], costs: Sequence[int], sums: Sequence[int]
+) -> tuple[float, ...]:
+    """The shares of calls in the sums of all; 0 of an event that has no costs."""
+    rows = zip(shares, costs, sums, strict=True)
+    return tuple(share * cost / whole if whole else 0.0 for share, cost, whole in rows)
+
+
+def _parts(cost: int, shares: list[float]) -> list[int]:
+    """A cost in integers in the ratio of shares; the first has what is left over."""
+    ends = [round(cost * end) for end in accumulate(shares)]
+    parts = [end - start for start, end in zip((0, *ends), ends, strict=False)]
+    parts[0] += cost - sum(parts)
+    return parts

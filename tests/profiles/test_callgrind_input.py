@@ -1,0 +1,173 @@
+"""Graphs of calls of callgrind become stacks with the same costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.errors import FormatError
+from gsym.profiles.opening import read_profile
+from gsym.profiles.recognition import profile_kind
+from gsym.profiles.top import top_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.profiles.model import Profile
+
+pytestmark = pytest.mark.no_engine
+
+# main calls left 3 times and right once; both call leaf.
+GRAPH = """\
+# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 4711
+cmd: ./app
+positions: line
+events: Ir Dr
+
+ob=(1) /opt/app
+fl=(1) app.c
+fn=(1) main
+10 20 2
+cfn=(2) left
+calls=3 20
+11 300 30
+cfn=(3) right
+calls=1 30
++1 101 11
+
+fn=(2)
+20 100 10
+cfn=(4) leaf
+calls=3 40
++2 200 20
+
+fn=(3)
+fi=(2) inlined.h
+5 1 1
+fe=(1)
+cob=(2) /opt/lib.so
+cfi=(3) lib.c
+cfn=(5) other
+calls=1 40
+30 60 6
+cfn=(4)
+calls=1 40
+31 40 4
+
+fn=(4)
+40 240 24
+
+ob=(2)
+fl=(3)
+fn=(5)
+40 60 6
+"""
+
+
+def read(folder: Path, text: str) -> Profile:
+    path = folder / "callgrind.out.1"
+    path.write_text(text)
+    assert profile_kind(path) == "callgrind"
+    return read_profile(path)
+
+
+def stacks(profile: Profile, value: int = 0) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for sample in profile.samples:
+        names = ";".join(each.name for each in profile.frames_of(sample.stack)[::-1])
+        found[names] = found.get(names, 0) + sample.values[value]
+    return found
+
+
+def test_the_costs_of_a_function_are_shared_among_its_callers(tmp_path: Path) -> None:
+    profile = read(tmp_path, GRAPH)
+    assert [each.type for each in profile.value_types] == ["Ir", "Dr"]
+    assert stacks(profile) == {
+        "main": 20,
+        "main;left": 100,
+        "main;right": 1,
+        "main;right;other": 60,
+        "main;left;leaf": 200,
+        "main;right;leaf": 40,
+    }
+    assert stacks(profile, 1)["main;left;leaf"] == 20
+    assert {each.name: each.total for each in top_rows(profile)}["main"] == 421
+    assert profile.threads == [(4711, None, "", "")]
+    assert profile.comments == ["cmd: ./app"]
+
+
+def test_frames_have_the_lines_of_costs_and_calls(tmp_path: Path) -> None:
+    profile = read(tmp_path, GRAPH)
+    rows = {each.name: each.own for each in top_rows(profile, "line")}
+    assert rows["inlined.h:5"] == 1
+    assert rows["app.c:40"] == 240
+    assert rows["lib.c:40"] == 60
+    modules = {each.name: each.own for each in top_rows(profile, "module")}
+    assert modules == {"app": 361, "lib.so": 60}
+    lines = {each.frames[0].line for each in profile.locations if each.frames}
+    assert {11, 12, 22, 30, 31} <= lines  # of the calls
+
+
+def test_recursion_adds_no_stack(tmp_path: Path) -> None:
+    text = (
+        "events: Ir\nfn=main\n1 5\ncfn=a\ncalls=1 2\n1 100\n"
+        "fn=a\n2 30\ncfn=b\ncalls=4 3\n2 70\ncfn=a\ncalls=9 2\n2 500\n"
+        "fn=b\n3 70\ncfn=a\ncalls=3 2\n3 60\n"
+    )
+    profile = read(tmp_path, text)
+    assert stacks(profile) == {"main": 5, "main;a": 30, "main;a;b": 70}
+
+
+def test_integers_add_up_however_many_ways_there_are(tmp_path: Path) -> None:
+    levels, text = 16, "events: Ir\n"
+    for level in range(levels):
+        for name in ("a", "b"):
+            text += f"fn={name}{level}\n1 7\n"
+            if level + 1 < levels:
+                whole = 7 * 2 ** (levels - level) - 7
+                text += f"cfn=a{level + 1}\ncalls=1 1\n1 {whole}\n"
+                text += f"cfn=b{level + 1}\ncalls=1 1\n1 {whole // 3}\n"
+    profile = read(tmp_path, text)
+    rows = top_rows(profile)
+    assert {row.own for row in rows} == {7}
+    assert len(rows) == 2 * levels
+    # Ways beyond the limit are those of another one.
+    assert list(profile.losses) == [
+        "stacks of callgrind whose costs are added to another one of their function"
+    ]
+
+
+def test_names_that_are_addresses_are_looked_up(tmp_path: Path) -> None:
+    text = "events: Ir\nob=/opt/no/app\nfn=0x00000000004fee40\n0 12\n"
+    profile = read(tmp_path, text)
+    assert profile.locations[0].address == 0x4FEE40
+    assert profile.mappings[0].path == "/opt/no/app"
+    assert profile.mappings[0].link_start == 0
+    assert stacks(profile) == {"app!0x4fee40": 12}
+
+
+def test_addresses_threads_and_parts(tmp_path: Path) -> None:
+    text = (
+        "version: 1\ncreator: callgrind\npid: 7\nthread: 2\npart: 1\n"
+        "positions: instr line\nevents: Ir\nfn=(1) work\n0x401000 4 10\n+4 * 20\n"
+        "totals: 30\npart: 2\nevents: Ir\nthread: 3\nfn=(1)\n0x401000 5 1\n"
+        "jump=1 0x401010 6\nwhat is this\n"
+    )
+    profile = read(tmp_path, text)
+    threads = {each.name: each.own for each in top_rows(profile, "thread")}
+    assert threads == {"thread (2)": 30, "thread (3)": 1}
+    lines = {each.name: each.own for each in top_rows(profile, "line")}
+    assert lines == {"work": 31}  # without a file, a line is nothing
+    assert {each.frames[0].line for each in profile.locations} == {4, 5}
+    assert profile.losses == {"jumps": 1, "lines that are not understood": 1}
+
+
+def test_a_text_without_costs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "callgrind.out"
+    path.write_text("# callgrind format\nevents: Ir\n")
+    with pytest.raises(FormatError, match="no costs of callgrind found"):
+        read_profile(path)
