@@ -10,6 +10,7 @@ from gsym.reports.stacks.prefixes import prefix_size
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
     from gsym.model import Frame
     from gsym.store.modules import Attempt
@@ -155,23 +156,35 @@ class Report(NamedTuple):
         """
         import json
 
-        record = {
+        return json.dumps(self.to_dict())
+
+    def to_dict(
+        self, shown: Callable[[str], str] = str, path_map: Callable[[str], str] = str
+    ) -> dict[str, Any]:
+        """The values of `to_json`.
+
+        Args:
+            shown: Makes names and reasons valid texts, or shorter.
+            path_map: Rewrites paths of source files.
+        """
+        return {
             "form": self.form,
-            "reason": self.reason,
+            "reason": shown(self.reason),
             "threads": [
                 {
-                    "name": thread.name,
+                    "name": shown(thread.name),
                     "crashed": thread.is_crashed,
-                    "frames": [_frame_record(frame) for frame in thread.frames],
+                    "frames": [
+                        _frame_record(frame, shown, path_map) for frame in thread.frames
+                    ],
                     "end": thread.end,
                     "left_out": thread.left_out,
                 }
                 for thread in self.threads
             ],
-            "modules": [_module_record(module) for module in self.modules],
+            "modules": [_module_record(module, shown) for module in self.modules],
             "notes": list(self.notes),
         }
-        return json.dumps(record)
 
     def texts(
         self,
@@ -237,7 +250,9 @@ def indented(line: str) -> str:
     return line[:size] + "".join("\t" if each == "\t" else " " for each in line[size:])
 
 
-def _frame_record(frame: ReportFrame) -> dict[str, object]:
+def _frame_record(
+    frame: ReportFrame, shown: Callable[[str], str], path_map: Callable[[str], str]
+) -> dict[str, object]:
     from gsym.engine.demangling import demangle
 
     return {
@@ -245,25 +260,37 @@ def _frame_record(frame: ReportFrame) -> dict[str, object]:
         "module": frame.module,
         "address": hex(frame.address),
         "offset": None if frame.offset is None else hex(frame.offset),
-        "symbol": frame.symbol,
+        "symbol": shown(frame.symbol),
         "calls": [
             {
-                "function": demangle(call.name),
-                "file": call.path,
+                "function": shown(demangle(call.name)),
+                "file": shown(path_map(call.path)) if call.path else "",
                 "line": call.line,
                 "offset": hex(call.offset),
                 "inlined": call.inlined,
             }
             for call in frame.calls
         ],
-        "reason": frame.reason,
+        "reason": shown(frame.reason),
         "is_return": frame.is_return,
         "trust": frame.trust,
     }
 
 
-def _module_record(module: ReportModule) -> dict[str, object]:
+def _module_record(
+    module: ReportModule, shown: Callable[[str], str]
+) -> dict[str, object]:
     return {
         **module._asdict(),
-        "attempts": [each._asdict() for each in module.attempts],
+        "name": shown(module.name),
+        "reason": shown(module.reason),
+        "unsure": shown(module.unsure),
+        "attempts": [
+            {
+                **each._asdict(),
+                "source": shown(each.source),
+                "detail": shown(each.detail),
+            }
+            for each in module.attempts
+        ],
     }

@@ -20,6 +20,7 @@ from gsym.server.openapi import openapi_routes
 from gsym.server.otlp.grpc_service import start_grpc
 from gsym.server.otlp.receiving import profile_routes
 from gsym.server.page.routes import page_routes
+from gsym.server.reports import report_routes
 from gsym.server.service import Service
 from gsym.server.symbfiles.receiving import symbfile_routes
 from gsym.server.symbolication import extension_routes, symbolication_routes
@@ -41,7 +42,7 @@ __all__ = ["MOUNTED", "create_app", "start_grpc"]
 # Functions that return the routes of their endpoints: of the core, and of applications
 # of their own, which the core does not know.
 _CORE = (
-    *(symbolication_routes, extension_routes, upload_routes),
+    *(symbolication_routes, extension_routes, report_routes, upload_routes),
     *(health_routes, metrics_routes, openapi_routes),
 )
 MOUNTED = (arrow_routes, page_routes, symbfile_routes, profile_routes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -14,6 +14,8 @@ from gsym import __version__
 from gsym.api.assembly import AssemblyAnswer, AssemblyRequest
 from gsym.api.source import SourceAnswer, SourceRequest
 from gsym.server.errors import ErrorBody
+from gsym.server.page_records import AttemptShown, ModuleShown
+from gsym.server.reports import REPORT_PARAMETERS
 from gsym.server.symbfiles.protocol import Accepted, Refused
 from gsym.server.uploads import STATED, AuthInfo, UploadAnswer
 
@@ -114,6 +116,79 @@ class Calls(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     unsure: dict[str, str] | UnsetType = UNSET
 
 
+# ---- reports, as `gsym.reports.report.Report.to_dict` makes them
+
+_Address = Annotated[str, Meta(pattern="^0x[0-9a-f]+$")]
+
+
+class ReportCall(msgspec.Struct, forbid_unknown_fields=True):
+    """A function at an address; line 0 is an unknown one."""
+
+    function: str
+    file: str
+    line: Annotated[int, Meta(ge=0)]
+    offset: _Address
+    inlined: bool
+
+
+class ReportFrame(msgspec.Struct, forbid_unknown_fields=True):
+    """A frame, with its calls from the innermost one to the function itself."""
+
+    text: str
+    module: _Index
+    address: _Address
+    offset: _Address | None
+    symbol: str
+    calls: list[ReportCall]
+    reason: str
+    is_return: bool
+    trust: str
+
+
+class ReportThread(msgspec.Struct, forbid_unknown_fields=True):
+    """A stack, innermost frame first."""
+
+    name: str
+    crashed: bool
+    frames: list[ReportFrame]
+    end: str
+    left_out: Annotated[int, Meta(ge=0)]
+
+
+class ReportModule(msgspec.Struct, forbid_unknown_fields=True):
+    """A module; candidates are those of its name on a server, without an id."""
+
+    name: str
+    debug_id: str
+    code_id: str
+    path: str
+    state: Literal["found", "missing", "unused"]
+    unsure: str
+    reason: str
+    attempts: list[AttemptShown]
+    candidates: list[ModuleShown] | UnsetType = UNSET
+
+
+class Report(msgspec.Struct, forbid_unknown_fields=True):
+    """A symbolized report; with parts, its texts and the places of its frames."""
+
+    form: str
+    reason: str
+    threads: list[ReportThread]
+    modules: list[ReportModule]
+    notes: list[str]
+    parts: (
+        list[
+            str
+            | Annotated[
+                tuple[int, int], Meta(description="thread, and frame in the thread")
+            ]
+        ]
+        | UnsetType
+    ) = UNSET
+    verbatim: bool | UnsetType = UNSET
+
+
 # ---- operations
 
 _JSON = "application/json"
@@ -123,6 +198,7 @@ _PROTOBUF = "application/x-protobuf"
 _TEXT = {"type": "string"}
 _RECORDS = (
     *(ErrorBody, AuthInfo, Jobs, Job, Results, Calls, UploadAnswer),
+    *(Report, AttemptShown, ModuleShown),
     *(SourceRequest, SourceAnswer, AssemblyRequest, AssemblyAnswer, Accepted, Refused),
 )
 _FORM = {
@@ -262,6 +338,16 @@ _AUTH_INFO = _operation(
     {"200": ("The token is for uploads", AuthInfo), **_REFUSED},
     security="token",
 )
+_REPORT = _operation(
+    "Symbolicate a crash report, a log, a stack",
+    {
+        "200": ("Answered", Report),
+        "413": ("Report too large", ErrorBody),
+        **_NOT_ANSWERED,
+    },
+    _content("text/plain", _BINARY),
+    parameters=_parameters("query", REPORT_PARAMETERS),
+)
 _ADDRESSES = _operation(
     "Symbolicate addresses in Arrow record batches",
     {"200": ("The batches with answers", _ARROW), **_NOT_ANSWERED},
@@ -301,6 +387,7 @@ _METADATA = _operation(
 _PATHS: dict[str, Any] = {
     "/symbolicate/v5": _symbolication("Symbolicate stacks", Results, Jobs, Job),
     "/symbolicate/v4": _symbolication("Symbolicate the stacks of one job", Calls, Job),
+    "/symbolicate/report": {"post": _REPORT},
     "/source/v1": _symbolication("A source file", SourceAnswer, SourceRequest),
     "/asm/v1": _symbolication("Disassembled code", AssemblyAnswer, AssemblyRequest),
     "/upload/": {"post": _UPLOAD},

@@ -50,7 +50,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_frames: frames of a request; each takes about 14 bytes of the request and
             200 to 400 of the answer, so `max_body` and `max_answer` apply as well
         max_modules: modules of a request
-        max_paste: characters of a paste on the page
+        max_paste: characters of a report
         max_answer: approximate size of the frames of an answer
         max_held_answers: total size of the large answers that a worker holds until
             clients have read them; above it the server answers 503, or 413 if a single

@@ -135,13 +135,13 @@ def test_another_site_may_send_only_symbolication_requests(
     server: RunningServer, site: str
 ) -> None:
     sent = {"Sec_Fetch_Site": site}
-    for path in ("/upload/", "/page/symbolize", "/"):
+    for path in ("/upload/", "/symbolicate/report", "/"):
         answer = server.post(b"text=x", path, **sent, **ORIGIN)
         assert answer.status == 403, path
         assert "other origins" in answer.title
     assert server.post(job(), **sent, **ORIGIN).status == 200
     assert server.ask("GET", "/", headers={"Sec-Fetch-Site": site}).status == 200
-    own = server.post({"text": "x"}, "/page/symbolize", Sec_Fetch_Site="same-origin")
+    own = server.post(b"x", "/symbolicate/report", Sec_Fetch_Site="same-origin")
     assert own.status == 200
 
 

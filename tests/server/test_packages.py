@@ -115,9 +115,9 @@ def test_a_binary_in_a_package_is_symbolized_and_served(
         assert server.ask("GET", f"/buildid/{'ab' * 20}/executable").status == 404
         (listed,) = server.ask("GET", "/page/modules?query=").json["modules"]
         assert (listed["debug_file"], listed["level"]) == ("app", "not converted yet")
-        paste = {"text": "app+0x1004"}
-        answer = server.post(paste, "/page/symbolize").json
-        assert answer["frames"][0]["calls"][0]["function"] == "f1"
+        answer = server.post(b"app+0x1004", "/symbolicate/report").json
+        (thread,) = answer["threads"]
+        assert thread["frames"][0]["calls"][0]["function"] == "f1"
     assert names_of(symbolizer, key(1)) == ["f1"]
     entry = symbolizer.open(key(1)).entry
     assert entry is not None

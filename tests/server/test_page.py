@@ -304,8 +304,8 @@ def test_the_button_is_busy_until_the_answer_to_a_file_comes_or_another_is_dropp
     def hold(route: Any) -> None:
         held.append(route)
 
-    visit.page.route("**/page/symbolize", hold)
-    with visit.page.expect_request("**/page/symbolize"):
+    visit.page.route("**/symbolicate/report?*", hold)
+    with visit.page.expect_request("**/symbolicate/report?*"):
         visit.page.evaluate(DROP, "a line that says nothing\n" * lines + FRAME)
     assert visit.page.locator(BUSY).count() == 1
     if is_replaced:
@@ -395,7 +395,7 @@ def test_the_policy_stops_scripts_within_the_page(browser: Any, site: str) -> No
 def test_an_unreachable_server_is_reported(browser: Any, site: str) -> None:
     visit = Visit(browser, site)
     visit.open()
-    visit.page.route("**/page/symbolize", lambda route: route.abort())
+    visit.page.route("**/symbolicate/report?*", lambda route: route.abort())
     visit.page.fill("#text", FRAME)
     visit.page.press("#text", "Control+Enter")
     visit.page.wait_for_selector("text=The server cannot be reached.")

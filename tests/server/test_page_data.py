@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from gsym.modules.symbolizer import Symbolizer
+from gsym.server.openapi import Report
 from tests.report_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_store import (
     EVIL,
@@ -34,14 +37,20 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
-def symbolized(page: RunningServer, text: str, **fields: Any) -> Any:
-    answer = page.ask("POST", "/page/symbolize", {"text": text, **fields})
+def symbolized(page: RunningServer, text: str, **query: Any) -> Any:
+    path = f"/symbolicate/report?{urlencode({'parts': 'true', **query})}"
+    answer = page.ask("POST", path, text.encode())
     assert answer.status == 200
+    msgspec.convert(answer.json, Report)  # it is as the OpenAPI document says
     return answer.json
 
 
+def frames_of(answer: Any) -> list[Any]:
+    return [frame for thread in answer["threads"] for frame in thread["frames"]]
+
+
 def functions_of(answer: Any) -> list[list[str]]:
-    return [[call["function"] for call in f["calls"]] for f in answer["frames"]]
+    return [[call["function"] for call in f["calls"]] for f in frames_of(answer)]
 
 
 # ---- pastes
@@ -55,12 +64,13 @@ def test_paths_are_mapped_as_in_the_api(tmp_path: Path) -> None:
     }
     with RunningServer(Symbolizer(StoredModules(store)), **rules) as page:
         pasted = symbolized(page, f"libfoo.so+{0x1016:#x}")
-        (frame,) = pasted["frames"]
+        (frame,) = frames_of(pasted)
         asked = f"/page/address?id={FOO_ID}&address={0x1016:#x}&base=image"
         found = page.ask("GET", asked).json
         form = page.ask("POST", "/", b"text=libfoo.so%2B0x1016")
     assert frame["calls"][0]["file"] == "s3:b:d/me/lib/c.h:"
-    assert found["calls"] == frame["calls"]
+    without = [{**each, "inlined": False} for each in frame["calls"]]
+    assert [{**each, "inlined": False} for each in found["calls"]] == without
     assert b"s3:b:d/me/lib/c.h:" in form.body
 
 
@@ -68,8 +78,8 @@ def test_paths_are_mapped_as_in_the_api(tmp_path: Path) -> None:
 def test_the_size_of_a_paste_is_limited(tmp_path: Path, size: int, status: int) -> None:
     store = make_page_store(tmp_path)
     with RunningServer(Symbolizer(StoredModules(store)), max_paste=30) as page:
-        body = {"text": "\U0001f600" * size}
-        assert page.ask("POST", "/page/symbolize", body).status == status
+        body = ("\U0001f600" * size).encode()
+        assert page.ask("POST", "/symbolicate/report", body).status == status
         assert page.ask("GET", "/page/state").json["max_paste"] == 30
 
 
@@ -77,18 +87,21 @@ def test_a_paste_comes_back_with_its_frames_symbolized(page: RunningServer) -> N
     text = TOMBSTONE.replace("0000000000012345", f"{FOO_BASE + 0x1016:016x}")
     answer = symbolized(page, text)
     assert answer["form"] == "Android backtrace"
-    assert answer["is_verbatim"]
+    assert answer["verbatim"]
     parts = [
-        part if isinstance(part, str) else answer["frames"][part]["text"]
+        part
+        if isinstance(part, str)
+        else answer["threads"][part[0]]["frames"][part[1]]["text"]
         for part in answer["parts"]
     ]
     assert "".join(parts) == text
-    leaf, mid, bar = answer["frames"][0]["calls"]
+    leaf, mid, bar = frames_of(answer)[0]["calls"]
     assert leaf == {
         "function": "foo::leaf()",
         "file": "/src/lib/c.h",
         "line": 7,
         "offset": "0x2",
+        "inlined": True,
     }
     assert (mid["function"], mid["line"]) == ("foo::mid(int)", 30)
     assert (bar["function"], bar["line"]) == ("foo::bar(int)", 12)
@@ -141,7 +154,7 @@ def test_a_bare_address_is_link_time_if_possible(
     page: RunningServer, address: str, function: str | None
 ) -> None:
     answer = symbolized(page, address, module=f"libfoo.so/{FOO_ID}")
-    (frame,) = answer["frames"]
+    (frame,) = frames_of(answer)
     assert [call["function"] for call in frame["calls"]] == [function] * bool(function)
     assert bool(frame["reason"]) == (function is None)
 
@@ -154,7 +167,7 @@ def test_a_module_found_by_name_can_be_changed(page: RunningServer) -> None:
     (module,) = answer["modules"]
     assert module["unsure"] == "found by its name alone"
     assert {each["debug_id"] for each in module["candidates"]} == {FOO_ID, OLD_FOO_ID}
-    answer = symbolized(page, "libfoo.so+0x1000", choices={"0": OLD_FOO_ID})
+    answer = symbolized(page, "libfoo.so+0x1000", choice=f"0:{OLD_FOO_ID}")
     (module,) = answer["modules"]
     assert module["unsure"] == PART
     assert module["debug_id"] == OLD_FOO_ID
@@ -179,11 +192,20 @@ def test_a_symbolication_request_can_be_pasted(page: RunningServer) -> None:
     assert answer["modules"][1]["state"] == "unused"
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"text": 1}', b'{"text": "\xff"}'])
-def test_an_invalid_body_is_refused(page: RunningServer, body: bytes) -> None:
-    answer = page.ask("POST", "/page/symbolize", body)
+@pytest.mark.parametrize(
+    "query",
+    ["choice=0", "choice=x:1", "load_address=a", "load_address=a=-1", "load_address=1"],
+)
+def test_an_invalid_parameter_is_refused(page: RunningServer, query: str) -> None:
+    answer = page.ask("POST", f"/symbolicate/report?{query}", b"libfoo.so+0x1000")
     assert answer.status == 400
-    assert answer.title == "Payload is not valid"
+    assert answer.title.startswith(query.partition("=")[0])
+
+
+def test_a_load_address_places_a_module(page: RunningServer) -> None:
+    text = f"{{{{{{module:0:libfoo.so}}}}}}\n 4:     {0x7000001016:#x} - foo::bar\n"
+    answer = symbolized(page, text, load_address="libfoo.so=0x7000000000")
+    assert functions_of(answer)[-1:] != [[]]
 
 
 # ---- the store

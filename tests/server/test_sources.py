@@ -51,8 +51,9 @@ def test_the_page_lists_the_modules_of_a_folder_and_finds_them_by_name(
         of_one = ("app1", "not converted yet")
         assert listed("") == [("app0", "not converted yet"), of_one]
         assert listed(debug_id(1)[:8].lower()) == [of_one]
-        answer = server.post({"text": "app0+0x1004"}, "/page/symbolize").json
-        assert answer["frames"][0]["calls"][0]["function"] == "f0_0"
+        answer = server.post(b"app0+0x1004", "/symbolicate/report").json
+        (thread,) = answer["threads"]
+        assert thread["frames"][0]["calls"][0]["function"] == "f0_0"
         opened = server.ask("GET", f"/page/module?id={debug_id(1)}").json
         assert opened["functions"] == 1
 

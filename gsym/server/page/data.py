@@ -1,4 +1,4 @@
-"""Data of the web page: pastes, the store, contents of modules, the negative cache.
+"""Data of the web page: the store, contents of modules, the negative cache.
 
 These endpoints are private to the page and change with it.
 """
@@ -12,15 +12,10 @@ from starlette.routing import Route
 import gsym
 from gsym.api.module_contents import contents_of
 from gsym.errors import GsymError
-from gsym.memory.stack_parts import module_of_path
 from gsym.model import UINT64_END
 from gsym.modules.key import key_of_debug_id
-from gsym.reports.report_work import ReportWork
-from gsym.reports.stacks.recognition import parse_report
-from gsym.server.bodies import request_body
 from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import HttpError, error_response
-from gsym.server.page.paste_answer import PasteAnswer, paste_answer
 from gsym.server.page_records import (
     attempts_shown,
     call_shown,
@@ -28,8 +23,6 @@ from gsym.server.page_records import (
     shown,
 )
 from gsym.server.tokens import UPLOAD
-from gsym.store.listing import StoreListing
-from gsym.store.loose_files import LooseFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,76 +32,22 @@ if TYPE_CHECKING:
 
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
+    from gsym.server.reports import Reports
     from gsym.server.service import Service
     from gsym.store.modules import Entry
 
-_ESCAPED = 6  # maximum bytes of a character of a paste
-_OTHER_FIELDS = 1 << 16  # bytes of everything but the paste
 _PAGE_SIZE = 50
 _MAX_FUNCTIONS = 200
 _MAX_MISSES = 100
 _MAX_QUERY = 1000
 
 
-class PasteRequest(msgspec.Struct):
-    """Body of `POST page/symbolize`.
-
-    Attributes:
-        text: The paste.
-        module: Module of addresses without one: its name, or `NAME/DEBUGID`.
-        choices: Debug ids by index of the module, chosen among modules of one name.
-    """
-
-    text: str
-    module: str = ""
-    choices: dict[int, str] = {}
-
-
 class PageData:
     """Answers the requests of the page."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, reports: Reports) -> None:
         self._service = service
-        store = service.symbolizer.store
-        sources = getattr(service.symbolizer.resolver, "sources", ())
-        folders = [each for each in sources if isinstance(each, LooseFiles)]
-        self._listing = StoreListing(store, folders) if store is not None else None
-
-    async def symbolize(self, asked: PasteRequest) -> PasteAnswer:
-        """Symbolize a paste.
-
-        Raises:
-            HttpError: The paste is too long.
-        """
-        service = self._service
-        most = service.settings.limits.max_paste
-        if len(asked.text) > most:
-            title = f"please limit a paste to <= {most} characters"
-            raise HttpError(413, title)
-        with service.files.guarded() as used:
-            work = await service.opening.run(self._prepare, asked)
-            wanted = [module for module in work.modules if module.key is not None]
-            await service.opening.open_all(wanted)
-            used += [each.module for each in wanted if each.module is not None]
-            return await service.run(self._answer, work)
-
-    def _answer(self, work: ReportWork) -> PasteAnswer:
-        service = self._service
-        return paste_answer(
-            work,
-            work.answer(),
-            service.path_map,
-            serves_sources=service.settings.enable_source,
-        )
-
-    def _prepare(self, asked: PasteRequest) -> ReportWork:
-        name = asked.module.strip()[:_MAX_QUERY]
-        chosen = module_of_path(name) if name else None
-        stack = parse_report(asked.text, chosen)
-        work = ReportWork(stack, asked.choices)
-        if self._listing is not None:
-            work.identify(self._listing)
-        return work
+        self._listing = reports.listing
 
     def modules(self, query: str, first: int) -> dict[str, Any]:
         """One page of the modules in the store that match *query*."""
@@ -199,6 +138,7 @@ class PageData:
             "max_paste": self._service.settings.limits.max_paste,
             "takes_uploads": bool(self._service.tokens.names(UPLOAD)),
             "max_upload": self._service.settings.limits.max_upload,
+            "serves_sources": self._service.settings.enable_source,
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
@@ -226,15 +166,6 @@ class PageData:
 
 def page_data_routes(service: Service, data: PageData) -> list[Route]:
     """The endpoints below `/page/` that answer in JSON."""
-
-    async def symbolize(request: Request) -> Response:
-        limit = service.settings.limits.max_paste * _ESCAPED + _OTHER_FIELDS
-        async with request_body(request, service, limit) as body:
-            try:
-                asked = msgspec.json.decode(body, type=PasteRequest)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                raise HttpError(400, "Payload is not valid") from None
-            return _json(await data.symbolize(asked))
 
     async def modules(request: Request) -> Response:
         first = _number(request, "first")
@@ -264,7 +195,6 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
         return _json(data.state())
 
     return [
-        Route("/page/symbolize", symbolize, methods=["POST"]),
         Route("/page/modules", modules, methods=["GET"]),
         Route("/page/module", module, methods=["GET"]),
         Route("/page/functions", functions, methods=["GET"]),

@@ -12,14 +12,16 @@ from starlette.routing import Route
 
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError
-from gsym.server.page.data import PageData, PasteRequest, page_data_routes
+from gsym.server.page.data import PageData, page_data_routes
+from gsym.server.reports import ReportQuery, Reports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from starlette.requests import Request
 
-    from gsym.server.page.paste_answer import FrameAnswer, PasteAnswer
-    from gsym.server.page_records import CallShown
     from gsym.server.service import Service
 
 
@@ -40,34 +42,43 @@ _PAGE = """<!doctype html>
 """
 
 
-def answer_page(answer: PasteAnswer) -> str:
-    """The complete page as HTML."""
-    names = [module.name for module in answer.modules]
+def answer_page(record: Mapping[str, Any]) -> str:
+    """The complete page as HTML.
+
+    Args:
+        record: As made by `Reports.record`, with its parts.
+    """
+    modules = record["modules"]
+    names = [module["name"] for module in modules]
     parts = [
-        escape(part) if isinstance(part, str) else _frame(answer.frames[part], names)
-        for part in answer.parts
+        escape(part)
+        if isinstance(part, str)
+        else _frame(record["threads"][part[0]]["frames"][part[1]], names)
+        for part in record["parts"]
     ]
     missing = [
-        f"{module.name}: {module.reason}" for module in answer.modules if module.reason
+        f"{module['name']}: {module['reason']}"
+        for module in modules
+        if module["reason"]
     ]
-    notes = "".join(f"<p>{escape(note)}</p>\n" for note in [*answer.notes, *missing])
-    return _PAGE.format(form=escape(answer.form), notes=notes, stack="".join(parts))
+    notes = "".join(f"<p>{escape(note)}</p>\n" for note in [*record["notes"], *missing])
+    form = escape(record["form"])
+    return _PAGE.format(form=form, notes=notes, stack="".join(parts))
 
 
-def _frame(frame: FrameAnswer, names: list[str]) -> str:
-    if not frame.calls:
-        return escape(frame.text)
-    innermost, *outer = frame.calls
-    address = f"{names[frame.module]}+{frame.address}"
-    text = f"<b>{escape(innermost.function)}</b>{_location(innermost)}"
-    rows = [f"    in {escape(call.function)}{_location(call)}" for call in outer]
+def _frame(frame: Mapping[str, Any], names: list[str]) -> str:
+    if not frame["calls"]:
+        return escape(frame["text"])
+    innermost, *outer = frame["calls"]
+    address = f"{names[frame['module']]}+{frame['offset']}"
+    text = f"<b>{escape(innermost['function'])}</b>{_location(innermost)}"
+    rows = [f"    in {escape(each['function'])}{_location(each)}" for each in outer]
     return "\n".join([text, *rows]) + f" {escape(address)}"
 
 
-def _location(call: CallShown) -> str:
-    if not call.file:
-        return ""
-    return escape(f" {call.file}:{call.line}" if call.line else f" {call.file}")
+def _location(call: Mapping[str, Any]) -> str:
+    file, line = call["file"], call["line"]
+    return escape(f" {file}:{line}" if file and line else f" {file}" if file else "")
 
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "files")
@@ -94,7 +105,8 @@ _ESCAPED = 4  # approximate bytes of a character in a form
 
 def page_routes(service: Service) -> list[Route]:
     """`/`, the files of the page and the data that it requests."""
-    data = PageData(service)
+    reports = Reports(service)
+    data = PageData(service, reports)
     files = {name: _StaticFile(name) for name in sorted(os.listdir(_FOLDER))}
     index = files.pop("index.html")
 
@@ -111,10 +123,9 @@ def page_routes(service: Service) -> list[Route]:
         limit = service.settings.limits.max_paste * _ESCAPED
         async with request_body(request, service, limit) as body:
             fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
-            asked = PasteRequest(
-                fields.get("text", [""])[0], fields.get("module", [""])[0]
-            )
-            text = answer_page(await data.symbolize(asked))
+            query = ReportQuery(fields.get("module", [""])[0].strip())
+            found = await reports.of_text(fields.get("text", [""])[0], query)
+            text = answer_page(reports.record(*found, has_parts=True))
         return Response(text, headers=_HEADERS, media_type="text/html")
 
     return [

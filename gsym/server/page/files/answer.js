@@ -16,6 +16,9 @@ function place(call) {
   return call.file ? call.file + (call.line ? `:${call.line}` : "") : "";
 }
 
+// The offset that was looked up: a return address is after its call.
+const looked = (frame) => `0x${(BigInt(frame.offset) - BigInt(frame.is_return)).toString(16)}`;
+
 const AROUND = 4; // lines of source before and after that of the call
 
 // The lines around that of a call, below it; again: away with them.
@@ -30,7 +33,7 @@ async function toggleSource(button, call, frame, module) {
   button.closest(".call").after(lines);
   button.setAttribute("aria-expanded", "true");
   try {
-    const all = (await source(module, frame.call_offset, call.file)).split("\n");
+    const all = (await source(module, looked(frame), call.file)).split("\n");
     const first = Math.max(call.line - 1 - AROUND, 0);
     lines.append(...all.slice(first, call.line + AROUND).map((text, index) => {
       const number = first + index + 1;
@@ -63,7 +66,7 @@ function callElement(name, kind, call, frame, answer) {
 }
 
 function where(frame, modules) {
-  return frame.module < 0 ? frame.address : `${modules[frame.module].name}+${frame.address}`;
+  return frame.module < 0 ? frame.address : `${modules[frame.module].name}+${frame.offset ?? frame.address}`;
 }
 
 function isSystem(frame, modules) {
@@ -100,7 +103,7 @@ const isFrame = (part) => typeof part === "object";
 // Lines of the report: each a list of texts and frames, and the thread that it belongs to.
 // The lines right before the first frame of a thread are its heading.
 function linesOf(answer) {
-  const threadOf = answer.threads.flatMap((thread, index) => Array(thread.frames).fill(index));
+  const threadOf = answer.threads.flatMap((thread, index) => Array(thread.frames.length).fill(index));
   const lines = [{ parts: [], thread: -1 }];
   let thread = -1;
   let gap = 0; // where the text between two threads begins
@@ -127,9 +130,9 @@ function linesOf(answer) {
 function crashedFrame(answer) {
   let first = 0;
   const several = answer.threads;
-  const at = several.findIndex((thread) => thread.is_crashed);
+  const at = several.findIndex((thread) => thread.crashed);
   if (at < 0 && !answer.reason) return -1;
-  for (const thread of several.slice(0, Math.max(at, 0))) first += thread.frames;
+  for (const thread of several.slice(0, Math.max(at, 0))) first += thread.frames.length;
   return several.length ? first : -1;
 }
 
@@ -204,7 +207,7 @@ export function reportElement(answer) {
   if (answer.threads.length < 2) return chunksElement(lines, answer);
   const panel = element("div", { id: "thread", role: "tabpanel" });
   const labels = ["Whole report", ...answer.threads.slice(0, MOST_TABS).map(threadLabel)];
-  const crashed = answer.threads.findIndex((thread) => thread.is_crashed);
+  const crashed = answer.threads.findIndex((thread) => thread.crashed);
   const tabs = labels.map((label, index) => element("button", {
     type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "thread", title: label,
     class: index && index - 1 === crashed ? "crashed" : null, onclick: () => choose(index),

@@ -57,7 +57,7 @@ async function runLog(name, content) {
       if (index) at += 1;
       return isSent[at] || (!index && at) ? text : lines[at];
     }).join("\n");
-    if (found.is_verbatim) found.parts = found.parts.map((part) => typeof part === "string" ? restored(part) : part);
+    if (found.verbatim) found.parts = found.parts.map((part) => typeof part === "string" ? restored(part) : part);
     text.value = "";
     show(found);
   });
@@ -73,7 +73,7 @@ function show(found) {
   const tool = (label, key, action) =>
     element("button", { type: "button", onclick: action, title: `${label} (${key})`, "aria-keyshortcuts": key }, label);
   const hasInlined = found.frames.some((frame) => frame.calls.length > 1);
-  const crashed = found.threads.find((thread) => thread.is_crashed);
+  const crashed = found.threads.find((thread) => thread.crashed);
   place.replaceChildren(
     element("div", { class: "summary" },
       element("div", { class: "headline" },

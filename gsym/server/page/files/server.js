@@ -55,12 +55,31 @@ export async function ask(name, parameters = {}) {
   return answered(await allowed(`page/${name}?${new URLSearchParams(parameters)}`));
 }
 
-export async function symbolize(text, module, choices) {
-  return answered(await allowed("page/symbolize", {
+let told = null; // what the server says of itself
+
+export async function state() {
+  told ??= ask("state").catch((error) => {
+    told = null;
+    throw error;
+  });
+  return told;
+}
+
+// The answer to a text or a file, with all frames in one list; parts are texts and indexes in it.
+export async function symbolize(report, module, choices) {
+  const query = new URLSearchParams({ parts: "true", module });
+  for (const [index, debugId] of Object.entries(choices)) query.append("choice", `${index}:${debugId}`);
+  const answer = await answered(await allowed(`symbolicate/report?${query}`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ text, module, choices }),
+    headers: { "content-type": typeof report === "string" ? "text/plain; charset=utf-8" : "application/octet-stream" },
+    body: report,
   }));
+  const firsts = [];
+  answer.threads.reduce((first, thread) => (firsts.push(first), first + thread.frames.length), 0);
+  answer.frames = answer.threads.flatMap((thread) => thread.frames);
+  answer.parts = answer.parts.map((part) => (typeof part === "string" ? part : firsts[part[0]] + part[1]));
+  answer.serves_sources = (await state()).serves_sources;
+  return answer;
 }
 
 // The text of a source file, which must be that of a call at this offset of the module.

@@ -1,7 +1,7 @@
 // Offers to put a debug file into the store, where the server takes uploads.
 
 import { bytes, element, say } from "./elements.js";
-import { ask, upload } from "./server.js";
+import { state as known, upload } from "./server.js";
 
 const OUTCOMES = { added: "is in the store", replaced: "took the place of a poorer one", kept: "was there already" };
 
@@ -13,7 +13,7 @@ function published({ modules }) {
 
 export async function offerUpload(file, place) {
   const what = `${file.name} (${bytes(file.size)}) is no text.`;
-  const state = await ask("state");
+  const state = await known();
   if (!state.takes_uploads) {
     place.replaceChildren(element("p", {}, what, " Debug files go into the store: ",
       element("code", {}, "gsym store add"), ". This server takes no uploads."));

@@ -1,0 +1,182 @@
+"""`POST /symbolicate/report`: a crash report, a log, any text with addresses."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.memory.stack_parts import module_of_path
+from gsym.model import UINT64_END
+from gsym.reports.report_work import ReportWork
+from gsym.reports.stacks.recognition import parse_report
+from gsym.server.bodies import request_body
+from gsym.server.errors import HttpError
+from gsym.server.page_records import module_shown, shown
+from gsym.store.listing import StoreListing
+from gsym.store.loose_files import LooseFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from gsym.memory.stack_parts import ParsedReport
+    from gsym.reports.report import Report
+    from gsym.server.service import Service
+
+_MOST_BYTES = 4  # of a character
+_LONGEST_NAME = 1000
+_MOST_CHOICES = 1000
+_MOST_CANDIDATES = 50
+REPORT_PARAMETERS = {
+    "module": "module of addresses without one: NAME or NAME/DEBUGID",
+    "load_address": "where a module starts: MODULE=ADDRESS; repeatable",
+    "choice": "which of the candidates a module is: INDEX:DEBUGID; repeatable",
+    "parts": "true: the answer also has the texts between the frames",
+}
+
+
+class ReportQuery(msgspec.Struct):
+    """Statements of a request about its report.
+
+    Attributes:
+        module: Module of addresses without one: its name, or `NAME/DEBUGID`.
+        choices: Debug ids by index of the module, chosen among modules of one name.
+        load_addresses: Where modules start in the process, by name.
+    """
+
+    module: str = ""
+    choices: dict[int, str] = {}
+    load_addresses: dict[str, int] = {}
+
+
+def read_query(query: Any) -> ReportQuery:
+    """The parameters of a request.
+
+    Raises:
+        HttpError: One is invalid.
+    """
+    found = ReportQuery(query.get("module", "").strip()[:_LONGEST_NAME])
+    for text in query.getlist("choice")[:_MOST_CHOICES]:
+        index, _, debug_id = text.partition(":")
+        if not (index.isascii() and index.isdigit() and debug_id):
+            raise HttpError(400, "choice is not INDEX:DEBUGID")
+        found.choices[int(index[:9])] = debug_id
+    for text in query.getlist("load_address")[:_MOST_CHOICES]:
+        name, equals, address = text.rpartition("=")
+        try:
+            number = int(address, 0) if equals and address.isalnum() else -1
+        except ValueError:
+            number = -1
+        if not 0 <= number < UINT64_END:
+            raise HttpError(400, "load_address is not MODULE=ADDRESS")
+        found.load_addresses[name] = number
+    return found
+
+
+class Reports:
+    """Symbolicates the reports of requests.
+
+    Attributes:
+        listing: The modules of the store and of folders; None without a store.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        store = service.symbolizer.store
+        sources = getattr(service.symbolizer.resolver, "sources", ())
+        folders = [each for each in sources if isinstance(each, LooseFiles)]
+        self.listing = StoreListing(store, folders) if store is not None else None
+
+    async def of_text(self, text: str, query: ReportQuery) -> tuple[ReportWork, Report]:
+        """The work for a text, and its result.
+
+        Raises:
+            HttpError: The text is too long.
+        """
+        most = self._service.settings.limits.max_paste
+        if len(text) > most:
+            raise HttpError(413, f"please limit a report to <= {most} characters")
+
+        def parse() -> ParsedReport:
+            chosen = module_of_path(query.module) if query.module else None
+            return parse_report(text, chosen, load_addresses=query.load_addresses)
+
+        stack = await self._service.opening.run(parse)
+        return await self._of_stack(stack, query)
+
+    async def _of_stack(
+        self, stack: ParsedReport, query: ReportQuery
+    ) -> tuple[ReportWork, Report]:
+        service = self._service
+
+        def prepare() -> ReportWork:
+            work = ReportWork(stack, query.choices)
+            if self.listing is not None:
+                work.identify(self.listing)
+            return work
+
+        with service.files.guarded() as used:
+            work = await service.opening.run(prepare)
+            wanted = [module for module in work.modules if module.key is not None]
+            await service.opening.open_all(wanted)
+            used += [each.module for each in wanted if each.module is not None]
+            return work, await service.run(work.answer)
+
+    def record(
+        self,
+        work: ReportWork,
+        report: Report,
+        *,
+        has_parts: bool = False,
+        has_attempts: bool = True,
+    ) -> dict[str, Any]:
+        """The answer: `Report.to_dict`, and what a server knows in addition.
+
+        Args:
+            work: The work for a report, with the modules to choose from.
+            report: Its result.
+            has_parts: Whether the texts between the frames are in it.
+            has_attempts: Whether the answers of sources are in it.
+        """
+        record = report.to_dict(shown, self._service.path_map or str)
+        for named, module in zip(work.modules, record["modules"], strict=True):
+            module["path"] = ""  # of a file of this machine
+            candidates = named.candidates[:_MOST_CANDIDATES]
+            module["candidates"] = [module_shown(each) for each in candidates]
+            if not has_attempts:
+                module |= {"attempts": [], "reason": module["reason"] and "not found"}
+        if has_parts:
+            record |= {"parts": report.parts, "verbatim": report.is_verbatim}
+        return record
+
+
+def report_routes(service: Service) -> list[Route]:
+    """The endpoint for reports."""
+    reports = Reports(service)
+
+    async def symbolicate(request: Request) -> Response:
+        query = read_query(request.query_params)
+        limit = service.settings.limits.max_paste * _MOST_BYTES
+        async with request_body(request, service, limit) as body:
+            text = body.decode("utf-8", "replace")
+            work, report = await reports.of_text(text, query)
+        return await service.run(answer, work, report, request.query_params)
+
+    def answer(work: ReportWork, report: Report, query: Mapping[str, str]) -> Response:
+        record = reports.record(
+            work,
+            report,
+            has_parts=query.get("parts") == "true",
+            has_attempts=service.settings.module_errors,
+        )
+        return Response(
+            msgspec.json.encode(record),
+            headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+            media_type="application/json",
+        )
+
+    return [Route("/symbolicate/report", symbolicate, methods=["POST"])]
