@@ -207,7 +207,7 @@ def test_help_lists_the_targets_of_the_makefile() -> None:
     assert len(listed) == len({*listed})
 
 
-HOP = re.compile(r"^\| `([\w/]+\.c)` \| `(\w+)` \| .+ \|$", re.MULTILINE)
+HOP = re.compile(r"^\| `([\w/]+\.[ch])` \| `(\w+)` \| .+ \|$", re.MULTILINE)
 
 
 def hops() -> list[tuple[str, str]]:
@@ -223,5 +223,6 @@ def test_the_tables_of_hops_are_read() -> None:
 
 @pytest.mark.parametrize(("file", "function"), hops())
 def test_a_hop_is_a_function_of_its_file(file: str, function: str) -> None:
-    definition = re.compile(rf"^[a-z][^\n;]*?\b{function}\(", re.MULTILINE)
+    head = rf"^[a-z][^\n;]*?\b{function}\([^;{{]*\)\s*\{{"
+    definition = re.compile(head, re.MULTILINE)
     assert definition.search(files()[f"csrc/{file}"])
