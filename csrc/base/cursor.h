@@ -1,9 +1,10 @@
 /* cursor.h - read bytes with bounds checks, in either byte order.
  *
- * The engine reads all bytes of inputs through this file. A read past the
- * end gives 0 and sets `failed`, which stays set; the caller may read a whole
- * record first and test once. The reads whose names end in _unchecked, and the loads, check
- * nothing: the caller must have checked the size. */
+ * The engine reads the numbers of binary inputs through this file. A read past the end
+ * gives 0 and sets `failed`, which stays set; the caller may read a whole record first and
+ * test once. The reads whose names end in _unchecked, and the loads, check nothing: the
+ * caller must have checked the size. Code that compares or searches bytes directly stays
+ * between `at` and `end`. */
 #ifndef GSYM_BASE_CURSOR_H
 #define GSYM_BASE_CURSOR_H
 

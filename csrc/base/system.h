@@ -1,4 +1,4 @@
-/* system.h - lock data that threads share, and return memory to the system. */
+/* system.h - define a gate, for data that threads share; return memory to the system. */
 #ifndef GSYM_BASE_SYSTEM_H
 #define GSYM_BASE_SYSTEM_H
 
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A gate: a mutex, and a condition for which the thread that holds it can wait. */
 typedef struct sync_gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;

@@ -6,8 +6,8 @@
  * volume II. */
 #include "code/calls.h"
 
-/* An instruction that calls. `back` bytes before the return address begins a value of
- * `width` bytes, which is `value` where `mask` has bits; a delay slot is between. */
+/* A call instruction: the `width` bytes that begin `back` bytes before the return address
+ * equal `value` in the bits of `mask`. On MIPS, a delay slot follows the instruction. */
 typedef struct call_pattern {
     gsym_instruction_set set;
     uint8_t back, width;

@@ -1,4 +1,4 @@
-/* elf.h - declare what other files use of ELF files besides object.h. */
+/* elf.h - define an open ELF file, and read its sections, segments and dynamic section. */
 #ifndef GSYM_CONTAINERS_ELF_H
 #define GSYM_CONTAINERS_ELF_H
 

@@ -1,4 +1,4 @@
-/* macho.h - declare what other files use of Mach-O files besides object.h. */
+/* macho.h - define an open Mach-O file, and read its segments, sections and tables. */
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 

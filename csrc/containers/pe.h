@@ -1,4 +1,5 @@
-/* pe.h - declare what other files use of PE and COFF files besides object.h. */
+/* pe.h - define an open PE or COFF file, and read its sections, data directories and
+ * symbols. */
 #ifndef GSYM_CONTAINERS_PE_H
 #define GSYM_CONTAINERS_PE_H
 

@@ -31,8 +31,9 @@ enum {
  * Members of the union: the encoders of units and of Breakpad batches set `blob_offset`,
  * and replace it by `blob` when their memory no longer moves. A symbol comes with
  * `pending_name`; creator_prune() gives the names of symbols that stay their numbers and
- * sets `blob` to NULL, which means size and name alone. finish.c lists the steps that
- * replace a blob by a longer one. */
+ * sets `blob` to NULL, which means size and name alone. creator_assign_lines(),
+ * creator_place_call_sites() and gsym_creator_merge_functions() replace a blob by a longer
+ * one. */
 typedef struct creator_record {
     uint64_t address;
     uint64_t size;

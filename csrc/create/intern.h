@@ -58,7 +58,7 @@ gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t
 /* Let lookups find the string at shared + `offset`, which ends with a NUL. */
 gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
                                     gsym_error *error);
-/* End of the string offsets: of the table's own bytes, or of those that are shared. */
+/* Return the end of all string offsets: of the table's own bytes, or of the shared ones. */
 static inline uint64_t string_table_span(const string_table *table) {
     return table->shared == NULL ? table->size : table->shared_strp + table->shared_size;
 }

@@ -217,8 +217,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
     foreign_section section = {.type = GSYM_SECTION_INDEX};
-    /* A version-1 file must end with its index, so one that ends with shared strings has
-     * none. */
+    /* In version 1, only the part that names the module may follow the index, so a file
+     * that ends with shared strings has none. */
     if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1) {
         creator->options.has_index = 0;
         return GSYM_OK;

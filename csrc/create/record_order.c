@@ -1,9 +1,10 @@
 /* record_order.c - sort functions, and find out which of two is more complete.
  *
  * Records are ordered by address, size and the order in which they were kept. Among
- * functions of one range the richer is found as LLVM orders them: first by the number of
- * inlined calls, and if that is equal by line rows (none, fewer, more, then row by row by
- * address alone). */
+ * functions of one range, the richer one is that which LLVM prefers: it has more inlined
+ * calls; if they are equal, it alone has InlineInfo; if both or neither have it, it has
+ * more rows; if they are as many, it has the greater address in the first row whose
+ * addresses differ. */
 #include "create/state.h"
 
 enum {

@@ -3,10 +3,10 @@
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
  * omits strings that the binary around the file has, merged_functions.c folds functions of
  * one range. finish.c calls the rest in this order: prune.c leaves one function for each
- * range (record_order.c compares them, symbol_names.c names them) and asked.c those that
- * affect requested addresses; symbol_lines.c gives lines to symbols; call_sites.c adds call
- * sites to the remaining functions; continuations.c adds entries for the rest of a function
- * after one nested in it; layout.c produces the bytes. */
+ * range (record_order.c compares them, symbol_names.c names them); asked.c leaves those
+ * that affect requested addresses; symbol_lines.c gives lines to symbols; call_sites.c adds
+ * call sites to the remaining functions; continuations.c adds entries for the rest of a
+ * function after one nested in it; layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
 #define GSYM_CREATE_STATE_H
 

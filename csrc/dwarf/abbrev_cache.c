@@ -1,5 +1,5 @@
-/* abbrev_cache.c - keep compiled abbreviation tables by their offset, and bound the bytes
- * that they share. */
+/* abbrev_cache.c - keep compiled abbreviation tables by their offset, and limit the total
+ * size of tables that overlap. */
 #include "dwarf/abbrev_ops.h"
 #include "dwarf/unit.h"
 

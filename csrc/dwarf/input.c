@@ -1,4 +1,5 @@
-/* input.c - keep warnings, and find addresses in the text and the program. */
+/* input.c - record warnings; say whether an address may be code, and how far the linker
+ * moved it. */
 #include "dwarf/input.h"
 
 void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,

@@ -1,5 +1,5 @@
-/* input.h - define the debug sections of a file, warnings about them, and the budget of
- * work.
+/* input.h - define the debug sections of a file and what is known of its code, warnings,
+ * and the budget of work.
  *
  * DIEs may be in several files. The `offset` of a DIE counts from the start of .debug_info
  * in the file of its unit. If a reference leads to the supplementary file,

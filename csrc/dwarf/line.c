@@ -243,8 +243,9 @@ static inline void emit(line_state *state, bool keeps_repeats) {
     state->last_line = state->line;
 }
 
-/* Clear the bit in the rows of a sequence. Clear it in the end of the sequence only if the
- * start has it, because the end may be a label between functions, which has no such bit. */
+/* Clear the bit of object_isa_bit() in the rows of a sequence. Clear it in the end of the
+ * sequence only if the start has it, because the end may be a label between functions,
+ * which has no such bit. */
 static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
     if (isa_bit == 0 || state->end == state->sequence) return;
     state->address -= state->address & state->sequence->address & isa_bit;

@@ -23,7 +23,7 @@ typedef struct line_sequence {
     uint32_t row_first;
     uint32_t row_count;
     uint64_t program_offset; /* in .debug_line, where its opcodes start */
-    bool is_dropped; /* the linker dropped a function in it; set by unit_is_dropped() */
+    bool is_dropped; /* for the user of the table: the linker dropped a function in it */
 } line_sequence;
 
 /* An entry for a sequence in a list that is sorted by first address. */

@@ -1,4 +1,5 @@
-/* names.h - resolve names of functions and inlined calls. */
+/* names.h - resolve names of functions and inlined calls, and the DIEs that declare
+ * them. */
 #ifndef GSYM_DWARF_NAMES_H
 #define GSYM_DWARF_NAMES_H
 

@@ -1,4 +1,5 @@
-/* package.c - find a unit, and its parts of other sections, in a package (.dwp).
+/* package.c - find a unit by its signature: in a package (.dwp), with its parts of other
+ * sections, or among the type units of a file.
  *
  * The index of a package is a hash table of signatures. Each leads to a row of offsets and
  * sizes, with one column for each section. The index is not copied: each request for a unit

@@ -1,4 +1,4 @@
-/* package.h - find units in packages (.dwp). */
+/* package.h - find units by their signatures, in packages (.dwp) or among type units. */
 #ifndef GSYM_DWARF_PACKAGE_H
 #define GSYM_DWARF_PACKAGE_H
 

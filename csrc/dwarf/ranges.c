@@ -11,7 +11,8 @@ static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start
     if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
         dwarf_in_text(unit->code, last))
         end = last + 1;
-    /* The end has the bit, too, unless it is a label between functions, which has none. */
+    /* The end has the bit of object_isa_bit(), too, unless it is a label between functions,
+     * which has none. */
     return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }
 

@@ -1,4 +1,5 @@
-/* walk.c - visit the DIEs of a unit once, and list functions and inlined calls.
+/* walk.c - visit the DIEs of a unit once, and list functions, inlined calls, call sites and
+ * scopes.
  *
  * Most bytes of .debug_info describe types. Where a DIE has DW_AT_sibling, the walk jumps
  * over DIEs that cannot contain code: over array, enumeration and function types and the

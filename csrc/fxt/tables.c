@@ -1,4 +1,5 @@
-/* tables.c - keep the strings and threads to which records refer, and resolve references.
+/* tables.c - keep the strings and threads to which records refer; resolve references and
+ * times.
  *
  * The entries of all providers are in one table, so that a provider without entries takes
  * little memory. */

@@ -88,8 +88,8 @@ static size_t put_walk(frame_list *list, inline_walk *walk, size_t skip) {
     return count;
 }
 
-/* Reverse to innermost first and shift call sites by one frame: the walk stores where each
- * call was made. */
+/* Reverse the frames, so that the innermost comes first. Each frame has the file and line
+ * of its call, which belong to its caller: move them one frame outwards. */
 static void reverse_frames(frame_list *list, size_t count) {
     for (size_t i = 0; i + 1 < count - i; ++i) {
         gsym_frame frame = list->frames[i];

@@ -1,8 +1,8 @@
 /* function_info.h - encode and decode the records of a GSYM file.
  *
- * line_table.c, inline_info.c and function_info.c each have both directions of one record
- * kind. String offsets take strp_size bytes (version 1: 4, version 2: 8); the byte order is
- * that of the buffer or the cursor. */
+ * line_table.c and inline_info.c each encode and decode one InfoType, function_info.c the
+ * rest of a record; record.c decodes complete records. String offsets take strp_size bytes
+ * (version 1: 4, version 2: 8); the byte order is that of the buffer or the cursor. */
 #ifndef GSYM_GSYM_FUNCTION_INFO_H
 #define GSYM_GSYM_FUNCTION_INFO_H
 
@@ -168,7 +168,8 @@ typedef struct inline_walk {
     cursor payload; /* failed: the bytes ended early */
     size_t min_left; /* the walk stops before a node with fewer bytes left */
     uint64_t address;
-    uint64_t until; /* the result is the same for all addresses from `address` to it */
+    uint64_t until; /* the result is the same for all addresses from `address` up to, but
+                       not including, this one */
     uint64_t base;  /* to which the starts of the next ranges are relative */
     unsigned strp_size;
     bool is_root;

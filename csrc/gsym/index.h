@@ -16,7 +16,8 @@ typedef struct call_boundary {
 typedef struct call_boundaries {
     call_boundary *items; /* ascending */
     size_t count, capacity;
-    /* the start of range n at 2 * n, its end at 2 * n + 1; then as much free space */
+    /* Item 2 * n is the start of range n, item 2 * n + 1 its end. As many free items
+     * follow, for sorting. */
     LIST(struct numbered_address) edges;
     LIST(uint32_t) ranks; /* index of the boundary at each edge */
     bool failed;          /* memory ran out */

@@ -1,4 +1,4 @@
-/* index_create.c - make the part with the indexes for a finished file. */
+/* index_create.c - make the index part of a finished file that has none or another one. */
 #include "gsym/image.h"
 #include "gsym/index.h"
 

@@ -1,4 +1,5 @@
-/* index_section.c - find and make the part of a file that holds indexes.
+/* index_section.c - find, and make, the index part of a file: the indexes of all large
+ * functions.
  *
  *     num_addresses * u32   where the index of an entry is, from the start; 0: it has none
  *     indexes               as in function_index.c

@@ -21,7 +21,8 @@ typedef struct frame_list {
     uint32_t count; /* number of all frames, which may exceed `capacity` */
     uint32_t file; /* source position of the next frame */
     uint32_t line;
-    uint64_t until; /* the calls are the same for all addresses from `address` to it */
+    uint64_t until; /* the calls are the same for all addresses from `address` up to, but
+                       not including, this one */
     bool has_unknown_file; /* only by LLVM's rules: the file of a call is not in the file
                               table */
     uint32_t unknown_file; /* the file of the outermost such call, which LLVM reports */

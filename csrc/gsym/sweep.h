@@ -24,7 +24,8 @@ typedef struct function_sweep {
     line_sweep lines;
     cursor calls;        /* the payload; all zero: there is none */
     uint64_t address;    /* to which the frames belong */
-    uint64_t until;      /* the frames, except for the row, are the same up to here */
+    uint64_t until;      /* the frames, except for the row, are the same for all addresses
+                            from `address` up to, but not including, this one */
     gsym_frame *frames;  /* innermost first; kept from function to function */
     size_t frame_count, frame_capacity;
 } function_sweep;

@@ -1,6 +1,6 @@
 /* breakpad.h - define the state of a Breakpad reader.
  *
- * breakpad.c splits the text into lines; breakpad_records.c reads one line;
+ * breakpad.c splits the text into lines; breakpad_records.c reads lines;
  * breakpad_function.c gathers the records of a FUNC; breakpad_batch.c encodes them, with
  * the tree of INLINE records that create/inline_builder.c makes; breakpad_publics.c keeps
  * PUBLIC records until the end of the text; breakpad_findings.c lists damaged records. */

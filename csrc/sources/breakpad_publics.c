@@ -2,8 +2,8 @@
  *
  * A PUBLIC inside of a function is dropped, as the FUNC has more information. Any other
  * PUBLIC ends where the next FUNC or PUBLIC starts, which is known at the end of the text.
- * PUBLIC records are sorted, and each function is searched among them: so the functions
- * need not be sorted, and no memory is needed for them. */
+ * PUBLIC records are sorted; for each function, those inside of it are found by binary
+ * search. So the functions need not be sorted or kept. */
 #include "base/sort.h"
 #include "create/state.h"
 #include "sources/breakpad.h"

@@ -1,4 +1,4 @@
-/* breakpad_records.c - read a line of a .sym file: recognize the record, read its fields.
+/* breakpad_records.c - read lines of a .sym file: recognize records, read their fields.
  *
  *     MODULE os arch id name               INFO anything
  *     FILE number name                     INLINE_ORIGIN number [file] name

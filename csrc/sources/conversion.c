@@ -1,13 +1,13 @@
 /* conversion.c - read units in several threads and encode their functions.
  *
- * Each thread, here a worker, takes the next unit, reads it and parks it. The unit with the
- * lowest number that is not interned yet has its turn. A worker that finds this unit parked
- * does the ordered step for it and for the parked units after it: names and files get
- * numbers in the order of the units, so the output does not depend on the number of
- * threads. A worker encodes a unit after its ordered step. Several units of each worker can
- * be parked, so that one giant unit does not stall the others. A unit with very many
- * functions comes in parts: its worker waits for its turn and interns all parts but the
- * last one itself. */
+ * Each thread is called a worker. It takes the next unit, reads it and parks it, that is,
+ * puts it aside. The unit with the lowest number whose names have no numbers in the output
+ * yet has its turn. A worker that finds this unit parked does the ordered step for it and
+ * for the parked units after it: names and files get numbers in the order of the units, so
+ * the output does not depend on the number of threads. A worker encodes a unit after its
+ * ordered step. Several units of each worker can be parked, so that one giant unit does not
+ * stall the others. A unit with very many functions comes in parts: its worker waits for
+ * its turn and interns all parts but the last one itself. */
 #include "sources/conversion.h"
 #include "base/system.h"
 #include "sources/debug_files.h"
@@ -55,7 +55,7 @@ struct gsym_conversion {
     size_t result_count;
     atomic_uint_fast64_t done;
     atomic_bool is_cancelled;
-    /* the members from here on are guarded by the gate */
+    /* The members from here on may be used only by the thread that holds the gate. */
     sync_gate gate;
     uint32_t next_worker;
     size_t next_unit; /* the next one to be read */

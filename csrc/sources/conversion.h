@@ -1,5 +1,4 @@
-/* conversion.h - declare what symbol tables, Go, PDB and the index of units use of a
- * conversion. */
+/* conversion.h - declare what the other files of this folder use of a conversion. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
 

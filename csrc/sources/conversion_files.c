@@ -1,5 +1,5 @@
-/* conversion_files.c - add files, their debug sections and ranges of addresses to a
- * conversion. */
+/* conversion_files.c - set up a conversion: files, their sections, ranges of addresses,
+ * rules for paths. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 

@@ -21,7 +21,8 @@ typedef struct stub_reader {
     cursor symbols;
     cursor names;
     stub_writer writer;
-    uint64_t code_left; /* bytes to search, as sections may overlap */
+    uint64_t code_left; /* bytes that may still be searched; limited because sections may
+                           overlap */
 } stub_reader;
 
 /* ---- code ------------------------------------------------------------------------- */

@@ -169,9 +169,10 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
-/* Whether a symbol names no code of its section: a label at the end of a section is not in
- * the next one, even if they are adjacent. */
-static bool names_other_section(const elf_object *elf, const elf_symbol *symbol) {
+/* Whether a symbol is not in the code of its section. Only labels, and symbols of
+ * relocatable files, are checked: a label at the end of a section is not in the next
+ * section, even if they are adjacent. */
+static bool is_outside_its_section(const elf_object *elf, const elf_symbol *symbol) {
     return (symbol->is_label || elf->placements != NULL) && !symbol->is_described &&
            !stands_in_code(elf, symbol);
 }
@@ -278,7 +279,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
         return GSYM_OK;
-    if (names_other_section(elf, symbol)) return GSYM_OK;
+    if (is_outside_its_section(elf, symbol)) return GSYM_OK;
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, &table->long_names, symbol->name, &size);
     if (name == NULL || !has_valid_range(conversion_input(conversion), symbol)) {
@@ -325,7 +326,7 @@ gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *err
     while (status == GSYM_OK && next_elf_function(elf, &table, &symbol)) {
         const char *name;
         size_t size;
-        if (symbol.is_lost || names_other_section(elf, &symbol)) continue;
+        if (symbol.is_lost || is_outside_its_section(elf, &symbol)) continue;
         name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
         if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(elf, name)))
             status = live_list_add_named(list, symbol.address, symbol.size, name, size,

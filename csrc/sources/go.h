@@ -1,8 +1,8 @@
 /* go.h - read functions of a Go binary from its pclntab, a table that Go programs use at
  * run time.
  *
- * Offsets of names, paths and pc-value tables count from the start of their part of the
- * pclntab. */
+ * A pc-value table gives each part of a function a value, such as its line. Offsets of
+ * names, paths and pc-value tables count from the start of their part of the pclntab. */
 #ifndef GSYM_SOURCES_GO_H
 #define GSYM_SOURCES_GO_H
 

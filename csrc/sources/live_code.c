@@ -1,4 +1,5 @@
-/* live_code.c - list the addresses with code that symbols and the entry point show. */
+/* live_code.c - list the addresses of symbols and of the entry point, at which there is
+ * code. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 #include "sources/symbols.h"

@@ -33,12 +33,14 @@ typedef struct pdb_site {
 typedef struct pdb_site_record {
     uint32_t site;
     uint32_t call_file, call_line;
-    uint32_t previous; /* number of the record of the site before it, from 1; 0: none */
+    uint32_t previous; /* number of the record of the same site that was made before this
+                          one, from 1; 0: none */
 } pdb_site_record;
 
 /* A range of a function in which a site, or the function itself, has one line. */
 typedef struct pdb_span {
-    uint64_t key; /* level << 32 | start; spans are placed in this order */
+    uint64_t key; /* level << 32 | start; the spans of a function are cut and kept in this
+                     order */
     uint32_t end; /* offset in the function, as the start */
     uint32_t site; /* 0: the function */
     uint32_t file, line;
@@ -56,7 +58,7 @@ typedef struct pdb_scope {
 typedef struct pdb_function {
     uint64_t address; /* in the source */
     uint32_t size;
-    uint32_t name; /* index */
+    uint32_t name; /* index in `names` of the module, or NO_INDEX */
     uint64_t offset; /* of the symbol, for warnings */
 } pdb_function;
 

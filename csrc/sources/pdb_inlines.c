@@ -1,9 +1,10 @@
 /* pdb_inlines.c - make rows and nodes of the annotations of inline sites.
  *
- * A site has spans with lines of the inlined function; at the same addresses, a span of its
- * caller has the line of the call. Level by level, from the outermost one on, spans are cut
- * where the spans of the level above change. Then, at each address, the innermost span
- * gives a row of the function, and each other span the file and line of a call. */
+ * Annotations are a small program in the symbol of an inline site; it gives ranges and
+ * lines. A site has spans with lines of the inlined function; at the same addresses, a span
+ * of its caller has the line of the call. Level by level, from the outermost one on, spans
+ * are cut where the spans of the level above change. Then, at each address, the innermost
+ * span gives a row of the function, and each other span the file and line of a call. */
 #include "base/sort.h"
 #include "sources/pdb_functions.h"
 

@@ -1,10 +1,10 @@
 /* pdb_publics.c - add public symbols, which name code for which modules have no function.
  *
- * A symbol extends to the next start. If an optimizer moved code after linking, this holds
- * for the source, which is the image before the move; in the image, the code between two
- * starts may be in several ranges or in none. After an incremental link, calls go to jumps,
- * the trampolines, which have no names; each gets the name of the public symbol to which it
- * jumps. */
+ * A symbol extends to the next start of a symbol, or to the end of its section. If an
+ * optimizer moved code after linking, this holds for the source, which is the image before
+ * the move; in the image, the code between two starts may be in several ranges or in none.
+ * After an incremental link, calls go to jumps, the trampolines, which have no names; each
+ * gets the name of the public symbol to which it jumps. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"

@@ -1,4 +1,4 @@
-/* symbols.h - read symbol tables of ELF, Mach-O and PE files. */
+/* symbols.h - read symbol tables of ELF, Mach-O and PE files, and list live code. */
 #ifndef GSYM_SOURCES_SYMBOLS_H
 #define GSYM_SOURCES_SYMBOLS_H
 
@@ -29,7 +29,8 @@ gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *ob
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                            const gsym_object *image, gsym_error *error);
 
-/* The state of listing the addresses with code that symbols and the entry point show. */
+/* The state of listing the addresses of symbols and of the entry point, at which there is
+ * code. */
 typedef struct live_list {
     gsym_conversion *conversion;
     uint64_t name_bytes_left;

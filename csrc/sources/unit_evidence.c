@@ -75,8 +75,9 @@ bool unit_contradicts(const unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, uint32_t name) {
     gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     const dwarf_input *code = joiner->unit.code;
-    /* The answer if no range contradicts. It is "agrees" for a file with spans, whose
-     * addresses cannot be compared with symbols. */
+    /* Whether the function agrees if no range contradicts. It does if nothing can be
+     * compared: no symbol has a size, or the file has spans, so that its addresses are not
+     * those of the symbols. */
     bool agrees = !code->has_live_sizes || code->span_count > 0;
     joiner->is_cut = false;
     for (uint32_t i = 0; i < source->range_count && code->span_count == 0; ++i) {

@@ -20,7 +20,8 @@ typedef struct unit_path {
     uint64_t hash;
 } unit_path;
 
-/* Codes for the meaning of a DWARF file index; PATH_FIRST + i stands for path i of the
+/* A code says what a DWARF file index stands for: FILE_UNSEEN, it was not looked up yet;
+ * FILE_NONE, no file; FILE_INVALID, it is not in the table; PATH_FIRST + i, path i of the
  * unit. */
 enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 
@@ -32,7 +33,7 @@ typedef struct unit_function {
     uint64_t shift; /* `address` plus this is the address in the program */
     uint64_t fingerprint; /* hash of the contents of its record; 0: not computed */
     uint64_t die_offset;
-    uint32_t name;     /* index */
+    uint32_t name;     /* index in `names` of the unit, or NO_INDEX */
     uint32_t row_first;
     uint32_t row_count;
     uint32_t node_first;
@@ -137,8 +138,9 @@ typedef struct unit_joiner {
     warning_list *warnings;
     const gsym_creator *creator; /* says which addresses are asked for */
     number_map name_map; /* origin -> name */
-    LIST(uint32_t) placed; /* for each call of the walk its node in the present part; may
-                              be of an earlier part */
+    /* For each call of the walk, the index of its node; 0: none. An index up to that of the
+     * root of the present part is left from an earlier part and means none, too. */
+    LIST(uint32_t) placed;
     /* For a function of several parts: the parts, sorted by start, and what is in them,
      * sorted by part. */
     LIST(function_part) parts;
@@ -152,7 +154,9 @@ typedef struct unit_joiner {
     range_list own_ranges; /* ranges of the unit's root, if knows_ranges */
     size_t table_rows; /* rows of the unit's own line table, with which the result begins */
     bool knows_ranges;
-    uint64_t agreeing, contradicting; /* numbers of functions, in a part of a split unit */
+    /* In a part of a split unit: numbers of the functions that agree with the symbols of
+     * the binary, and of those that contradict them. */
+    uint64_t agreeing, contradicting;
     bool is_contradicted; /* most functions of a part of the split unit contradict */
     bool is_cut; /* the end of the present function was corrected to the end of its
                     symbol */

@@ -80,8 +80,8 @@ bool unit_is_named(const unit_name *name, const live_code *code);
 size_t unit_live_from(const dwarf_input *code, uint64_t address);
 /* Whether a symbol that starts before an address extends over it. */
 bool unit_is_inside_live(const dwarf_input *code, uint64_t address);
-/* Whether the linker dropped the code of a function. The function then starts at 0, or the
- * sequence with its rows does. */
+/* Whether the linker dropped the code of a function. A function counts as kept unless it,
+ * or the sequence with its rows, starts at 0. */
 bool unit_is_dropped(const unit_functions *result, unit_joiner *joiner,
                      const walk_function *source, uint32_t name,
                      const gsym_range *range);

@@ -1,10 +1,10 @@
-/* levels.h - flatten a function and its inlined calls: list for each level of the chain of
- * calls the ranges of its calls, and their own lines.
+/* levels.h - flatten a function into ranges, each with its rows.
  *
- * Every address is covered by one range of each level from 0 to that of the innermost call;
- * ranges of a level do not overlap. Ranges are in pre-order. The rows of a range apply
- * where it is the innermost one, and have one file: if the file changes, another range
- * begins. */
+ * Level 0 is the function; level n has the calls inlined into calls of level n - 1. Every
+ * address is covered by one range of each level from 0 to that of the innermost call;
+ * ranges of a level do not overlap. Ranges are in pre-order. A range has the rows of the
+ * addresses at which no deeper call is, and they have one file: if the file changes,
+ * another range begins. */
 #ifndef GSYM_SYMBFILE_LEVELS_H
 #define GSYM_SYMBFILE_LEVELS_H
 

@@ -1,8 +1,8 @@
 /* cxx_texts.c - demangle many names of C++ at once.
  *
- * Texts are made only of names that are plain C++ or not mangled, as most names are; other
- * names are left to the caller. For these names, a call from Python for each would take
- * longer than making the text. */
+ * Texts are made only for names that are plain C++ or not mangled, which most names are:
+ * calling the engine from Python for each of these would take longer than making the text.
+ * Other names are left to the caller. */
 #include "base/buffer.h"
 #include "base/list.h"
 #include "base/error.h"

@@ -10,7 +10,7 @@
 #include "text/answer_queue.h"
 #include "gsym/image.h"
 
-/* Whether bytes can be printed as they are. */
+/* ---- bytes that can be printed as they are ------------------------------------------- */
 
 /* Return a mask of the highest bit of the first zero byte of `word`, and possibly of bytes
  * after it; 0 if no byte is zero. */
