@@ -356,18 +356,21 @@ class _Ways:
 
     def _add_samples(self, function: _Function, ways: list[_Way]) -> None:
         """Share the own costs of a function, as integers that add up to them."""
-        if not ways:
+        places = self._graph.own.get(function, {})
+        if not ways or not places:
             return
-        for place, costs in self._graph.own.get(function, {}).items():
-            location = self._location(function, place)
-            columns = [
-                _parts(cost, [way.shares[event] for way in ways])
-                for event, cost in enumerate(costs)
-            ]
-            for way, values in zip(ways, zip(*columns, strict=True), strict=True):
+        # Of each event, the costs of all places in each way.
+        tables = [
+            _table(costs, [way.shares[event] for way in ways])
+            for event, costs in enumerate(zip(*places.values(), strict=True))
+        ]
+        locations = [self._location(function, place) for place in places]
+        for way, *columns in zip(ways, *tables, strict=True):
+            rows = zip(locations, *columns, strict=True)
+            for location, *values in rows:
                 if any(values):
                     stack = self._builder.stack((location, *way.callers))
-                    self._builder.sample(stack, values, thread=self._thread)
+                    self._builder.sample(stack, tuple(values), thread=self._thread)
 
     def _location(self, function: _Function, place: _Place) -> int:
         """The location of a line of a function, or of an address without a name."""
@@ -389,9 +392,25 @@ def _shares(
     return tuple(share * cost / whole if whole else 0.0 for share, cost, whole in rows)
 
 
-def _parts(cost: int, shares: list[float]) -> list[int]:
-    """A cost in integers in the ratio of shares; the first has what is left over."""
-    ends = [round(cost * end) for end in accumulate(shares)]
-    parts = [end - start for start, end in zip((0, *ends), ends, strict=False)]
-    parts[0] += cost - sum(parts)
-    return parts
+def _table(costs: Sequence[int], shares: list[float]) -> list[list[int]]:
+    """Costs in the ratio of shares, as a column of integers for each share.
+
+    What rounding leaves of a cost goes to the first columns whose sums lack it, so that
+    the sums of rows are exact, and those of columns the nearest integers.
+    """
+    ends = [round(sum(costs) * end) for end in accumulate(shares)]
+    left = [end - start for start, end in zip((0, *ends), ends, strict=False)]
+    left[0] += sum(costs) - sum(left)
+    columns = [[int(cost * share) for cost in costs] for share in shares]
+    left = [one - sum(column) for one, column in zip(left, columns, strict=True)]
+    at = 0
+    for row, cost in enumerate(costs):
+        rest = cost - sum(column[row] for column in columns)
+        while rest > 0:
+            while left[at] <= 0 and at + 1 < len(left):
+                at += 1
+            part = rest if at + 1 == len(left) else min(rest, left[at])
+            columns[at][row] += part
+            left[at] -= part
+            rest -= part
+    return columns

@@ -25,6 +25,10 @@ _PSTATS = (
     "a file of Python's cProfile",
     f"it has no stacks; {_PY_SPY}, or for these sums: gprof2dot -f pstats {{}}",
 )
+_JITDUMP = (
+    "a jitdump",
+    f"it has no samples; type: perf record -k mono -g PROGRAM{_TOP} perf.data",
+)
 # By their first bytes.
 _MAGICS: Mapping[bytes, _Foreign] = {
     b"SIMPLEPERF": (
@@ -46,10 +50,6 @@ _MAGICS: Mapping[bytes, _Foreign] = {
         "a text of hprof of the JVM",
         f"type: stackcollapse-hprof.pl {{}} > stacks.txt{_TOP} stacks.txt",
     ),
-    b"\xdc\xdfJSLB": (
-        "a profile of the Firefox Profiler in its binary form (JSLB)",
-        "open it at profiler.firefox.com, and save it as JSON",
-    ),
     b"\x17\x08\x44tracing": (
         "a trace of trace-cmd",
         "type: perf record -g PROGRAM; perf script | gsym trace top -",
@@ -70,14 +70,8 @@ _MAGICS: Mapping[bytes, _Foreign] = {
         "a capture of sysprof",
         "type: perf record -g PROGRAM; perf script | gsym trace top -",
     ),
-    b"JiTD": (
-        "a jitdump",
-        "type: perf inject --jit -i perf.data -o out.data; gsym trace top out.data",
-    ),
-    b"DTiJ": (
-        "a jitdump",
-        "type: perf inject --jit -i perf.data -o out.data; gsym trace top out.data",
-    ),
+    b"JiTD": _JITDUMP,
+    b"DTiJ": _JITDUMP,
     b"\xfb\xda\x00": _PSTATS,  # the marks of marshal: a dictionary
     b"{\xe9": _PSTATS,
     b"{(": _PSTATS,

@@ -10,10 +10,12 @@ import json
 import re
 from codecs import getincrementaldecoder
 from decimal import Decimal
+from itertools import chain
 from math import isfinite
 
 from gsym.errors import FormatError
 from gsym.profiles.input_bytes import read_pieces
+from gsym.profiles.json_slabs import MAGIC, read_slabs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,15 +174,20 @@ class _Text:
 
 
 def read_node(path: str, most_bytes: int | None) -> Node:
-    """The object in a file, compressed by gzip or zstd, or not.
+    """The object in a file of JSON or JSLB, compressed by gzip or zstd, or not.
 
     Nearly all of it may be one value, so that values are limited by the whole.
 
     Raises:
-        FormatError: It is not JSON, or larger than *most_bytes*.
+        FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.
+        UnsupportedError: It has another version of JSLB.
     """
     pieces = read_pieces(path, most_bytes, is_text=False)
+    first = next(pieces, b"")
+    if first.startswith(MAGIC):
+        return Node(read_slabs(first + b"".join(pieces), path), "", path)
+    pieces = chain((first,), pieces)
     return Node(dict(json_members(pieces, path, is_limited=True)), "", path)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 
 STANDARD_INPUT = "-"
+_DATA = "data"
 
 
 class InputFile:
@@ -38,10 +39,10 @@ class InputFile:
     of the input.
 
     Args:
-        path: Of a file or a pipe, or `STANDARD_INPUT`.
+        path: Of a file, a pipe, a folder of `perf record`, or `STANDARD_INPUT`.
 
     Attributes:
-        path: As given.
+        path: Of the file; as given, if that is no folder.
         name: For messages.
 
     Raises:
@@ -50,9 +51,11 @@ class InputFile:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
         self.name = "standard input" if path == STANDARD_INPUT else path
-        self._stream: Any = _stream_of(path)
+        # A folder of `perf record --threads` has a file with the header.
+        inside = os.path.join(path, _DATA)
+        self.path = inside if os.path.isfile(inside) else path
+        self._stream: Any = _stream_of(self.path)
         self._head = b""
         self._copy: Any = None
 
@@ -184,7 +187,8 @@ def read_profile(
     """The profile in a file of any format.
 
     Args:
-        path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`.
+        path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`; or a
+            folder that `perf record --threads` wrote.
         options: Information about it.
 
     Raises:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from bisect import bisect_right
 from contextlib import contextmanager, suppress
 from itertools import islice
 
@@ -31,7 +32,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gsym.profiles.perf_script import PerfRecord
 
@@ -73,8 +74,9 @@ _FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
 # Those at the end of other records.
 _ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
 _READ_TIMES, _READ_ITEM, _READ_ID, _READ_GROUP = (1, 2), (4, 16), 4, 8
-_IS_FREQUENCY, _HAS_ENDING = 10, 18  # numbers of bits of an attribute
-_BRANCHES_AT = 72  # in an attribute
+_IS_FREQUENCY, _HAS_ENDING, _HAS_CLOCK = 10, 18, 25  # numbers of bits of an attribute
+_BRANCHES_AT, _CLOCK_AT = 72, 92  # in an attribute
+_MONOTONIC = 1  # of its clocks
 
 _HARDWARE = (
     *("cycles", "instructions", "cache-references", "cache-misses", "branches"),
@@ -104,6 +106,10 @@ class _Event:
         self.has_ending = has(_HAS_ENDING)
         # What a sample counts that has no period of its own.
         self.period = None if has(_IS_FREQUENCY) or not period else period
+        self.is_monotonic = False
+        if len(data) >= _CLOCK_AT + 4 and has(_HAS_CLOCK):
+            (clock,) = struct.unpack_from(f"{order}i", data, _CLOCK_AT)
+            self.is_monotonic = clock == _MONOTONIC
         self.branches = 0
         if len(data) >= _BRANCHES_AT + 8:
             (self.branches,) = struct.unpack_from(f"{order}Q", data, _BRANCHES_AT)
@@ -132,6 +138,7 @@ class PerfData:
     Args:
         data: All bytes of the file.
         most_bytes: How many its compressed records may inflate to.
+        parts: The other files of a folder (`perf record --threads`): records alone.
 
     Attributes:
         build_ids: Those of modules by path, in the order of the file.
@@ -143,7 +150,9 @@ class PerfData:
         FormatError: It is damaged.
     """
 
-    def __init__(self, data: memoryview, most_bytes: int) -> None:
+    def __init__(
+        self, data: memoryview, most_bytes: int, parts: Sequence[memoryview] = ()
+    ) -> None:
         self.build_ids: dict[str, list[str]] = {}
         self.kernels: list[str] = []
         self.losses: dict[str, int] = {}
@@ -160,28 +169,45 @@ class PerfData:
         # cookie; and counts of events of a group at their last samples.
         self._deferred: dict[tuple[int, int], bytes] = {}
         self._counts: dict[int, int] = {}
-        start, end = self._read_header()
-        # Places of records; those in the inflated bytes are after those in the file.
+        start, end = self._read_header(has_parts=bool(parts))
+        # Places of records in all bytes: of the file, its parts, and those inflated.
         self._times, self._places = array("Q"), array("Q")
+        self._pieces: list[memoryview] = []
+        self._starts = [0]
+        for piece in (data, *parts):
+            first, last = (start, end) if piece is data else (0, len(piece))
+            self._take(piece, first, last)
+            inflated = inflate_zstd(
+                self._compressed(piece, first, last), may_be_cut=True
+            )
+            joined = memoryview(self._joined(inflated, most_bytes))
+            if joined:
+                self._take(joined, 0, len(joined))
+
+    def _take(self, piece: memoryview, start: int, end: int) -> None:
+        """Keep the places of the records in some bytes."""
+        shift = self._starts[-1]
+        self._pieces.append(piece)
+        self._starts.append(shift + len(piece))
         with self._counted():
-            for record in _records(data, start, end, self._header):
-                self._survey(data, record)
-        pieces = inflate_zstd(self._compressed(start, end), may_be_cut=True)
-        self._inflated = memoryview(self._joined(pieces, most_bytes))
-        inflated = self._inflated
-        with self._counted():
-            for record in _records(inflated, 0, len(inflated), self._header):
-                self._survey(inflated, record, shift=len(data))
+            for record in _records(piece, start, end, self._header):
+                self._survey(piece, record, shift)
+
+    @property
+    def is_monotonic(self) -> bool:
+        """Whether times are those of the monotonic clock (`perf record -k mono`)."""
+        return any(event.is_monotonic for event in self._events)
 
     def records(self) -> Iterator[PerfRecord]:
         """The samples and what is known of memory and threads when they are taken."""
-        size, is_first = len(self._data), True
+        is_first = True
         for index in sorted(range(len(self._times)), key=self._times.__getitem__):
             place = self._places[index]
-            data = self._data if place < size else self._inflated
-            shift = 0 if place < size else size
+            piece = bisect_right(self._starts, place) - 1
             try:
-                yield from self._record(data, place - shift)
+                yield from self._record(
+                    self._pieces[piece], place - self._starts[piece]
+                )
                 is_first = False
             except struct.error:
                 if is_first:
@@ -222,7 +248,7 @@ class PerfData:
             end = len(self._data)
         return start, end
 
-    def _read_header(self) -> tuple[int, int]:
+    def _read_header(self, *, has_parts: bool) -> tuple[int, int]:
         """Read all but the records; return where these begin and end."""
         size, *_ = self._unpack("Q", 8)
         if size == _PIPE_HEADER_SIZE:
@@ -238,7 +264,7 @@ class PerfData:
             ids = self._section(place + entry_size - 16, "ids of an event")
             self._add_ids(event, *ids)
         start, end = self._section(40, _RECORDS)
-        if end == start:
+        if end == start and not has_parts:
             self._lose("ends of a recording that perf did not finish")
             return start, len(self._data)
         numbers = self._unpack("4Q", _FEATURES_AT)
@@ -308,7 +334,7 @@ class PerfData:
             self.kernels.append(path)
 
     def _survey(
-        self, data: memoryview, record: tuple[int, int, int, int], shift: int = 0
+        self, data: memoryview, record: tuple[int, int, int, int], shift: int
     ) -> None:
         """Keep the place of a record, or what is in it if that has no time."""
         place, kind, misc, size = record
@@ -385,15 +411,17 @@ class PerfData:
         (number,) = self._unpack("Q", place + 8 + at, data)
         return self._by_id.get(number, event)
 
-    def _compressed(self, start: int, end: int) -> Iterator[memoryview]:
-        """The compressed bytes of all records that have some: they are one stream."""
+    def _compressed(
+        self, data: memoryview, start: int, end: int
+    ) -> Iterator[memoryview]:
+        """The compressed bytes of all records of a file: they are one stream."""
         with suppress(FormatError):  # the survey has counted damage
-            for place, kind, _, size in _records(self._data, start, end, self._header):
+            for place, kind, _, size in _records(data, start, end, self._header):
                 if kind == _COMPRESSED:
-                    yield self._data[place + 8 : place + size]
+                    yield data[place + 8 : place + size]
                 elif kind == _COMPRESSED2:
-                    length, *_ = self._unpack("Q", place + 8)
-                    yield self._data[place + 16 : place + min(size, 16 + length)]
+                    length, *_ = self._unpack("Q", place + 8, data)
+                    yield data[place + 16 : place + min(size, 16 + length)]
 
     def _joined(self, pieces: Iterator[bytes], most_bytes: int) -> bytearray:
         most = believable_size(len(self._data), most_bytes)
@@ -428,11 +456,10 @@ class PerfData:
             has_maps = not misc & _IS_EXEC
             yield PerfFork(process, parent, thread, parent_thread, has_maps)
         elif not misc & _IS_DATA:
-            of_kind = self._mapping2(body, misc)
-            if kind == _MMAP:
-                of_kind = self._mapping(body)
-            if of_kind is not None:
-                yield of_kind
+            is_short = kind == _MMAP
+            mapping = self._mapping(body) if is_short else self._mapping2(body, misc)
+            if mapping is not None:
+                yield mapping
 
     def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
         layout = f"{self._order}i4x3Q"

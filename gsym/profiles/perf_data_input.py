@@ -7,6 +7,7 @@ are those in memory, exact times, and no symbols of perf.
 from __future__ import annotations
 
 import os
+import re
 
 from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
 
+DATA = "data"
+"""The file with the header in a folder of `perf record --threads`."""
+_PART = re.compile(r"data\.\d{1,6}", re.ASCII)
 # Limit: Profile of `perf record`
 MOST_RECORD_BYTES = Bound(1 << 30, 64)
 """The default limit: the file is mapped, but the places of all samples are kept."""
@@ -31,10 +35,11 @@ def read_perf_data(
     build_ids: BuildIds | None = None,
     most_bytes: int | None = None,
 ) -> Profile:
-    """The profile in a file that `perf record` wrote.
+    """The profile in a file or folder that `perf record` wrote.
 
     Args:
-        path: The file, compressed by gzip or zstd, or not.
+        path: The file, compressed by gzip or zstd, or not; or `FOLDER/data`, beside
+            which are `data.0` and others.
         build_ids: Of modules by path, in place of those of paths in the file; not of
             those that mappings have. Those of modules without any are read from their
             files.
@@ -51,13 +56,25 @@ def read_perf_data(
         most_bytes = MOST_RECORD_BYTES.of(len(data))
     if inflater_of(data) is not None:
         data = memoryview(read_inflated(name, most_bytes)[0])
-    if len(data) > most_bytes:
+    parts = list(map(map_file, _parts(name)))
+    if len(data) + sum(map(len, parts)) > most_bytes:
         raise FormatError(f"more than {most_bytes} bytes of data", path=name)
     try:
-        file = PerfData(data, most_bytes)
+        file = PerfData(data, most_bytes, parts)
         return _profile_of(file, build_ids, os.stat(name).st_mtime)
     except FormatError as error:
         raise FormatError(error.reason, path=name, offset=error.offset) from None
+
+
+def _parts(path: str) -> list[str]:
+    """The files with records beside that with the header, in a folder of perf."""
+    folder, name = os.path.split(path)
+    if name != DATA:
+        return []
+    found = [each for each in os.listdir(folder or ".") if _PART.fullmatch(each)]
+    found.sort(key=lambda each: int(each.partition(".")[2]))
+    paths = (os.path.join(folder, each) for each in found)
+    return [each for each in paths if os.path.getsize(each)]
 
 
 def _profile_of(
@@ -67,7 +84,12 @@ def _profile_of(
 ) -> Profile:
     known = {path: tuple(each) for path, each in file.build_ids.items()}
     facts = PerfFacts(
-        {**known, **(build_ids or {})}, file.kernels, file.byteorder, recorded
+        {**known, **(build_ids or {})},
+        file.kernels,
+        file.byteorder,
+        recorded,
+        finds_code=True,
+        is_monotonic=file.is_monotonic,
     )
     reader = PerfReader(facts, keep_symbols=False)
     for record in file.records():

@@ -21,9 +21,11 @@ from types import MappingProxyType
 from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
 from gsym.modules.key import elf_debug_id
 from gsym.profiles.binaries import PathModule, module_at
 from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.jit_code import ANONYMOUS, JitCode
 from gsym.profiles.model import (
     NO_THREAD,
     SAMPLES,
@@ -110,12 +112,16 @@ class PerfFacts(NamedTuple):
         kernels: Paths of those that are of the kernel and its modules.
         byteorder: Of the machine: "little" or "big"; "" if it is not known.
         recorded: When the file was written, in seconds since 1970; None: not known.
+        finds_code: Whether names of code that processes made are looked for here.
+        is_monotonic: Whether times are those of the clock that jitdumps have.
     """
 
     build_ids: BuildIds = _NONE
     kernels: Sequence[str] = ()
     byteorder: str = ""
     recorded: float | None = None
+    finds_code: bool = False
+    is_monotonic: bool = False
 
 
 class ModulePlaces:
@@ -139,6 +145,9 @@ class ModulePlaces:
         self._shared: set[int] = set()
         self._copied = 0
         self._ends: dict[int, int] = {}
+        self.jit = JitCode(
+            builder.profile, self._facts.recorded, is_timed=self._facts.is_monotonic
+        )
 
     def load(self, mapping: PerfMapping) -> None:
         """A part of a file is in the memory of a process from now on."""
@@ -149,6 +158,8 @@ class ModulePlaces:
             loaded = self._kernel
         elif mapping.path.startswith(_FILE_STARTS):
             loaded = self._own(mapping.process)
+            if self._facts.finds_code:
+                self.jit.load(mapping.process, mapping.path)
         else:
             return
         if len(loaded) < MOST_MAPPINGS:
@@ -217,6 +228,26 @@ class ModulePlaces:
         if is_kernel or address >= self._size(module):
             return address, self._builder.mapping(Mapping(0, 0, path=module))
         return address, self._whole_file(module, address, process)
+
+    def made_function(
+        self, address: int, process: int | None
+    ) -> tuple[int, Frame] | None:
+        """The function of user space that a process made, and the mapping of it.
+
+        None of what is in a file.
+        """
+        loaded = self._parts_of(process)
+        if loaded is None or process is None or not self._facts.finds_code:
+            return None
+        part = loaded.find(address)
+        if part is not None and not part.path.startswith(ANONYMOUS):
+            return None
+        found = self.jit.find(process, address)
+        if found is None:
+            return None
+        path, function = found
+        mapping = Mapping(0, UINT64_MAX, 0, 0, path)
+        return self._builder.mapping(mapping), function
 
     @staticmethod
     def is_kernel(frame: PerfFrame) -> bool:
@@ -448,7 +479,7 @@ class PerfReader:
         self._counts: list[tuple[int, int]] = []
         self._keep_symbols = keep_symbols
         self._locations: dict[_Key, int] = {}
-        self._stacks: BoundedCache[tuple[int | None, tuple[PerfFrame, ...]], int]
+        self._stacks: BoundedCache[tuple[int | None, int, tuple[PerfFrame, ...]], int]
         self._stacks = BoundedCache(_MOST_KNOWN)
         # Of threads.
         self._commands = {0: "swapper"}
@@ -563,7 +594,8 @@ class PerfReader:
 
     def _stack(self, sample: PerfSample) -> int:
         """The index of the stack of a sample."""
-        key = sample.process, sample.frames
+        made = self.places.jit.advance(sample.process, sample.time)
+        key = sample.process, made, sample.frames
         found = self._stacks.get(key)
         if found is None:
             found = self.builder.stack(self._stack_locations(sample))
@@ -594,6 +626,11 @@ class PerfReader:
         frames: tuple[Frame, ...] = ()
         if is_kept and all(line.symbol for line in group):
             frames = tuple(_frames(group))
+        if not frames and not self.places.is_kernel(frame):
+            made = self.places.made_function(address - (not is_exact), process)
+            if made is not None:
+                mapping, function = made
+                frames = (function,)
         # An address and a path do not identify a location: processes may have
         # different files there, and code that is made as they run.
         key = address, mapping, is_exact, frames

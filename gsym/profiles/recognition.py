@@ -13,6 +13,7 @@ from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
+from gsym.profiles.json_slabs import MAGIC as SLABS_MAGIC, root_text
 from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
@@ -25,6 +26,7 @@ PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 
 SIZE_BYTES = 4  # of a size before a message, as collectors of OpenTelemetry write it
 _MAX_LINES = 256
+_HEAD_BYTES = 1 << 20
 _MAX_FIELDS = 1 << 16
 _FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
 _LAST_OF_OTLP = 2
@@ -76,12 +78,9 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     pieces = read_pieces(name)
     head = next(pieces, b"")
-    if head.startswith(MAGICS):
-        return "fxt"  # whatever follows: damaged traces are read
-    if head.startswith(tuple(PERF_DATA_MAGICS)):
-        return "perf.data"
-    if word_layout(head) is not None:
-        return "gperftools"
+    found = _binary_kind(head, name)
+    if found is not None:
+        return found
     is_whole = next(pieces, None) is None
     require_known(head, name)
     text = text_decoder(head).decode(head)
@@ -97,6 +96,18 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     if kind or is_whole or b"\0" not in head:
         return kind
     return message_kind(read_inflated(name)[0], is_whole=True)
+
+
+def _binary_kind(head: bytes, name: str) -> str | None:
+    """The format of a file that begins with a magic number; None for others."""
+    if head.startswith(MAGICS):
+        return "fxt"  # whatever follows: damaged traces are read
+    if head.startswith(tuple(PERF_DATA_MAGICS)):
+        return "perf.data"
+    if head.startswith(SLABS_MAGIC):
+        text = root_text(head, _HEAD_BYTES)
+        return json_kind(text or root_text(read_inflated(name)[0], _HEAD_BYTES))
+    return None if word_layout(head) is None else "gperftools"
 
 
 def _text_kind(text: str, *, is_whole: bool) -> str:

@@ -99,8 +99,9 @@ def test_time_of_viztracer_is_its_own_durations(tmp_path: Path) -> None:
         ("-e", "cpu-clock", "-g"),
         ("-e", "cpu-clock,page-faults", "-g", "-z"),
         ("-e", "cpu-clock", "--buildid-mmap"),
+        ("-e", "cpu-clock", "-g", "-z", "--threads"),
     ],
-    ids=["stacks", "compressed", "build ids"],
+    ids=["stacks", "compressed", "build ids", "a folder"],
 )
 def test_perf_data_is_read_as_perf_prints_it(
     tmp_path: Path, options: tuple[str, ...]
@@ -119,6 +120,28 @@ def test_perf_data_is_read_as_perf_prints_it(
     assert profile.value_types == printed.value_types
     assert _samples(profile) == _samples(printed)
     assert not profile.losses
+
+
+@pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])
+def test_code_that_node_compiles_has_its_names(tmp_path: Path, option: str) -> None:
+    perf, node = find_peer("perf"), find_peer("node")
+    (tmp_path / "app.js").write_text(JAVASCRIPT)
+    path = tmp_path / "perf.data"
+    record = ("record", "-k", "mono", "-e", "cpu-clock", "-g", "-o", str(path))
+    try:
+        run(perf, *record, node, option, "app.js", folder=tmp_path)
+    except OSError:
+        pytest.skip("perf cannot record here")
+    if option == "--perf-prof":
+        made = tmp_path / "injected"
+        run(perf, "inject", "--jit", "-i", str(path), "-o", str(made), folder=tmp_path)
+    else:
+        made = path
+    text = run(perf, "script", "-i", str(made), "-G", "-F", "ip,sym")
+    told = len(re.findall(r"JS:\S*leaf ", text))
+    rows = top_rows(read_profile(path))
+    found = [row.own for row in rows if re.match(r"JS:\S*leaf ", row.name)]
+    assert sum(found) == told > 0
 
 
 def _samples(profile: Profile) -> list[object]:

@@ -20,7 +20,8 @@ KERNEL_MARKER, USER_MARKER, DEFERRED_MARKER = (2**64 - each for each in (128, 51
 BRANCHES, OF_CALLS, DEFERRED = 1 << 11, 1 << 11, 22
 SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | PERIOD
 HEADER_SIZE, ATTR_SIZE = 104, 128
-_SAMPLE_ID_ALL, _BRANCHES_AT = 18, 72
+_SAMPLE_ID_ALL, _USE_CLOCK = 18, 25
+_BRANCHES_AT, _CLOCK_AT = 72, 92
 
 
 class Event(NamedTuple):
@@ -33,6 +34,7 @@ class Event(NamedTuple):
     ids: tuple[int, ...] = ()
     name: str = ""
     branches: int = 0
+    clock: int = 0  # as `CLOCK_MONOTONIC`; 0: that of perf
 
 
 class PerfFile:
@@ -113,10 +115,12 @@ class PerfFile:
         return self.record(BUILD_ID, body, misc)
 
     def attribute(self, event: Event) -> bytes:
-        bit = _SAMPLE_ID_ALL if self.is_little else 63 - _SAMPLE_ID_ALL
-        numbers = event.config, 250, event.sample_type, event.read_format, 1 << bit
+        bits = (_SAMPLE_ID_ALL, *((_USE_CLOCK,) if event.clock else ()))
+        flags = sum(1 << (bit if self.is_little else 63 - bit) for bit in bits)
+        numbers = event.config, 250, event.sample_type, event.read_format, flags
         fields = self.pack("II5Q", event.kind, ATTR_SIZE, *numbers)
         fields = fields.ljust(_BRANCHES_AT, b"\0") + self.pack("Q", event.branches)
+        fields = fields.ljust(_CLOCK_AT, b"\0") + self.pack("i", event.clock)
         return fields.ljust(ATTR_SIZE, b"\0")
 
     def names(self, events: Sequence[Event]) -> bytes:

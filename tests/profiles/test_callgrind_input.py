@@ -141,6 +141,21 @@ def test_integers_add_up_however_many_ways_there_are(tmp_path: Path) -> None:
     ]
 
 
+def test_totals_are_exact_where_lines_cannot_be_shared_evenly(tmp_path: Path) -> None:
+    calls = "cfn=leaf\ncalls=1 1\n1 "
+    text = (
+        f"events: Ir\nfn=main\n1 1\ncfn=one\ncalls=1 1\n1 5\n{calls}6\n"
+        f"fn=one\n1 1\n{calls}4\nfn=leaf\n1 1\n2 1\n3 1\n4 1\n5 1\n6 1\n7 4\n"
+    )
+    profile = read(tmp_path, text)
+    assert stacks(profile) == {
+        "main": 1,
+        "main;one": 1,
+        "main;leaf": 6,
+        "main;one;leaf": 4,
+    }
+
+
 def test_names_that_are_addresses_are_looked_up(tmp_path: Path) -> None:
     text = "events: Ir\nob=/opt/no/app\nfn=0x00000000004fee40\n0 12\n"
     profile = read(tmp_path, text)

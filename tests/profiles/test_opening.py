@@ -184,10 +184,9 @@ def test_json_is_recognised_by_its_members(
         (b"FLR\0\0\2", "type: jfrconv -o collapsed {}"),
         (b"JAVA PROFILE 1.0.2\0", "type: jcmd PID JFR.start"),
         (b"SIMPLEPERF\0", "type: stackcollapse.py"),
-        (b"\xdc\xdfJSLB\1\0", "open it at profiler.firefox.com"),
         (b"MOJ\3\1austin\0", "type: mojo2austin {} stacks.txt"),
         (b"memray\0\1", "type: memray transform speedscope {}"),
-        (b"DTiJ\1\0", "type: perf inject --jit"),
+        (b"DTiJ\1\0", "it has no samples; type: perf record -k mono"),
         (b"{\xe9\6app", "it has no stacks; type: py-spy"),
         # Two packets of Perfetto, with a clock and a time.
         (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "type: traceconv json {}"),

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from gsym.errors import FormatError
 from gsym.profiles.model import SAMPLES, Thread, ValueType
+from gsym.profiles.opening import read_profile
 from gsym.profiles.perf_data_input import read_perf_data
 from tests.inputs import perf_data as p
 
@@ -194,6 +195,24 @@ def test_compressed_records_are_one_stream(tmp_path: Path) -> None:
     bomb = zstd.compress(bytes(32 << 20))
     with pytest.raises(FormatError, match="bytes of data"):
         read(tmp_path, LITTLE.file(LITTLE.record(p.COMPRESSED, bomb)))
+
+
+def test_a_folder_has_records_in_several_files(tmp_path: Path) -> None:
+    def packed(records: bytes) -> bytes:
+        return LITTLE.record(p.COMPRESSED, zstd.compress(records))
+
+    later = LITTLE.sample(30, (p.USER_MARKER, 0x400030))
+    (tmp_path / "data").write_bytes(LITTLE.file(b""))
+    (tmp_path / "data.0").write_bytes(later + packed(SAMPLE))
+    (tmp_path / "data.1").write_bytes(b"")
+    # Each file is compressed by itself, and times order the records of all.
+    early = LITTLE.sample(5, (p.USER_MARKER, 0x400050))
+    (tmp_path / "data.10").write_bytes(MAPPING + packed(early))
+    profile = read_profile(tmp_path)
+    places = [stack[0][0] for stack in stacks(profile)]
+    assert places == [0x400050, 0x400010, 0x400030]
+    assert {stack[0][1] for stack in stacks(profile)} == {"/opt/app"}
+    assert not profile.losses
 
 
 def test_what_is_missing_is_counted(tmp_path: Path) -> None:

@@ -1,0 +1,210 @@
+"""Functions that processes made while they ran, for samples of perf.
+
+The compiler of a process names them in a text, `/tmp/perf-PID.map`, with a line for
+each (start, size, name); or in a jitdump, which also has times and source lines: perf
+records that the process has it in its memory. Both are read where they were written.
+
+Source: linux, tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from bisect import bisect_right
+
+from gsym.containers.mapped_file import map_file
+from gsym.errors import FormatError
+from gsym.profiles.binaries import AddressRanges, is_usable
+from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.model import Frame, Unsure, line_of
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.profiles.model import Profile
+
+JITDUMP = re.compile(r".*/jit-\d{1,10}\.dump", re.ASCII)
+ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
+"""The first characters of paths of memory that is no file."""
+_MAP_LINE = re.compile(
+    r"(?:0x)?(?P<start>[0-9a-fA-F]{1,16}) (?:0x)?(?P<size>[0-9a-fA-F]{1,16}) "
+    r"(?P<name>\S.*)",
+    re.ASCII,
+)
+_NEWER = "it is newer than the profile, and may be of another process"
+_MAGICS = {b"JiTD": ">", b"DTiJ": "<"}
+_HEAD_SIZE, _RECORD_SIZE = 40, 16
+_LOAD, _MOVE, _DEBUG_INFO = 0, 1, 2
+_PATH_SIZE = 4096  # of the longest
+_SAME_PATH = b"\xff"  # as the entry before
+
+
+class _Function(NamedTuple):
+    """A function from a time on.
+
+    Attributes:
+        time: In nanoseconds; 0 if it is not known.
+        start: Its first address.
+        size: In bytes.
+        name: As the compiler gives it.
+        lines: Of addresses, in their order: the address, path and line.
+    """
+
+    time: int
+    start: int
+    size: int
+    name: str
+    lines: tuple[tuple[int, str, int], ...] = ()
+
+
+class JitCode:
+    """Finds the functions that processes made.
+
+    Args:
+        profile: Notes files that may be of other processes.
+        recorded: When the profile was written, in seconds since 1970, if known.
+        is_timed: Whether samples have the clock of jitdumps.
+    """
+
+    def __init__(
+        self, profile: Profile, recorded: float | None, *, is_timed: bool
+    ) -> None:
+        self._profile = profile
+        self._recorded = recorded
+        self._is_timed = is_timed
+        self._of_process: dict[int, _Code] = {}
+
+    def load(self, process: int, path: str) -> None:
+        """A process has a file in its memory, which may be a jitdump."""
+        if JITDUMP.fullmatch(path) is not None and is_usable(path):
+            try:
+                functions = list(_read_jitdump(map_file(path)))
+            except (FormatError, OSError, struct.error):
+                self._lose("jitdumps that are damaged")
+            else:
+                self._add(process, path, functions)
+
+    def advance(self, process: int | None, time: int | None) -> int:
+        """Take the functions that a process has at a time; return their number."""
+        code = self._of_process.get(process) if process is not None else None
+        return 0 if code is None else code.advance(time if self._is_timed else None)
+
+    def find(self, process: int, address: int) -> tuple[str, Frame] | None:
+        """The file that names the function at an address of anonymous memory."""
+        code = self._of_process.get(process)
+        if code is None:
+            path = f"/tmp/perf-{process}.map"  # noqa: S108 - as its writers name it
+            code = self._add(process, path, list(self._read_map(path)))
+            code.advance(None)
+        function = code.find(address)
+        return None if function is None else (code.path, function)
+
+    def _add(self, process: int, path: str, functions: list[_Function]) -> _Code:
+        code = self._of_process[process] = _Code(path, functions)
+        recorded = self._recorded
+        if functions and recorded is not None and os.stat(path).st_mtime > recorded:
+            self._profile.unsure[Unsure(path, _NEWER)] = None
+        return code
+
+    def _read_map(self, path: str) -> Iterator[_Function]:
+        """The functions in a text; none of one that another user can have written."""
+        if not is_usable(path) or os.stat(path).st_uid not in {0, os.geteuid()}:
+            return
+        for line in lines_of(read_pieces(path), path):
+            found = _MAP_LINE.fullmatch(line)
+            if found is not None:
+                start, size = int(found["start"], 16), int(found["size"], 16)
+                yield _Function(0, start, size, found["name"])
+            elif line.strip():
+                self._lose("lines of perf-PID.map that are not understood")
+
+    def _lose(self, kind: str) -> None:
+        losses = self._profile.losses
+        losses[kind] = losses.get(kind, 0) + 1
+
+
+class _Code:
+    """The functions of a process.
+
+    Attributes:
+        path: Of the file that has them.
+    """
+
+    def __init__(self, path: str, functions: list[_Function]) -> None:
+        self.path = path
+        self._functions = sorted(functions, key=lambda each: each.time)
+        self._ranges = AddressRanges()
+        self._known = 0
+
+    def advance(self, time: int | None) -> int:
+        """Make those known that were there at a time; None: all."""
+        while self._known < len(self._functions):
+            each = self._functions[self._known]
+            if time is not None and each.time > time:
+                break
+            self._ranges.add(each.start, each.start + each.size, self._known)
+            self._known += 1
+        return self._known
+
+    def find(self, address: int) -> Frame | None:
+        """The function at an address; the last one that was made there."""
+        number = self._ranges.find(address)
+        if number is None:
+            return None
+        _, _, _, name, lines = self._functions[number]
+        at = bisect_right(lines, address, key=lambda line: line[0]) - 1
+        if at < 0:
+            return Frame(name)
+        _, path, line = lines[at]
+        return Frame(name, path=path, line=line_of(line))
+
+
+def _read_jitdump(data: memoryview) -> Iterator[_Function]:
+    """The functions of a jitdump, up to its damaged part."""
+    order = _MAGICS.get(bytes(data[:4]))
+    if order is None:
+        raise FormatError("not a jitdump")
+    (place,) = struct.unpack_from(f"{order}I", data, 8)
+    lines: dict[int, tuple[tuple[int, str, int], ...]] = {}
+    by_number: dict[int, _Function] = {}
+    while place + _RECORD_SIZE <= len(data):
+        kind, size, time = struct.unpack_from(f"{order}IIQ", data, place)
+        if size < _RECORD_SIZE or place + size > len(data):
+            return  # of a process that was killed
+        body = data[place + _RECORD_SIZE : place + size]
+        place += size
+        if kind == _DEBUG_INFO:
+            start, _ = struct.unpack_from(f"{order}QQ", body)
+            lines[start] = tuple(_lines(body, order))
+        elif kind == _LOAD:
+            _, start, size, number = struct.unpack_from(f"{order}4Q", body, 8)
+            name = bytes(body[40:]).partition(b"\0")[0].decode("utf-8", "replace")
+            made = _Function(time, start, size, name, lines.pop(start, ()))
+            by_number[number] = made
+            yield made
+        elif kind == _MOVE:
+            _, old, start, size, number = struct.unpack_from(f"{order}5Q", body, 8)
+            before = by_number.get(number)
+            if before is not None:
+                moved = tuple(
+                    (address - old + start, path, line)
+                    for address, path, line in before.lines
+                )
+                yield _Function(time, start, size, before.name, moved)
+
+
+def _lines(body: memoryview, order: str) -> Iterator[tuple[int, str, int]]:
+    """The lines of a function, each with its first address, ordered by that."""
+    _, count = struct.unpack_from(f"{order}QQ", body)
+    found, place, path = [], 16, ""
+    for _ in range(min(count, len(body) // 17)):
+        address, line, _ = struct.unpack_from(f"{order}QII", body, place)
+        text = bytes(body[place + 16 : place + 16 + _PATH_SIZE]).partition(b"\0")[0]
+        place += 16 + len(text) + 1
+        path = path if text == _SAME_PATH else text.decode("utf-8", "replace")
+        found.append((address, path, line))
+    yield from sorted(found, key=lambda each: each[0])
