@@ -18,7 +18,7 @@ static bool number_all(gsym_distinct *distinct, number_map *map, const void *col
         uint64_t value = value_at(column, i, width), code;
         if (!number_map_find(map, value, &code)) {
             code = distinct->values.count;
-            if (!ARRAY_RESERVE(distinct->values, 1) || !number_map_set(map, value, code))
+            if (!LIST_RESERVE(distinct->values, 1) || !number_map_set(map, value, code))
                 return false;
             distinct->values.items[distinct->values.count++] = value;
         }

@@ -16,14 +16,14 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
     }
 
 /* Make room for `more` items; false where memory ran out. */
-#define ARRAY_RESERVE(list, more)                                                        \
+#define LIST_RESERVE(list, more)                                                         \
     (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
      array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
                    sizeof *(list).items))
 
 /* Append one item; false where memory ran out. */
 #define LIST_ADD(list, ...)                                                              \
-    (ARRAY_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
+    (LIST_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
 
 /* Return a pointer to item `at`, which may be the end; NULL for a list without memory,
  * because C leaves NULL + 0 undefined. */

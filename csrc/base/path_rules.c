@@ -10,7 +10,7 @@ static char *copy_bytes(const char *bytes, size_t size) {
 bool path_rules_add(path_rule_list *rules, const char *old_bytes, size_t old_size,
                     const char *new_bytes, size_t new_size) {
     path_rule *rule;
-    if (!ARRAY_RESERVE(*rules, 1)) return false;
+    if (!LIST_RESERVE(*rules, 1)) return false;
     rule = &rules->items[rules->count++];
     *rule = (path_rule){copy_bytes(old_bytes, old_size), copy_bytes(new_bytes, new_size),
                         old_size, new_size};

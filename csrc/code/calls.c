@@ -42,8 +42,8 @@ typedef struct call_search {
 /* ---- the list -------------------------------------------------------------------- */
 
 bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line) {
-    if (!ARRAY_RESERVE(calls->addresses, 1) || !ARRAY_RESERVE(calls->sizes, 1) ||
-        !ARRAY_RESERVE(calls->lines, 1))
+    if (!LIST_RESERVE(calls->addresses, 1) || !LIST_RESERVE(calls->sizes, 1) ||
+        !LIST_RESERVE(calls->lines, 1))
         return false;
     calls->addresses.items[calls->addresses.count++] = address;
     calls->sizes.items[calls->sizes.count++] = (uint8_t)size;

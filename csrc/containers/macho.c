@@ -99,7 +99,7 @@ static gsym_status read_segment(macho_object *macho, uint64_t offset, uint32_t s
         header->has_base_address = 1;
         header->base_address = segment.address;
     }
-    if (!ARRAY_RESERVE(macho->section_entries, segment.section_count))
+    if (!LIST_RESERVE(macho->section_entries, segment.section_count))
         return gsym_fail_memory(error);
     for (uint32_t i = 0; i < segment.section_count; ++i)
         macho->section_entries.items[macho->section_entries.count++] =

@@ -13,8 +13,8 @@ gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, s
         if (addresses[i] < addresses[i - 1])
             return gsym_fail(error, GSYM_E_ARGUMENT, 0, "addresses do not ascend");
     creator->asked.count = creator->around.count = 0;
-    if (!ARRAY_RESERVE(creator->asked, count + 1) ||
-        !ARRAY_RESERVE(creator->around, count + 1))
+    if (!LIST_RESERVE(creator->asked, count + 1) ||
+        !LIST_RESERVE(creator->around, count + 1))
         return gsym_fail_memory(error);
     if (count > 0) memcpy(creator->asked.items, addresses, count * sizeof *addresses);
     creator->asked.count = count;

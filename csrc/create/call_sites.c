@@ -120,7 +120,7 @@ static gsym_status keep_sites(gsym_creator *creator, const wanted_name *wanted,
     if (function->call_site_count > UINT32_MAX || function->regex_count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "more call sites than a function can have");
-    if (!ARRAY_RESERVE(*list, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*list, 1)) return gsym_fail_memory(error);
     GSYM_TRY(keep_array(creator, function->call_sites,
                         function->call_site_count * sizeof *function->call_sites, &sites,
                         error));

@@ -66,7 +66,7 @@ static bool visit_start(search *s, size_t from, size_t end) {
     uint64_t last = end < s->records->count ? records[end].address - 1 : UINT64_MAX;
     bool is_endless = false;
     close_below(s, records[from].address);
-    if (!ARRAY_RESERVE(s->open, end - from)) return false;
+    if (!LIST_RESERVE(s->open, end - from)) return false;
     for (size_t i = end; i-- > from;) {
         if (records[i].size == 0) {
             is_endless = true; /* without a size, it answers up to the next entry */
@@ -115,7 +115,7 @@ bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t st
     bool is_known = first > 0 && (function->rows[first - 1].file != 0 ||
                                   function->rows[first - 1].line != 0);
     while (end < function->row_count && function->rows[end].address <= last) end++;
-    if (!ARRAY_RESERVE(*rows, end - first + 1)) return false;
+    if (!LIST_RESERVE(*rows, end - first + 1)) return false;
     if (is_known && (first == end || function->rows[first].address != start)) {
         rows->items[rows->count] = function->rows[first - 1];
         rows->items[rows->count++].address = start;
@@ -131,8 +131,8 @@ static bool cut_node(function_parts *parts, const gsym_function *function,
                      const continuation *part) {
     size_t count = parts->ranges.count;
     gsym_inline_node kept = *node;
-    if (!ARRAY_RESERVE(parts->ranges, node->range_count) ||
-        !ARRAY_RESERVE(parts->nodes, 1))
+    if (!LIST_RESERVE(parts->ranges, node->range_count) ||
+        !LIST_RESERVE(parts->nodes, 1))
         return false;
     for (uint32_t i = 0; i < node->range_count; ++i) {
         gsym_range range = function->ranges[node->range_first + i];
@@ -165,7 +165,7 @@ static bool cut_sites(function_parts *parts, const gsym_function *function,
                       const continuation *part) {
     uint64_t start = part->start - function->address;
     uint64_t last = part->last - function->address;
-    if (!ARRAY_RESERVE(parts->call_sites, function->call_site_count)) return false;
+    if (!LIST_RESERVE(parts->call_sites, function->call_site_count)) return false;
     for (size_t i = 0; i < function->call_site_count; ++i) {
         gsym_call_site site = function->call_sites[i];
         if (site.return_offset < start || site.return_offset > last) continue;
@@ -186,7 +186,7 @@ static bool cut_function(part_maker *maker, const gsym_function *function,
     maker->visits += function->node_count + function->call_site_count;
     if (!creator_cut_rows(&parts->rows, function, part->start, part->last) ||
         !cut_nodes(parts, function, part) ||
-        !cut_sites(parts, function, part) || !ARRAY_RESERVE(maker->set.functions, 1))
+        !cut_sites(parts, function, part) || !LIST_RESERVE(maker->set.functions, 1))
         return false;
     maker->set.functions.items[maker->set.functions.count++] = (gsym_function){
         .address = part->start,
@@ -311,7 +311,7 @@ static gsym_status insert(gsym_creator *creator, const continuation_list *list,
     if (to > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "more functions than a GSYM file can contain");
-    if (!ARRAY_RESERVE(*records, list->count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*records, list->count)) return gsym_fail_memory(error);
     records->count = to;
     for (size_t i = list->count; i-- > 0;) {
         const creator_record *part = &list->items[i].record;

@@ -227,7 +227,7 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     if (count > UINT32_MAX - list->count)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "more functions than a GSYM file can contain");
-    if (!ARRAY_RESERVE(*list, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*list, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         GSYM_TRY(check_extent(records[i].address, records[i].size, error));
         if ((records[i].flags & RECORD_LINES) != 0) {
@@ -338,7 +338,7 @@ gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "a section of type %" PRIu32 " and %zu bytes cannot be copied",
                          type, size);
-    if (!ARRAY_RESERVE(creator->sections, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(creator->sections, 1)) return gsym_fail_memory(error);
     GSYM_TRY(creator_store(creator, data, size, &section.data, error));
     creator->sections.items[creator->sections.count++] = section;
     return GSYM_OK;

@@ -112,8 +112,6 @@ void creator_raise_string_limit(gsym_creator *creator, uint64_t size);
 void creator_share_string_limit(gsym_creator *creator, const gsym_creator *from);
 /* Return the limit on bytes of strings. */
 uint64_t creator_string_limit(const gsym_creator *creator);
-/* Fail because the limit on bytes of strings is exceeded. */
-gsym_status creator_fail_string_limit(gsym_error *error);
 /* Add functions to the report that were not kept because they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
 /* Add symbols to the report that were dropped because a function is more complete. */

@@ -80,7 +80,7 @@ static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare)
 static uint32_t node_of(inline_builder *builder, uint32_t record, uint32_t parent) {
     uint32_t newest = builder->newest.items[record];
     if (newest != NONE && builder->drafts.items[newest].parent == parent) return newest;
-    if (builder->drafts.count == NONE || !ARRAY_RESERVE(builder->drafts, 1)) return NONE;
+    if (builder->drafts.count == NONE || !LIST_RESERVE(builder->drafts, 1)) return NONE;
     newest = (uint32_t)builder->drafts.count++;
     builder->drafts.items[newest] = (inline_draft){
         .record = record, .parent = parent, .first_child = NONE, .next_sibling = NONE};
@@ -170,7 +170,7 @@ static bool gather_ranges(inline_builder *builder, uint64_t address) {
     inline_draft *drafts = builder->drafts.items;
     uint32_t sum = 0;
     if (builder->spans.count > UINT32_MAX ||
-        !ARRAY_RESERVE(builder->ranges, builder->spans.count))
+        !LIST_RESERVE(builder->ranges, builder->spans.count))
         return false;
     for (size_t i = 0; i < builder->spans.count; ++i)
         drafts[builder->spans.items[i].node].range_count++;
@@ -201,8 +201,8 @@ static void link_children(inline_builder *builder) {
 static bool put_nodes(inline_builder *builder) {
     const inline_draft *drafts = builder->drafts.items;
     uint32_t at = 0, depth = 0;
-    if (!ARRAY_RESERVE(builder->nodes, builder->drafts.count) ||
-        !ARRAY_RESERVE(builder->node_records, builder->drafts.count))
+    if (!LIST_RESERVE(builder->nodes, builder->drafts.count) ||
+        !LIST_RESERVE(builder->node_records, builder->drafts.count))
         return false;
     for (;;) {
         builder->node_records.items[builder->nodes.count] = drafts[at].record;
@@ -230,9 +230,9 @@ bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t si
     builder->nodes.count = builder->ranges.count = 0;
     builder->newest.count = 0;
     builder->overlapping = builder->uncovered = builder->beyond_limit = 0;
-    if (!ARRAY_RESERVE(builder->newest, record_count) ||
-        !ARRAY_RESERVE(builder->spare, piece_count) ||
-        !ARRAY_RESERVE(builder->drafts, 1) || !ARRAY_RESERVE(builder->spans, 1))
+    if (!LIST_RESERVE(builder->newest, record_count) ||
+        !LIST_RESERVE(builder->spare, piece_count) ||
+        !LIST_RESERVE(builder->drafts, 1) || !LIST_RESERVE(builder->spans, 1))
         return false;
     if (record_count != 0)
         memset(builder->newest.items, 0xff, record_count * sizeof *builder->newest.items);

@@ -40,22 +40,22 @@ void string_table_raise_limit(string_table *table, uint64_t size) {
         table->input_limit += INPUT_STRINGS_FACTOR * size;
 }
 
-gsym_status creator_fail_string_limit(gsym_error *error) {
+gsym_status string_table_fail_limit(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0,
                      "its names share their bytes and would take %u times its size",
                      INPUT_STRINGS_FACTOR);
 }
 
-static inline bool string_table_equals(const string_table *table, uint64_t strp,
-                                       const char *bytes, size_t size) {
+static inline bool is_string_at(const string_table *table, uint64_t strp,
+                                const char *bytes, size_t size) {
     const char *string = string_table_at(table, strp);
     uint64_t end = GSYM_LIKELY(strp < table->size) ? table->size : string_table_span(table);
     return size < end - strp && string[size] == 0 && memcmp(string, bytes, size) == 0;
 }
 
-static gsym_status string_table_append(string_table *table, const char *bytes, size_t size,
-                                       uint64_t hash, uint64_t *strp_ret,
-                                       gsym_error *error) {
+static gsym_status append_string(string_table *table, const char *bytes, size_t size,
+                                 uint64_t hash, uint64_t *strp_ret,
+                                 gsym_error *error) {
     if (memchr(bytes, 0, size) != NULL)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string contains a NUL byte");
     if (table->shared != NULL)
@@ -66,7 +66,7 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
                          "string table size exceeded 32-bit max: version 1 cannot hold it, "
                          "version 2 can (--output-version 2)");
     if (table->size > table->input_limit || size > table->input_limit - table->size)
-        return creator_fail_string_limit(error);
+        return string_table_fail_limit(error);
     if (!slot_table_reserve(&table->slots) ||
         (size + 1 > table->capacity - table->size &&
          !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))
@@ -83,7 +83,7 @@ uint64_t string_table_find(const string_table *table, const char *bytes, size_t 
                            uint64_t hash) {
     uint64_t at = hash, strp;
     while ((strp = slot_table_next(&table->slots, hash, &at)) != 0)
-        if (GSYM_LIKELY(string_table_equals(table, strp, bytes, size))) break;
+        if (GSYM_LIKELY(is_string_at(table, strp, bytes, size))) break;
     return strp;
 }
 
@@ -91,7 +91,7 @@ gsym_status string_table_intern(string_table *table, const char *bytes, size_t s
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
     *strp_ret = size == 0 ? 0 : string_table_find(table, bytes, size, hash);
     if (size == 0 || *strp_ret != 0) return GSYM_OK;
-    return string_table_append(table, bytes, size, hash, strp_ret, error);
+    return append_string(table, bytes, size, hash, strp_ret, error);
 }
 
 gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error) {
@@ -135,11 +135,11 @@ void file_table_deinit(file_table *table) {
     free(table->paths.slots);
 }
 
-static gsym_status file_table_append(file_table *table, file_entry file, uint64_t hash,
-                                     uint32_t *file_ret, gsym_error *error) {
+static gsym_status append_file(file_table *table, file_entry file, uint64_t hash,
+                               uint32_t *file_ret, gsym_error *error) {
     if (table->count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more files than a file table can hold");
-    if (!slot_table_reserve(&table->pairs) || !ARRAY_RESERVE(*table, 1))
+    if (!slot_table_reserve(&table->pairs) || !LIST_RESERVE(*table, 1))
         return gsym_fail_memory(error);
     *file_ret = (uint32_t)table->count;
     table->items[table->count++] = file;
@@ -160,8 +160,7 @@ gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t ba
         *file_ret = (uint32_t)number;
         if (file->directory == directory && file->basename == basename) return GSYM_OK;
     }
-    return file_table_append(table, (file_entry){directory, basename}, hash, file_ret,
-                             error);
+    return append_file(table, (file_entry){directory, basename}, hash, file_ret, error);
 }
 
 typedef struct path_parts {
@@ -197,8 +196,8 @@ gsym_status file_table_intern_path(file_table *table, string_table *strings,
     while ((number = slot_table_next(&table->paths, hash, &at)) != 0) {
         const file_entry *known = &table->items[number];
         *file_ret = (uint32_t)number;
-        if (string_table_equals(strings, known->basename, basename, basename_size) &&
-            string_table_equals(strings, known->directory, path, parts.directory_size))
+        if (is_string_at(strings, known->basename, basename, basename_size) &&
+            is_string_at(strings, known->directory, path, parts.directory_size))
             return GSYM_OK;
     }
     GSYM_TRY(string_table_intern(strings, path, parts.directory_size,

@@ -43,6 +43,8 @@ void string_table_deinit(string_table *table);
  * there because names of a hostile input can share their ends, and so take many times the
  * size of the input. */
 void string_table_raise_limit(string_table *table, uint64_t size);
+/* Fail because the limit on bytes of strings is exceeded. */
+gsym_status string_table_fail_limit(gsym_error *error);
 /* Give a string its number; `hash` is string_hash() of the bytes, which must not contain a
  * NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,

@@ -232,7 +232,7 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
         index_section_fill_up(
             index, align_up(lay_out_parts(creator).file_size, FOREIGN_ALIGNMENT));
     index_section_end(index, count);
-    if (index->failed || !ARRAY_RESERVE(creator->sections, 1))
+    if (index->failed || !LIST_RESERVE(creator->sections, 1))
         return gsym_fail_memory(error);
     section.data = index->bytes;
     section.size = index->size;

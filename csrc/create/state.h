@@ -191,10 +191,17 @@ gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *ke
                                      size_t count, creator_record *winner,
                                      gsym_error *error);
 
-/* ---- what gsym_creator_finish calls, in this order ------------------------------- */
+/* ---- asked.c, continuations.c ---------------------------------------------------- */
 
 /* Leave out records that affect no requested address; part of creator_prune. */
 void creator_keep_asked(gsym_creator *creator);
+/* Append the rows of the addresses from `start` to `last`. The last row before `start` is
+ * repeated there, unless file and line are unknown. False: out of memory. */
+bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
+                      uint64_t last);
+
+/* ---- the steps of gsym_creator_finish, in this order ----------------------------- */
+
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Give symbols without lines the rows at their addresses. */
@@ -203,10 +210,7 @@ gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error);
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
-/* Append the rows of the addresses from `start` to `last`. The last row before `start` is
- * repeated there, unless file and line are unknown. False: out of memory. */
-bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
-                      uint64_t last);
+/* Decide the offset of each part of the file, and make its header and tables. */
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
 
 /* Sizes in a file. */

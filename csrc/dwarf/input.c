@@ -6,7 +6,7 @@ void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t
                 uint64_t value) {
     ++warnings->counts[category];
     if (!warnings->keep) return;
-    if (!ARRAY_RESERVE(*warnings, 1)) {
+    if (!LIST_RESERVE(*warnings, 1)) {
         warnings->failed = true;
         return;
     }

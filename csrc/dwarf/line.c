@@ -282,7 +282,7 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     if (state->is_descending && is_kept)
         dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, low);
     if (is_kept) {
-        if (!ARRAY_RESERVE(table->sequences, 1)) return false;
+        if (!LIST_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
             low, state->address, (uint32_t)(state->sequence - run->rows->items),
             (uint32_t)(state->end - state->sequence), run->program_offset, false};
@@ -439,7 +439,7 @@ static bool sort_by_low(dwarf_line_table *table) {
     sequence_span *spans;
     uint64_t reach = 0;
     bool ascends = true; /* linkers usually leave sequences in order */
-    if (!ARRAY_RESERVE(table->by_low, count + 1)) return false;
+    if (!LIST_RESERVE(table->by_low, count + 1)) return false;
     spans = table->by_low.items;
     for (size_t i = 0; i < count; ++i) {
         uint64_t low = table->sequences.items[i].low;
@@ -479,7 +479,7 @@ bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf
     if (table->version == 0) return true;
     if (!dwarf_spend(&budget->lines, table->end - unit->stmt_list)) return false;
     if (cursor_left(&c) >= UINT32_MAX) return true;
-    if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
+    if (!LIST_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
     prepare_special(&table->special, &header);
     return run_program(&run, c) && sort_by_low(table);

@@ -241,7 +241,7 @@ static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
         outer[depth++] = current;
         if (a->action == ACTION_INLINED) current = NO_INDEX;
         if (!is_scope(a)) continue;
-        if (!ARRAY_RESERVE(*scopes, 1)) return false;
+        if (!LIST_RESERVE(*scopes, 1)) return false;
         scopes->items[scopes->count] = (walk_scope){
             offset, cursor_offset(&c), unit->header->end, current, a->tag, false};
         current = (uint32_t)scopes->count++;

@@ -155,7 +155,7 @@ bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section which,
                            offset_list *keys) {
     package_index index;
     if (!open_index(&index, input, which)) return true;
-    if (!ARRAY_RESERVE(*keys, index.row_count)) return false;
+    if (!LIST_RESERVE(*keys, index.row_count)) return false;
     for (uint64_t row = 0; row < index.row_count; ++row)
         keys->items[keys->count++] =
             abbrev_key(cell_at(&index, index.offsets, row, COLUMN_ABBREV),

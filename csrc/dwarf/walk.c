@@ -73,7 +73,7 @@ static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t chil
                       uint64_t end, uint32_t *index_ret) {
     *index_ret = w->level.scope;
     if (!w->keeps_scopes || !a->has_children) return true;
-    if (w->walk->scopes.count >= NO_INDEX || !ARRAY_RESERVE(w->walk->scopes, 1))
+    if (w->walk->scopes.count >= NO_INDEX || !LIST_RESERVE(w->walk->scopes, 1))
         return false;
     *index_ret = (uint32_t)w->walk->scopes.count++;
     w->walk->scopes.items[*index_ret] =
@@ -181,7 +181,7 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
         !keep_live_ranges(w, offset, first))
         return false;
     if (walk->ranges.count == first) return true;
-    if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1))
+    if (walk->functions.count >= NO_INDEX || !LIST_RESERVE(walk->functions, 1))
         return false;
     *index_ret = (uint32_t)walk->functions.count;
     function = &walk->functions.items[walk->functions.count++];
@@ -219,7 +219,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     *is_added_ret = walk->ranges.count > first;
     if (!*is_added_ret) return true;
     if (walk->nodes.count >= NO_INDEX || walk->ranges.count >= NO_INDEX ||
-        !ARRAY_RESERVE(walk->nodes, 1))
+        !LIST_RESERVE(walk->nodes, 1))
         return false;
     node = &walk->nodes.items[walk->nodes.count++];
     node->offset = offset;
@@ -247,7 +247,7 @@ static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
     if (!dwarf_has(fields, field) ||
         !dwarf_address_value(w->unit, fields->form[field], fields->raw[field], &address))
         return true;
-    if (walk->call_sites.count >= NO_INDEX || !ARRAY_RESERVE(walk->call_sites, 1))
+    if (walk->call_sites.count >= NO_INDEX || !LIST_RESERVE(walk->call_sites, 1))
         return false;
     walk->call_sites.items[walk->call_sites.count++] =
         (walk_call_site){address & ~w->unit->code->isa_bit, origin_of(w, fields),
@@ -399,7 +399,7 @@ static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
     walk->ranges.count = 0;
     walk->outside = 0;
-    return ARRAY_RESERVE(walk->ranges, 1);
+    return LIST_RESERVE(walk->ranges, 1);
 }
 
 /* Visit the DIEs from the cursor on; *at_ret is the offset of the DIE before which the walk

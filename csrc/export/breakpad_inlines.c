@@ -87,7 +87,7 @@ static gsym_status gather_siblings(export_inlines *inlines,
                                    const gsym_function *function, gsym_error *error) {
     const inline_verdict *verdicts = inlines->verdicts.items;
     inlines->siblings.count = 0;
-    if (!ARRAY_RESERVE(inlines->siblings, function->range_count))
+    if (!LIST_RESERVE(inlines->siblings, function->range_count))
         return gsym_fail_memory(error);
     for (size_t node = 1; node < function->node_count; ++node) {
         const gsym_range *ranges = ranges_of(function, node);
@@ -127,7 +127,7 @@ static gsym_status settle(export_inlines *inlines, const gsym_function *function
     bool may_overlap = false;
     inline_verdict *verdicts;
     inlines->verdicts.count = 0;
-    if (!ARRAY_RESERVE(inlines->verdicts, function->node_count))
+    if (!LIST_RESERVE(inlines->verdicts, function->node_count))
         return gsym_fail_memory(error);
     verdicts = inlines->verdicts.items;
     for (size_t node = 0; node < function->node_count; ++node) {

@@ -92,7 +92,7 @@ static bool judge_string(fxt_patterns *patterns, const fxt_strings *strings,
     patterns->age = strings->age;
     if (patterns->verdicts.count < count) {
         size_t more = count - patterns->verdicts.count;
-        if (!ARRAY_RESERVE(patterns->verdicts, more)) return false;
+        if (!LIST_RESERVE(patterns->verdicts, more)) return false;
         memset(patterns->verdicts.items + patterns->verdicts.count, NOT_LOOKED_AT, more);
         patterns->verdicts.count = count;
     }
@@ -120,8 +120,8 @@ static bool is_in_time(const fxt_filter *filter, const fxt_subject *subject) {
 
 /* Decide whether a record passes; a record that lacks a field that the filter compares does
  * not. False if out of memory. */
-static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
-                             const fxt_subject *subject, bool *passes_ret) {
+static bool judge_subject(fxt_filter *filter, const fxt_strings *strings,
+                          const fxt_subject *subject, bool *passes_ret) {
     bool passes =
         is_in_time(filter, subject) &&
         has_any(&filter->processes, subject->processes, subject->process_count) &&
@@ -230,7 +230,7 @@ gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_
     else
         subject = other_subject(&reader->others, kind, reader->words.items + first_word,
                                 legacy);
-    return fxt_filter_judge(&reader->filter, &reader->strings, &subject, passes_ret)
+    return judge_subject(&reader->filter, &reader->strings, &subject, passes_ret)
                ? GSYM_OK
                : gsym_fail_memory(error);
 }

@@ -53,7 +53,7 @@ static gsym_fxt_kind kind_of(uint64_t header) {
 
 /* Read the header at the cursor, which has at least 8 bytes. A magic number sets the byte
  * order of the cursor. */
-static fxt_record fxt_read_header(cursor *c) {
+static fxt_record read_header(cursor *c) {
     fxt_record record;
     record.header = cursor_u64(c);
     if (GSYM_UNLIKELY(record.header == __builtin_bswap64(FXT_MAGIC_HEADER))) {
@@ -326,7 +326,7 @@ static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
     fxt_body body = {.fields = *c, .offset = reader->consumed + cursor_offset(c)};
     uint64_t left = cursor_left(c), size;
     if (left >= FXT_WORD_SIZE) {
-        body.record = fxt_read_header(&body.fields);
+        body.record = read_header(&body.fields);
         c->swap = body.fields.swap;
         size = body.record.size;
         /* Callers compute times that do not fit from the rates of these columns, so a

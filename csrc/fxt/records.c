@@ -19,7 +19,7 @@ static uint64_t subtype_of(uint64_t header) {
 /* ---- arguments: names, types, and values by type ------------------------------------ */
 
 static bool reserve(fxt_argument_lists *lists) {
-#define DO(name, type) ARRAY_RESERVE(lists->name, 1) &&
+#define DO(name, type) LIST_RESERVE(lists->name, 1) &&
     return FXT_EACH_ARGUMENT_LIST(DO) true;
 #undef DO
 }
@@ -86,8 +86,8 @@ static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
     return GSYM_OK;
 }
 
-static gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body,
-                                      uint64_t count, gsym_error *error) {
+static gsym_status read_arguments(gsym_fxt_reader *reader, fxt_body *body,
+                                  uint64_t count, gsym_error *error) {
     cursor *fields = &body->fields;
     for (uint64_t i = 0; i < count; ++i) {
         fxt_body argument = *body;
@@ -124,7 +124,7 @@ gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     GSYM_TRY(fxt_read_thread(reader, body, fxt_bits(header, 24, 8), &thread, error));
     GSYM_TRY(fxt_read_string(reader, body, fxt_bits(header, 32, 16), &category, error));
     GSYM_TRY(fxt_read_string(reader, body, header >> 48, &name, error));
-    GSYM_TRY(fxt_read_arguments(reader, body, fxt_bits(header, 20, 4), error));
+    GSYM_TRY(read_arguments(reader, body, fxt_bits(header, 20, 4), error));
     if (has_value(kind)) value = cursor_u64(fields);
     if (fields->failed) return GSYM_OK;
     events->offset[at] = body->offset;
@@ -356,7 +356,7 @@ static gsym_status put_field(gsym_fxt_reader *reader, fxt_body *body,
         case LONG_DATA: bits = cursor_u64(c); /* fall through */
         case DATA: put_data(reader, fxt_read_data(body, bits)); return GSYM_OK;
         case FRAMES: return put_frames(reader, body, bits, error);
-        default: return fxt_read_arguments(reader, body, bits, error);
+        default: return read_arguments(reader, body, bits, error);
     }
 }
 
@@ -409,7 +409,7 @@ gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     uint32_t provider = reader->tables.provider;
     uint64_t ticks = 0;
     size_t at = others->count;
-    if (!ARRAY_RESERVE(reader->words, MAX_WORDS)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(reader->words, MAX_WORDS)) return gsym_fail_memory(error);
     GSYM_TRY(read_fields(reader, body, &provider, &ticks, error));
     if (body->fields.failed || !fxt_is_wanted(reader, body->record.kind)) return GSYM_OK;
     /* A record that names a provider belongs to that provider. */

@@ -68,8 +68,8 @@ static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
 }
 
 /* Find or add the number of a string; 0 is the empty string. False if out of memory. */
-static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
-                               uint32_t *number_ret) {
+static bool number_string(fxt_strings *strings, const uint8_t *bytes, size_t size,
+                          uint32_t *number_ret) {
     uint64_t hash;
     hash_slot *slot;
     *number_ret = 0;
@@ -81,7 +81,7 @@ static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_
         *number_ret = (uint32_t)slot->number;
         return true;
     }
-    if (!ARRAY_RESERVE(strings->ends, 1)) return false;
+    if (!LIST_RESERVE(strings->ends, 1)) return false;
     buffer_put(&strings->bytes, bytes, size);
     if (strings->bytes.failed) return false;
     strings->ends.items[strings->ends.count++] = strings->bytes.size;
@@ -96,7 +96,7 @@ static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_
 enum { PROVIDER_SHIFT = 17, IS_THREAD = 1 << 16 };
 
 static bool add_provider(fxt_tables *tables, uint64_t id) {
-    if (!ARRAY_RESERVE(tables->ids, 1) || !ARRAY_RESERVE(tables->rates, 1)) return false;
+    if (!LIST_RESERVE(tables->ids, 1) || !LIST_RESERVE(tables->rates, 1)) return false;
     tables->ids.items[tables->ids.count++] = id;
     tables->rates.items[tables->rates.count++] = 0;
     return true;
@@ -142,7 +142,7 @@ bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret) 
     return true;
 }
 
-static uint64_t fxt_tables_rate(const fxt_tables *tables) {
+static uint64_t present_rate(const fxt_tables *tables) {
     const uint64_t *rates = tables->rates.items;
     if (GSYM_LIKELY(rates[tables->provider] != 0)) return rates[tables->provider];
     return rates[tables->implicit] != 0 ? rates[tables->implicit] : FXT_DEFAULT_RATE;
@@ -166,7 +166,7 @@ bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *by
     memcpy(copy, bytes, size);
     if (!number_map_find(&tables->entries, key, &entry)) {
         entry = tables->strings.count;
-        if (!ARRAY_RESERVE(tables->strings, 1) ||
+        if (!LIST_RESERVE(tables->strings, 1) ||
             !number_map_set(&tables->entries, key, entry)) {
             free(copy);
             return false;
@@ -184,7 +184,7 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
     if (index == 0) return true;
     if (!number_map_find(&tables->entries, key, &entry)) {
         entry = tables->threads.count;
-        if (!ARRAY_RESERVE(tables->threads, 1) ||
+        if (!LIST_RESERVE(tables->threads, 1) ||
             !number_map_set(&tables->entries, key, entry))
             return false;
         tables->threads.count++;
@@ -194,12 +194,12 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
 }
 
 /* Find a string; NULL if the index is undefined. */
-static fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index) {
+static fxt_table_string *string_at(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, index, &entry) ? &tables->strings.items[entry] : NULL;
 }
 
-static const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t index) {
+static const fxt_thread *thread_at(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, IS_THREAD | index, &entry) ? &tables->threads.items[entry]
                                                          : NULL;
@@ -213,7 +213,7 @@ enum { INLINE_SIZE = 0x7fff };
 
 static gsym_status number_of(gsym_fxt_reader *reader, const void *bytes, size_t size,
                              uint32_t *number_ret, gsym_error *error) {
-    return fxt_strings_number(&reader->strings, bytes, size, number_ret)
+    return number_string(&reader->strings, bytes, size, number_ret)
                ? GSYM_OK
                : gsym_fail_memory(error);
 }
@@ -243,7 +243,7 @@ gsym_status fxt_read_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
     if (ref == 0) return GSYM_OK;
     if (ref & FXT_INLINE_STRING)
         return read_inline(reader, body, ref & INLINE_SIZE, number_ret, error);
-    string = fxt_tables_string(&reader->tables, ref);
+    string = string_at(&reader->tables, ref);
     if (GSYM_UNLIKELY(string == NULL)) {
         GSYM_TRY(fxt_report(reader, GSYM_FXT_UNDEFINED_STRING, body->offset, ref, error));
         return number_of(reader, UNKNOWN_STRING, sizeof UNKNOWN_STRING - 1, number_ret,
@@ -266,7 +266,7 @@ gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
         thread_ret->thread = cursor_u64(&body->fields);
         return GSYM_OK;
     }
-    thread = fxt_tables_thread(&reader->tables, ref);
+    thread = thread_at(&reader->tables, ref);
     if (thread != NULL) {
         *thread_ret = *thread;
         return GSYM_OK;
@@ -278,7 +278,7 @@ gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
 /* Compute floor(ticks * 1e9 / rate) without overflow of intermediate products. */
 uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks) {
     const uint64_t second = UINT64_C(1000000000);
-    uint64_t rate = fxt_tables_rate(&reader->tables), whole, part, ns;
+    uint64_t rate = present_rate(&reader->tables), whole, part, ns;
     if (rate == second) return ticks;
     whole = ticks / rate;
     part = ticks % rate;

@@ -10,9 +10,9 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     size_t count = 2 * tree->ranges.count;
     const numbered_address *sorted;
     boundaries->edges.count = boundaries->ranks.count = 0;
-    boundaries->failed = !ARRAY_RESERVE(boundaries->edges, 2 * count) ||
-                         !ARRAY_RESERVE(boundaries->ranks, count) ||
-                         !ARRAY_RESERVE(*boundaries, count);
+    boundaries->failed = !LIST_RESERVE(boundaries->edges, 2 * count) ||
+                         !LIST_RESERVE(boundaries->ranks, count) ||
+                         !LIST_RESERVE(*boundaries, count);
     if (boundaries->failed) return false;
     for (uint32_t i = 0; i < tree->ranges.count; ++i) {
         const call_range *range = &tree->ranges.items[i];

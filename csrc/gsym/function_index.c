@@ -3,10 +3,12 @@
  *     u8 widths             2 bits for each kind of number, the first one lowest: 1, 2 or
  *                           4 bytes
  *     uleb line_table_size, uleb inline_info_size
- *     uleb boundary_count, uleb node_count
- *     checkpoints       for each 64 bytes of the line table: offset of the row that ends
- *                       there or up to 63 bytes later, u8 how much later, file, line
- *     boundaries        offset, node, location of the first call below it
+ *     uleb call_checkpoint_count, uleb node_count
+ *     checkpoints       for each 64 bytes of the line table, the first row whose opcodes
+ *                       end there or up to 63 bytes later: its offset in the function, u8
+ *                       how many bytes later, file, line
+ *     call checkpoints  offset, node that contains the calls, location of the first call in
+ *                       it
  *     nodes             parent, offset of its first range, location of its name */
 #include "gsym/index.h"
 
@@ -17,7 +19,7 @@ static bool out_of_memory(index_encoder *encoder) {
     return false;
 }
 
-/* ---- encode: the boundaries --------------------------------------------------------- */
+/* ---- encode: the call checkpoints, each of which is made of a group of boundaries --- */
 
 static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
     return encoder->source.tree.nodes.items[node - 1].parent;
@@ -97,7 +99,7 @@ static bool group_boundaries(index_encoder *encoder) {
 static bool number_nodes(index_encoder *encoder) {
     size_t count = encoder->source.tree.nodes.count;
     uint32_t *numbers;
-    if (!ARRAY_RESERVE(encoder->numbers, count + 1)) return out_of_memory(encoder);
+    if (!LIST_RESERVE(encoder->numbers, count + 1)) return out_of_memory(encoder);
     numbers = encoder->numbers.items;
     memset(numbers, 0, (count + 1) * sizeof *numbers);
     for (size_t i = 0; i < encoder->groups.count; ++i)
@@ -211,7 +213,7 @@ static bool list_record(index_encoder *encoder, const cursor *lines, const curso
     source->lines_size = cursor_left(lines);
     source->calls_size = cursor_left(calls);
     if (!function_index_is_worth(source->lines_size, source->calls_size)) return false;
-    if (!ARRAY_RESERVE(source->checkpoints, source->lines_size / INDEX_LINE_SPACING))
+    if (!LIST_RESERVE(source->checkpoints, source->lines_size / INDEX_LINE_SPACING))
         return out_of_memory(encoder);
     if (source->lines_size > 0 && !line_table_checkpoints(lines, &source->checkpoints))
         return false;
@@ -244,7 +246,7 @@ static inline uint32_t checkpoint_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + 1 + 2 * width_of(widths, INDEX_LINE);
 }
 
-/* Return the size of a boundary, which is also that of a node. */
+/* Return the size of a call checkpoint, which is also that of a node. */
 static inline uint32_t call_size(unsigned widths) {
     return width_of(widths, INDEX_OFFSET) + width_of(widths, INDEX_NODE) +
            width_of(widths, INDEX_LOCATION);
@@ -255,23 +257,23 @@ bool function_index_open(const cursor *at, function_index *index_ret) {
     unsigned widths = cursor_u8(&c);
     uint64_t line_table_size = cursor_uleb_2(&c);
     uint64_t inline_info_size = cursor_uleb_2(&c);
-    uint64_t boundary_count = cursor_uleb_2(&c), node_count = cursor_uleb_2(&c);
+    uint64_t call_checkpoint_count = cursor_uleb_2(&c), node_count = cursor_uleb_2(&c);
     uint64_t checkpoint_count =
         (line_table_size - (line_table_size > 0)) / INDEX_LINE_SPACING;
-    uint64_t checkpoints, boundaries;
-    if (c.failed || (line_table_size | boundary_count | node_count) > UINT32_MAX)
+    uint64_t checkpoints, call_checkpoints;
+    if (c.failed || (line_table_size | call_checkpoint_count | node_count) > UINT32_MAX)
         return false;
     checkpoints = checkpoint_count * checkpoint_size(widths);
-    boundaries = boundary_count * call_size(widths);
-    if (checkpoints + boundaries + node_count * call_size(widths) > cursor_left(&c))
+    call_checkpoints = call_checkpoint_count * call_size(widths);
+    if (checkpoints + call_checkpoints + node_count * call_size(widths) > cursor_left(&c))
         return false;
     *index_ret = (function_index){.line_table_size = line_table_size,
                                   .inline_info_size = inline_info_size,
                                   .checkpoints = c.at,
-                                  .boundaries = c.at + checkpoints,
-                                  .nodes = c.at + checkpoints + boundaries,
+                                  .call_checkpoints = c.at + checkpoints,
+                                  .nodes = c.at + checkpoints + call_checkpoints,
                                   .checkpoint_count = (uint32_t)checkpoint_count,
-                                  .boundary_count = (uint32_t)boundary_count,
+                                  .call_checkpoint_count = (uint32_t)call_checkpoint_count,
                                   .node_count = (uint32_t)node_count,
                                   .widths = widths,
                                   .swap = c.swap};
@@ -339,15 +341,15 @@ find_calls(const function_index *index, unsigned widths, bool swap, uint64_t off
            calls_checkpoint *checkpoint_ret) {
     uint32_t offset_size = width_of(widths, INDEX_OFFSET);
     uint32_t node_size = width_of(widths, INDEX_NODE);
-    uint32_t known = count_up_to(index->boundaries, index->boundary_count,
+    uint32_t known = count_up_to(index->call_checkpoints, index->call_checkpoint_count,
                                  call_size(widths), offset, offset_size, swap);
     const uint8_t *at;
     if (known == 0) return false;
-    at = index->boundaries + (size_t)(known - 1) * call_size(widths) + offset_size;
+    at = index->call_checkpoints + (size_t)(known - 1) * call_size(widths) + offset_size;
     checkpoint_ret->node = load(at, node_size, swap);
     checkpoint_ret->at = load(at + node_size, width_of(widths, INDEX_LOCATION), swap);
     checkpoint_ret->end = UINT32_MAX;
-    if (known < index->boundary_count)
+    if (known < index->call_checkpoint_count)
         checkpoint_ret->end = load(at + call_size(widths) - offset_size, offset_size, swap);
     return checkpoint_ret->node <= index->node_count &&
            checkpoint_ret->at <= index->inline_info_size;

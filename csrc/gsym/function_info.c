@@ -331,7 +331,7 @@ gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *recor
 
 static gsym_status keep_extra(const record_info *info, extra_list *extras,
                               gsym_error *error) {
-    if (!ARRAY_RESERVE(*extras, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*extras, 1)) return gsym_fail_memory(error);
     extras->items[extras->count++] =
         (gsym_extra){info->type, (uint32_t)cursor_left(&info->payload), info->payload.at};
     return GSYM_OK;

@@ -533,7 +533,7 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
 /* Find the entry with the greatest start that is at most base_address + `offset`; of
  * several with this start, find the first. Return false if every entry starts later. In an
  * unsorted table, any entry that starts at or below the offset may be found, or none. */
-static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
+static bool search_starts(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;
     bool swap = image->swap;
@@ -562,7 +562,7 @@ gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entr
     uint64_t start;
     uint32_t entry;
     *found_ret = false;
-    if (address < image->header.base_address || !image_search(image, offset, &entry))
+    if (address < image->header.base_address || !search_starts(image, offset, &entry))
         return GSYM_OK;
     start = image_addr_offset(image, entry);
     for (; entry < image->header.num_addresses; ++entry) {

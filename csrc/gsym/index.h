@@ -61,9 +61,9 @@ typedef struct function_index {
     uint64_t inline_info_size;
     const uint8_t *checkpoints; /* the tables of the index, each of which has rows of
                                    numbers */
-    const uint8_t *boundaries;
+    const uint8_t *call_checkpoints;
     const uint8_t *nodes;
-    uint32_t checkpoint_count, boundary_count, node_count;
+    uint32_t checkpoint_count, call_checkpoint_count, node_count;
     unsigned widths; /* of the numbers, 2 bits for each kind */
     bool swap;
 } function_index;
@@ -73,7 +73,7 @@ static inline bool function_index_is_worth(uint64_t lines_size, uint64_t calls_s
     return lines_size >= INDEX_MIN_PAYLOAD || calls_size >= INDEX_MIN_PAYLOAD;
 }
 
-/* Adjacent boundaries whose calls are found by one walk. */
+/* Adjacent boundaries whose calls are found by one walk; it becomes a call checkpoint. */
 typedef struct call_group {
     uint32_t offset;
     uint32_t node; /* the call that contains all of them; 0: the root */

@@ -79,7 +79,7 @@ static bool note_node(tree_encoder *encoder, size_t at, const gsym_inline_node *
     uint32_t number = (uint32_t)tree->nodes.count + 1, parent = 0;
     if (node->depth != 0)
         parent = (uint32_t)(encoder->path.items[node->depth - 1] - encoder->nodes) + 1;
-    if (!ARRAY_RESERVE(tree->nodes, 1) || !ARRAY_RESERVE(tree->ranges, node->range_count) ||
+    if (!LIST_RESERVE(tree->nodes, 1) || !LIST_RESERVE(tree->ranges, node->range_count) ||
         !LIST_ADD(tree->locations, (uint32_t)(at - encoder->payload)))
         return false;
     tree->nodes.items[tree->nodes.count++] =

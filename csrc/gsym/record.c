@@ -41,7 +41,7 @@ void function_set_clear(function_set *set) {
 /* Decode one function to the end of the list. */
 static gsym_status append(gsym_record *record, cursor *c, unsigned strp_size,
                           uint64_t start, record_info *merged_ret, gsym_error *error) {
-    if (!ARRAY_RESERVE(record->set.functions, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(record->set.functions, 1)) return gsym_fail_memory(error);
     GSYM_TRY(function_info_decode(c, strp_size, start, &record->set.parts,
                                   &record->set.functions.items[record->set.functions.count],
                                   merged_ret, error));

@@ -171,7 +171,7 @@ static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
     uint32_t flags = sweep->llvm ? GSYM_LOOKUP_LLVM : 0;
     for (;;) {
         gsym_lookup_room room = {.frame_capacity = count};
-        if (!ARRAY_RESERVE(sweep->frames, count)) return gsym_fail_memory(error);
+        if (!LIST_RESERVE(sweep->frames, count)) return gsym_fail_memory(error);
         room.frames = sweep->frames.items + sweep->frames.count;
         if (gsym_image_lookup(image, address, 0, flags, &room, &answer, &fault) != GSYM_OK)
             return GSYM_OK;
@@ -231,7 +231,7 @@ static bool keep_frames(address_sweep *sweep, found_frames *ret) {
     const function_sweep *function = &sweep->function;
     size_t count = function->frame_count;
     if (count == 0) return true;
-    if (!ARRAY_RESERVE(sweep->frames, count)) return false;
+    if (!LIST_RESERVE(sweep->frames, count)) return false;
     *ret = (found_frames){sweep->frames.count, (uint32_t)count, function->entry};
     memcpy(sweep->frames.items + sweep->frames.count, function->frames,
            count * sizeof *function->frames);

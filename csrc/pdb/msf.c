@@ -33,7 +33,7 @@ static gsym_status fail_directory(gsym_error *error, uint64_t offset) {
 static gsym_status put_pages(msf_file *file, cursor *c, uint32_t count, gsym_error *error) {
     if (!cursor_need(c, (uint64_t)count * 4))
         return fail_directory(error, cursor_offset(c));
-    if (!ARRAY_RESERVE(file->pages, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(file->pages, count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t page = cursor_u32_unchecked(c);
         if (page == 0 || page >= file->size / file->page_size)
@@ -107,7 +107,7 @@ static gsym_status read_streams(msf_file *file, const buffer *directory,
     sizes = c;
     if (!cursor_need(&c, (uint64_t)count * 4)) return fail_directory(error, MAGIC_SIZE);
     cursor_skip(&c, (uint64_t)count * 4);
-    if (!ARRAY_RESERVE(file->streams, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(file->streams, count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t size = cursor_u32_unchecked(&sizes);
         if (size == NIL_SIZE) size = 0;

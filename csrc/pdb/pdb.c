@@ -126,7 +126,7 @@ static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *err
     uint32_t size = msf_stream_size(&pdb->file, stream);
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
-    if (!copy.failed && !ARRAY_RESERVE(pdb->sections, size / SECTION_SIZE))
+    if (!copy.failed && !LIST_RESERVE(pdb->sections, size / SECTION_SIZE))
         copy.failed = true;
     while (!copy.failed && cursor_left(&c) >= SECTION_SIZE) {
         pdb_section section;
@@ -212,7 +212,7 @@ static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
     c = msf_read(&pdb->file, stream, 0, size, &copy);
     pdb->has_omap = true;
     pdb->omap_size = size / OMAP_SIZE;
-    if (!copy.failed && !ARRAY_RESERVE(pdb->moved, pdb->omap_size)) copy.failed = true;
+    if (!copy.failed && !LIST_RESERVE(pdb->moved, pdb->omap_size)) copy.failed = true;
     while (!copy.failed && cursor_left(&c) >= OMAP_SIZE) {
         uint32_t at = cursor_u32_unchecked(&c);
         ascends &= entry.at <= at;

@@ -303,8 +303,8 @@ static void put_before(pdb_namer *namer, uint32_t type, unsigned depth) {
 }
 
 /* Read the list of parameters of a function type; false for another type. */
-static bool read_function(cursor *c, uint32_t kind, uint32_t *list_ret,
-                          uint32_t *this_ret) {
+static bool read_function_type(cursor *c, uint32_t kind, uint32_t *list_ret,
+                               uint32_t *this_ret) {
     *this_ret = 0;
     cursor_skip(c, 4); /* type of the result */
     if (kind == LF_MFUNCTION) {
@@ -383,7 +383,7 @@ static bool is_const(pdb_namer *namer, uint32_t this_type) {
 static void put_parameters(pdb_namer *namer, uint32_t type, unsigned depth) {
     cursor c = record_at(namer, &namer->pdb->types, type);
     uint32_t kind = cursor_u16(&c), list, this_type;
-    if (!read_function(&c, kind, &list, &this_type)) return;
+    if (!read_function_type(&c, kind, &list, &this_type)) return;
     put_arguments(namer, list, depth);
     if (this_type != 0 && is_const(namer, this_type)) put(namer, " const");
 }

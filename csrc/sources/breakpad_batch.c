@@ -22,7 +22,7 @@ void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
 
 gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
     gsym_breakpad_batch *batch;
-    if (!ARRAY_RESERVE(breakpad->batches, 1)) return NULL;
+    if (!LIST_RESERVE(breakpad->batches, 1)) return NULL;
     batch = calloc(1, sizeof *batch);
     if (batch == NULL) return NULL;
     breakpad->batches.items[breakpad->batches.count++] = batch;
@@ -51,7 +51,7 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
         return gsym_fail_memory(error);
     /* Each line record gives at most two rows: its own, and one for a gap before it. One
      * more is for a gap after the last record. */
-    if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
     for (size_t i = 0; i < function->row_count; ++i, ++row) {
         uint32_t start = row->start, gap_file = file;
         if (GSYM_UNLIKELY(start < covered)) {
@@ -124,7 +124,7 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->position.offset,
                          "a function needs a record of more than 4 GiB");
-    if (!ARRAY_RESERVE(batch->records, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(batch->records, 1)) return gsym_fail_memory(error);
     record = &batch->records.items[batch->records.count++];
     *record = creator_record_of(&made, GSYM_ORIGIN_DEBUG_INFO);
     record->blob_offset = offset;

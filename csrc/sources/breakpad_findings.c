@@ -6,7 +6,7 @@ void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
     if (times == 0) return;
     findings->counts[fault] += times;
     if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
-        !ARRAY_RESERVE(findings->kept, 1))
+        !LIST_RESERVE(findings->kept, 1))
         return; /* a finding for which there is no memory is only counted */
     findings->kept.items[findings->kept.count++] =
         (gsym_breakpad_finding){(uint32_t)fault, 0, position.line, position.offset, value};
@@ -17,7 +17,7 @@ void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings
     size_t count = more->kept.count < left ? more->kept.count : left;
     for (size_t i = 0; i < GSYM_BREAKPAD_FAULT_COUNT; ++i)
         findings->counts[i] += more->counts[i];
-    if (count == 0 || !ARRAY_RESERVE(findings->kept, count)) return;
+    if (count == 0 || !LIST_RESERVE(findings->kept, count)) return;
     memcpy(findings->kept.items + findings->kept.count, more->kept.items,
            count * sizeof *more->kept.items);
     findings->kept.count += count;
@@ -55,7 +55,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
     gsym_breakpad_finding *items;
     size_t first = breakpad->findings.kept.count, count;
     /* Join both lists. Each has at most as many findings as are returned. */
-    if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
+    if (LIST_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
         breakpad->encoder_findings.kept.count != 0)
         memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,
                breakpad->encoder_findings.kept.count * sizeof *items);

@@ -19,7 +19,7 @@ bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret)
         *entry_ret = (uint32_t)entry;
         return true;
     }
-    if (count == UINT32_MAX || !ARRAY_RESERVE(numbers->entries, 1)) return false;
+    if (count == UINT32_MAX || !LIST_RESERVE(numbers->entries, 1)) return false;
     numbers->entries.items[numbers->entries.count++] = (numbered){NUMBER_UNDEFINED, number};
     *entry_ret = (uint32_t)count;
     if (number - numbers->entries.items[0].number == count) return true;
@@ -115,9 +115,9 @@ static gsym_status resolve_numbers(gsym_breakpad *breakpad,
 /* ---- from one list to another ---------------------------------------------------- */
 
 /* Append adjacent items of another list. */
-#define ARRAY_APPEND(list, run, run_count)                                                \
+#define LIST_APPEND(list, run, run_count)                                                 \
     ((run_count) == 0 ||                                                                  \
-     (ARRAY_RESERVE(list, run_count) &&                                                   \
+     (LIST_RESERVE(list, run_count) &&                                                    \
       (memcpy((list).items + (list).count, (run), (run_count) * sizeof *(list).items),    \
        (list).count += (run_count), true)))
 
@@ -128,12 +128,12 @@ static bool copy_parts(breakpad_function *function, const breakpad_parts *from,
     copy.row_first = to->rows.count;
     copy.inline_first = to->inlines.count;
     copy.piece_first = to->pieces.count;
-    if (!ARRAY_APPEND(to->rows, from->rows.items + function->row_first,
-                      function->row_count) ||
-        !ARRAY_APPEND(to->inlines, from->inlines.items + function->inline_first,
-                      function->inline_count) ||
-        !ARRAY_APPEND(to->pieces, from->pieces.items + function->piece_first,
-                      function->piece_count))
+    if (!LIST_APPEND(to->rows, from->rows.items + function->row_first,
+                     function->row_count) ||
+        !LIST_APPEND(to->inlines, from->inlines.items + function->inline_first,
+                     function->inline_count) ||
+        !LIST_APPEND(to->pieces, from->pieces.items + function->piece_first,
+                     function->piece_count))
         return false;
     *function = copy;
     return true;

@@ -16,7 +16,7 @@ gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
     if (breakpad->publics.count == UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, breakpad->position.offset,
                          "more PUBLIC records than a GSYM file can contain");
-    if (!ARRAY_RESERVE(breakpad->publics, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(breakpad->publics, 1)) return gsym_fail_memory(error);
     GSYM_TRY(creator_store(breakpad->creator, (const uint8_t *)name, name_size, &stored,
                            error));
     added.name = (const char *)stored;

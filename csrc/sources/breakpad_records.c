@@ -186,7 +186,7 @@ static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
     size_t size = (size_t)(end - record);
     if (size > HEAD_SIZE_LIMIT - breakpad->head.size)
         return lose(breakpad, GSYM_BREAKPAD_HEAD, 0);
-    if (!ARRAY_RESERVE(breakpad->head_ends, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(breakpad->head_ends, 1)) return gsym_fail_memory(error);
     buffer_put(&breakpad->head, record, size);
     if (breakpad->head.failed) return gsym_fail_memory(error);
     breakpad->head_ends.items[breakpad->head_ends.count++] = breakpad->head.size;
@@ -282,7 +282,7 @@ static gsym_status read_inline_origin(gsym_breakpad *breakpad, cursor line,
 
 /* ---- FUNC and PUBLIC ------------------------------------------------------------- */
 
-static gsym_status read_function(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+static gsym_status read_func(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
     uint64_t address, size, parameters, name;
     GSYM_TRY(breakpad_close_function(breakpad, error));
     (void)field_word(&line, "m");
@@ -349,7 +349,7 @@ static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uin
     breakpad_row *row;
     if (GSYM_UNLIKELY(!breakpad->is_in_function))
         return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, address);
-    if (!ARRAY_RESERVE(breakpad->parts.rows, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(breakpad->parts.rows, 1)) return gsym_fail_memory(error);
     row = &breakpad->parts.rows.items[count];
     address &= ~breakpad->isa_bit;
     if (!clip(&breakpad->function, address, size, &row->start, &row->end))
@@ -407,7 +407,7 @@ static inline bool add_piece(gsym_breakpad *breakpad, inline_draft_record *recor
         record->is_outside = true;
         record->outside = address;
     }
-    if (!ARRAY_RESERVE(*pieces, 1)) return false;
+    if (!LIST_RESERVE(*pieces, 1)) return false;
     pieces->items[pieces->count] =
         (inline_piece){(uint64_t)record->level << 32 | start, end, (uint32_t)number};
     pieces->count += start != end;
@@ -424,7 +424,7 @@ static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record
     if (breakpad->parts.inlines.count - breakpad->function.inline_first == UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, breakpad->position.offset,
                          "a function of more than 2^32 INLINE records");
-    if (!ARRAY_RESERVE(breakpad->parts.inlines, 1) ||
+    if (!LIST_RESERVE(breakpad->parts.inlines, 1) ||
         (call.has_call_file &&
          !use(breakpad, &breakpad->files, record->call_file, &call.call_file)) ||
         !use(breakpad, &breakpad->origins, record->origin, &origin))
@@ -481,7 +481,7 @@ gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error 
     record = line.at;
     switch (*record) {
         case 'F':
-            if (field_word(&line, "FUNC")) return read_function(breakpad, line, error);
+            if (field_word(&line, "FUNC")) return read_func(breakpad, line, error);
             if (field_word(&line, "FILE")) return read_file(breakpad, line, error);
             break;
         case 'I':
@@ -554,7 +554,7 @@ static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
         is_ordered &= row.start >= last_start;
         last_start = row.start;
         if (GSYM_UNLIKELY(count == breakpad->parts.rows.capacity) &&
-            !ARRAY_RESERVE(breakpad->parts.rows, 1))
+            !LIST_RESERVE(breakpad->parts.rows, 1))
             return gsym_fail_memory(error);
         breakpad->parts.rows.items[count] = row;
         count += row_size != 0;

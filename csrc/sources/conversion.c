@@ -10,6 +10,7 @@
  * its turn and interns all parts but the last one itself. */
 #include "sources/conversion.h"
 #include "base/system.h"
+#include "create/intern.h"
 #include "sources/debug_files.h"
 #include "sources/pdb_functions.h"
 #include "sources/unit_encoder.h"
@@ -273,8 +274,8 @@ static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit
                                gsym_error *error) {
     gsym_creator *creator = conversion->creator;
     const char *arena = (const char *)unit->arena.bytes;
-    if (!ARRAY_RESERVE(unit->strps, unit->names.count) ||
-        !ARRAY_RESERVE(unit->files, unit->paths.count))
+    if (!LIST_RESERVE(unit->strps, unit->names.count) ||
+        !LIST_RESERVE(unit->files, unit->paths.count))
         return gsym_fail_memory(error);
     if (!conversion->keeps_repeated) GSYM_TRY(drop_repeated(conversion, unit, error));
     for (size_t i = 0; i < unit->names.count; ++i) {
@@ -392,7 +393,7 @@ void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budg
 }
 
 gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error) {
-    if (atomic_load(&budget->text) < 0) return creator_fail_string_limit(error);
+    if (atomic_load(&budget->text) < 0) return string_table_fail_limit(error);
     if (atomic_load(&budget->lines) < 0 || atomic_load(&budget->rows) < 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "its line tables share their bytes and would take %d times their "
@@ -516,7 +517,7 @@ void gsym_conversion_cancel(gsym_conversion *conversion) {
 static gsym_status collect_warnings(warning_list *all, const warning_list *some,
                                     gsym_error *error) {
     for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i) all->counts[i] += some->counts[i];
-    if (some->failed || !ARRAY_RESERVE(*all, some->count)) return gsym_fail_memory(error);
+    if (some->failed || !LIST_RESERVE(*all, some->count)) return gsym_fail_memory(error);
     if (some->count > 0)
         memcpy(all->items + all->count, some->items, some->count * sizeof *some->items);
     all->count += some->count;

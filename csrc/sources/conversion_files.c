@@ -73,7 +73,7 @@ gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32
     if (__builtin_add_overflow(start, size, &end) ||
         __builtin_add_overflow(address, size, &moved_end))
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "an address span without an end");
-    if (!ARRAY_RESERVE(found->spans, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(found->spans, 1)) return gsym_fail_memory(error);
     found->spans.items[found->spans.count++] = (address_span){start, end, address};
     return GSYM_OK;
 }

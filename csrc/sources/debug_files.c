@@ -23,7 +23,7 @@ gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more than %u files with debug sections",
                          DWARF_FILE_LIMIT);
     file = calloc(1, sizeof *file);
-    if (file == NULL || !ARRAY_RESERVE(files->files, 1)) {
+    if (file == NULL || !LIST_RESERVE(files->files, 1)) {
         free(file);
         return gsym_fail_memory(error);
     }
@@ -106,7 +106,7 @@ void debug_files_take_live(debug_files *files) {
  * 0 does not mean dropped code. */
 static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     if (file->spans.count == 0) return GSYM_OK;
-    if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
+    if (!LIST_RESERVE(file->span_ranges, file->spans.count))
         return gsym_fail_memory(error);
     qsort(file->spans.items, file->spans.count, sizeof *file->spans.items, compare_spans);
     for (size_t i = 0; i < file->spans.count; ++i)
@@ -124,7 +124,7 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
 /* ---- units --------------------------------------------------------------------------- */
 
 static bool add_abbrev_keys(const unit_list *units, offset_list *keys) {
-    if (!ARRAY_RESERVE(*keys, units->count)) return false;
+    if (!LIST_RESERVE(*keys, units->count)) return false;
     for (size_t i = 0; i < units->count; ++i)
         keys->items[keys->count++] = abbrev_key(
             units->items[i].abbrev_offset, dwarf_is_type_unit(&units->items[i]));
@@ -187,7 +187,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
                               gsym_error *error) {
     size_t count = file->units.count;
     uint64_t released = 0;
-    if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(files->units, count)) return gsym_fail_memory(error);
     file->units_left = count;
     for (size_t i = 0; i < count; ++i) {
         const dwarf_unit_header *header = &file->units.items[i];
@@ -302,7 +302,7 @@ gsym_status debug_files_share(debug_files *files, const debug_files *scanned,
     if (files->is_scanned || scanned->skeletons.count > 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units that cannot be selected");
     GSYM_TRY(share_files(files, scanned, error));
-    if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(files->units, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         if (units[i] >= scanned->units.count || (i > 0 && units[i] <= units[i - 1]))
             return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units to select do not ascend");

@@ -268,7 +268,7 @@ static bool sort_slots(stub_reader *reader) {
     got_slot *sorted;
     size_t count = reader->slots.count;
     if (count < 2) return true;
-    if (count > UINT32_MAX || !ARRAY_RESERVE(reader->slots, count)) return false;
+    if (count > UINT32_MAX || !LIST_RESERVE(reader->slots, count)) return false;
     sorted = address_order(reader->slots.items, (uint32_t)count);
     if (sorted != reader->slots.items)
         memcpy(reader->slots.items, sorted, count * sizeof *sorted);

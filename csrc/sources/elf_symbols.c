@@ -186,7 +186,7 @@ static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) 
             (symbol->size <= UINT32_MAX || dwarf_in_text(input, last)));
 }
 
-static uint32_t elf_binding(const elf_symbol *symbol) {
+static uint32_t binding_of(const elf_symbol *symbol) {
     switch (symbol->info >> 4) {
         case BINDING_LOCAL: return SYMBOL_LOCAL;
         case BINDING_WEAK: return SYMBOL_WEAK;
@@ -293,7 +293,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
                                symbol->size, name, unversioned_size(name, size),
-                               elf_binding(symbol) | untyped, error);
+                               binding_of(symbol) | untyped, error);
 }
 
 /* Add the functions of the symbol table, or else of the dynamic symbols. */

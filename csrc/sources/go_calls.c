@@ -88,7 +88,7 @@ static gsym_status read_calls(go_reader *reader, const go_function *function,
     *is_sound_ret = cursor_left(&c) / (is_new ? CALL_SIZE : CALL_SIZE_BEFORE) >= count &&
                     go_reader_spend(reader, count);
     if (!*is_sound_ret) return GSYM_OK;
-    if (!ARRAY_RESERVE(reader->calls, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(reader->calls, count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
         go_call *call = &reader->calls.items[i];
         memset(call, 0, sizeof *call);
@@ -114,7 +114,7 @@ static gsym_status make_pieces(go_reader *reader, gsym_error *error) {
         const go_call_span *span = &reader->spans.items[i];
         uint32_t levels = calls[span->call].level + 1;
         if (!go_reader_spend(reader, levels)) return GSYM_OK;
-        if (!ARRAY_RESERVE(reader->pieces, levels)) return gsym_fail_memory(error);
+        if (!LIST_RESERVE(reader->pieces, levels)) return gsym_fail_memory(error);
         for (uint32_t call = span->call; call != GO_NO_CALL; call = calls[call].parent)
             reader->pieces.items[reader->pieces.count++] =
                 (inline_piece){(uint64_t)calls[call].level << 32 | span->start, span->end,

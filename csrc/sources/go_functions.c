@@ -43,7 +43,7 @@ static gsym_status make_rows(go_reader *reader, const go_function *function,
             GSYM_TRY(go_file_number(reader, function, files.values.value, &file, error));
         file_value = files.is_open ? files.values.value : -1;
         if (!files.is_open) file = 0;
-        if (!ARRAY_RESERVE(reader->rows, 1)) return gsym_fail_memory(error);
+        if (!LIST_RESERVE(reader->rows, 1)) return gsym_fail_memory(error);
         row_list_put(&reader->rows,
                      (gsym_line_row){function->address + at, file,
                                      lines.is_open && lines.values.value > 0

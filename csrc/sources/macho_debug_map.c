@@ -44,7 +44,7 @@ static gsym_status add_function(function_list *functions, cursor names,
     size_t name_size;
     const char *name = object_symbol_name(names, long_names, symbol->name, &name_size);
     if (name == NULL || name_size == 0 || name_size > UINT32_MAX) return GSYM_OK;
-    if (!ARRAY_RESERVE(*functions, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*functions, 1)) return gsym_fail_memory(error);
     functions->items[functions->count++] = (named_function){
         string_hash(name, name_size), symbol->address, size, symbol->name,
         (uint32_t)name_size};
@@ -106,7 +106,7 @@ static gsym_status add_entry(gsym_debug_map *map, const macho_symbol *symbol,
     *is_added_ret =
         object_symbol_name(map->names, NULL, symbol->name, &size) != NULL && size > 0;
     if (!*is_added_ret) return GSYM_OK;
-    if (!ARRAY_RESERVE(map->entries, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(map->entries, 1)) return gsym_fail_memory(error);
     map->entries.items[map->entries.count++] =
         (map_entry){symbol->name, symbol->address, map->functions.count, 0};
     return GSYM_OK;
@@ -252,7 +252,7 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
                                   gsym_error *error) {
     const named_function *final, *end, *own, *own_end;
     if (entry->function_count == 0 || functions->count == 0) return GSYM_OK;
-    if (!ARRAY_RESERVE(*moves, functions->count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*moves, functions->count)) return gsym_fail_memory(error);
     final = map->functions.items + entry->function_first;
     end = final + entry->function_count;
     own = functions->items;

@@ -176,7 +176,7 @@ static void find_parent(pdb_reader *reader, const pdb_code *code) {
         reader->function.name = (uint32_t)name;
 }
 
-static bool read_function(pdb_reader *reader, const pdb_symbol *symbol) {
+static bool read_procedure(pdb_reader *reader, const pdb_symbol *symbol) {
     pdb_code code;
     bool is_thunk = symbol->kind == S_THUNK32 || symbol->kind == S_THUNK32_ST;
     (void)pdb_read_code(symbol, &code);
@@ -236,7 +236,7 @@ static bool read_symbol(pdb_reader *reader, const pdb_symbol *symbol) {
         case S_GPROC32: case S_LPROC32: case S_GPROC32_ID: case S_LPROC32_ID:
         case S_LPROC32_DPC: case S_LPROC32_DPC_ID: case S_GPROC32_ST: case S_LPROC32_ST:
         case S_THUNK32: case S_THUNK32_ST: case S_SEPCODE:
-            return read_function(reader, symbol) && open_scope(reader, true);
+            return read_procedure(reader, symbol) && open_scope(reader, true);
         case S_GMANPROC: case S_LMANPROC: case S_GMANPROC_ST: case S_LMANPROC_ST:
             return read_managed(reader, symbol) && open_scope(reader, true);
         case S_BLOCK32: case S_WITH32: case S_BLOCK32_ST: case S_WITH32_ST:
@@ -273,7 +273,7 @@ static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
     return number_map_reset(&reader->files, 0) && number_map_reset(&reader->lines, 0) &&
            number_map_reset(&reader->inlinees, 0) && number_map_reset(&reader->names, 0) &&
            number_map_reset(&reader->procs, 0) &&
-           ARRAY_RESERVE(reader->spans, 1) && ARRAY_RESERVE(reader->pieces, 1) &&
+           LIST_RESERVE(reader->spans, 1) && LIST_RESERVE(reader->pieces, 1) &&
            unit_functions_clear(result, index) && LIST_ADD(result->file_codes, FILE_NONE);
 }
 

@@ -236,7 +236,7 @@ static bool put_own_spans(pdb_reader *reader, const unit_function *function) {
     const gsym_line_row *row = reader->result->rows.items + function->row_first;
     pdb_span span = {.end = reader->function.size};
     reader->placed.count = 0;
-    if (!ARRAY_RESERVE(reader->placed, (size_t)function->row_count + 1)) return false;
+    if (!LIST_RESERVE(reader->placed, (size_t)function->row_count + 1)) return false;
     for (uint32_t i = 0; i < function->row_count; ++i, ++row) {
         uint64_t offset = row->address < function->address
                               ? 0

@@ -123,7 +123,7 @@ static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *
 }
 
 /* Add a function of a module to the starts. */
-static gsym_status read_function(public_reader *reader, const pdb_symbol *symbol,
+static gsym_status note_function(public_reader *reader, const pdb_symbol *symbol,
                                  gsym_error *error) {
     uint32_t address;
     pdb_code code;
@@ -145,7 +145,7 @@ static gsym_status read_module(public_reader *reader, const pdb_module *module,
         if (symbol.kind == S_TRAMPOLINE)
             GSYM_TRY(read_trampoline(reader, symbol.c, error));
         else if (reader->pdb->has_omap)
-            GSYM_TRY(read_function(reader, &symbol, error));
+            GSYM_TRY(note_function(reader, &symbol, error));
     }
     msf_release(&reader->pdb->file, module->stream);
     return GSYM_OK;

@@ -59,7 +59,7 @@ static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
     shared_table *table;
     uint64_t index;
     if (number_map_find(&lines->known, key, &index)) return lines->tables.items[index];
-    if (!ARRAY_RESERVE(lines->tables, 1)) return NULL;
+    if (!LIST_RESERVE(lines->tables, 1)) return NULL;
     table = run(unit, budget, warnings);
     if (table == NULL) return NULL;
     lines->tables.items[lines->tables.count++] = table;

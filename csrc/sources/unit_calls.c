@@ -90,7 +90,7 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
 
 static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
                      uint32_t line, uint32_t depth, size_t range_first) {
-    if (result->nodes.count >= NO_INDEX || !ARRAY_RESERVE(result->nodes, 1)) return false;
+    if (result->nodes.count >= NO_INDEX || !LIST_RESERVE(result->nodes, 1)) return false;
     result->nodes.items[result->nodes.count++] = (unit_node){
         name, file_code, line, depth, (uint32_t)range_first,
         (uint32_t)(result->ranges.count - range_first)};
@@ -189,7 +189,7 @@ static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     uint64_t reach = 0;
     joiner->parts.count = 0;
-    if (!ARRAY_RESERVE(joiner->parts, source->range_count)) return false;
+    if (!LIST_RESERVE(joiner->parts, source->range_count)) return false;
     for (uint32_t i = 0; i < source->range_count; ++i)
         joiner->parts.items[joiner->parts.count++] = (function_part){ranges[i], 0, i};
     qsort(joiner->parts.items, joiner->parts.count, sizeof *joiner->parts.items,
@@ -254,8 +254,8 @@ static bool group_by_part(unit_joiner *joiner, part_contents *contents) {
     part_content *grouped;
     if (count < 2) return true;
     joiner->part_starts.count = 0;
-    if (!ARRAY_RESERVE(joiner->part_starts, joiner->parts.count) ||
-        !ARRAY_RESERVE(*contents, count))
+    if (!LIST_RESERVE(joiner->part_starts, joiner->parts.count) ||
+        !LIST_RESERVE(*contents, count))
         return false;
     starts = joiner->part_starts.items;
     memset(starts, 0, joiner->parts.count * sizeof *starts);

@@ -40,7 +40,7 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     gsym_line_row *rows;
     size_t count = 0;
     encoder->rows.count = 0;
-    if (!ARRAY_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
+    if (!LIST_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
     rows = encoder->rows.items;
     for (; row < end; ++row) {
         if (row->file != row_file) {
@@ -77,7 +77,7 @@ static bool put_nodes(unit_encoder *encoder, const unit_functions *unit,
                       const unit_function *function, gsym_function *ret) {
     const unit_node *node = LIST_FROM(unit->nodes, function->node_first);
     gsym_inline_node *nodes;
-    if (!ARRAY_RESERVE(encoder->nodes, function->node_count)) return false;
+    if (!LIST_RESERVE(encoder->nodes, function->node_count)) return false;
     nodes = encoder->nodes.items;
     for (uint32_t i = 0; i < function->node_count; ++i, ++node)
         nodes[i] = (gsym_inline_node){
@@ -97,8 +97,8 @@ static bool put_nodes(unit_encoder *encoder, const unit_functions *unit,
 static bool put_call_sites(unit_encoder *encoder, const unit_functions *unit,
                            const unit_function *function, gsym_function *ret) {
     encoder->call_sites.count = encoder->regexes.count = 0;
-    if (!ARRAY_RESERVE(encoder->call_sites, function->site_count) ||
-        !ARRAY_RESERVE(encoder->regexes, function->site_count))
+    if (!LIST_RESERVE(encoder->call_sites, function->site_count) ||
+        !LIST_RESERVE(encoder->regexes, function->site_count))
         return false;
     for (uint32_t i = 0; i < function->site_count; ++i) {
         const unit_call_site *site = &unit->call_sites.items[function->site_first + i];

@@ -11,7 +11,7 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     size_t cleared = result->file_codes.capacity;
     uint32_t *codes;
     result->file_codes.count = 0;
-    if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
+    if (!LIST_RESERVE(result->file_codes, count + 1)) return false;
     /* Clear only the codes that are set: units may share a large line table and use few of
      * its files. */
     codes = result->file_codes.items;
@@ -39,7 +39,7 @@ static bool add_path(unit_functions *result, dwarf_budget *budget,
     path.size = arena->size - path.arena_offset;
     if (!dwarf_spend(&budget->text, path.size)) return false;
     path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
-    if (result->paths.count >= NO_INDEX - PATH_FIRST || !ARRAY_RESERVE(result->paths, 1))
+    if (result->paths.count >= NO_INDEX - PATH_FIRST || !LIST_RESERVE(result->paths, 1))
         return false;
     *code_ret = PATH_FIRST + (uint32_t)result->paths.count;
     result->paths.items[result->paths.count++] = path;

@@ -62,7 +62,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         return false;
     if (!unit_find_nodes(result, joiner, source_index, part, &function) ||
         !unit_find_call_sites(result, joiner, source_index, part, &function) ||
-        !ARRAY_RESERVE(result->functions, 1))
+        !LIST_RESERVE(result->functions, 1))
         return false;
     if (joiner->has_repetitions) fingerprint_function(result, &function);
     result->functions.items[result->functions.count++] = function;
@@ -148,8 +148,8 @@ static bool clear(unit_functions *result) {
     result->call_sites.count = result->ranges.count = 0;
     result->strps.count = result->files.count = 0;
     result->arena.size = 0;
-    return ARRAY_RESERVE(result->rows, 1) && ARRAY_RESERVE(result->nodes, 1) &&
-           ARRAY_RESERVE(result->ranges, 1) && ARRAY_RESERVE(result->call_sites, 1) &&
+    return LIST_RESERVE(result->rows, 1) && LIST_RESERVE(result->nodes, 1) &&
+           LIST_RESERVE(result->ranges, 1) && LIST_RESERVE(result->call_sites, 1) &&
            buffer_reserve(&result->arena, 1);
 }
 
@@ -236,7 +236,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
         CONTENTS, walk->nodes.count + walk->ranges.count + walk->call_sites.count);
     joiner->node_budget += joiner->max_contents - CONTENTS_FLOOR;
     if (!unit_files_reset(result, joiner) ||
-        !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
+        !LIST_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
                           1 + walk->functions.count + walk->nodes.count / 4) ||
         !add_functions(result, joiner) || joiner->resolver.foreign_abbrevs.failed ||
@@ -255,8 +255,8 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
            join_part(result, joiner);
 }
 
-static bool read_unit(unit_functions *result, unit_joiner *joiner,
-                      const unit_source *source, size_t index) {
+static bool read_source(unit_functions *result, unit_joiner *joiner,
+                        const unit_source *source, size_t index) {
     if (!unit_functions_clear(result, index)) return false;
     joiner->is_contradicted = joiner->is_cut = false;
     joiner->covered.count = 0;
@@ -295,6 +295,6 @@ static bool read_unit(unit_functions *result, unit_joiner *joiner,
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
     unit_source alone = {source->input, source->header, NULL};
-    return read_unit(result, joiner, source, index) &&
-           (!joiner->is_contradicted || read_unit(result, joiner, &alone, index));
+    return read_source(result, joiner, source, index) &&
+           (!joiner->is_contradicted || read_source(result, joiner, &alone, index));
 }

@@ -8,7 +8,7 @@ static bool aligns(gsym_range range) {
 }
 
 /* Whether the ranges of the unit's root contain code of a range; true if it has none. */
-static bool unit_reaches(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
+static bool reaches_unit(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
     range_list *own = &joiner->own_ranges;
     size_t at = 0;
     if (!unit_read_own_ranges(joiner)) return false;
@@ -33,7 +33,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
         /* The row before the range continues in it: the range is padding, or a function
          * that the compiler does not describe. */
         bool reaches = false;
-        if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
+        if (!aligns(range) && !reaches_unit(joiner, range, &reaches)) return false;
         if (!reaches) return true;
     }
     if (!creator_answers_in(joiner->creator, range.start, range.end)) return true;
@@ -80,7 +80,7 @@ static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
 
 bool unit_note_covered(const unit_functions *result, unit_joiner *joiner) {
     range_list *covered = &joiner->covered;
-    if (!ARRAY_RESERVE(*covered, result->functions.count + 1)) return false;
+    if (!LIST_RESERVE(*covered, result->functions.count + 1)) return false;
     for (size_t i = 0; i < result->functions.count; ++i) {
         const unit_function *function = &result->functions.items[i];
         covered->items[covered->count++] =

@@ -11,7 +11,7 @@ static bool add_name(unit_functions *result, const resolved_name *name,
                      uint32_t *index_ret) {
     *index_ret = NO_INDEX;
     if (name->size == 0) return true;
-    if (result->names.count >= NO_INDEX || !ARRAY_RESERVE(result->names, 1)) return false;
+    if (result->names.count >= NO_INDEX || !LIST_RESERVE(result->names, 1)) return false;
     *index_ret = (uint32_t)result->names.count;
     result->names.items[result->names.count++] =
         (unit_name){*name, name->strp != 0

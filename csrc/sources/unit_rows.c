@@ -124,7 +124,7 @@ bool unit_append_rows(unit_functions *result, const unit_joiner *joiner,
     *is_cut = result->rows.count + count >= NO_INDEX ||
               result->rows.count - gathered + count > joiner->row_budget;
     if (*is_cut) return true;
-    if (!ARRAY_RESERVE(result->rows, count)) return false;
+    if (!LIST_RESERVE(result->rows, count)) return false;
     memcpy(result->rows.items + result->rows.count, joiner->rows->items + first,
            count * sizeof *result->rows.items);
     result->rows.count += count;

@@ -44,7 +44,7 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     if (!functions->has_row) return GSYM_OK;
     functions->has_row = false;
     GSYM_TRY(symbfile_texts_file(&functions->texts, functions->row.file, &row.file, error));
-    if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*rows, 1)) return gsym_fail_memory(error);
     row_list_put(rows, row);
     return GSYM_OK;
 }

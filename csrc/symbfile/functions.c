@@ -81,7 +81,7 @@ static gsym_status add_rows(gsym_symbfile_functions *functions, gathered_range *
     size_t count = range->row_count;
     if (count > UINT32_MAX - functions->rows.count)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "ranges of more than 2^32 lines");
-    if (!ARRAY_RESERVE(functions->rows, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(functions->rows, count)) return gsym_fail_memory(error);
     range->row_first = (uint32_t)functions->rows.count;
     for (size_t i = 0; i < count; ++i) {
         bool is_inside = rows[i].offset < range->end - range->start;
@@ -98,7 +98,7 @@ static gsym_status add_range(gsym_symbfile_functions *functions, gathered_range 
     GSYM_TRY(add_rows(functions, range, rows, error));
     if (functions->ranges.count == NO_RANGE)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more than 2^32 ranges");
-    if (!ARRAY_RESERVE(functions->ranges, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(functions->ranges, 1)) return gsym_fail_memory(error);
     range->number = (uint32_t)functions->ranges.count;
     functions->ranges.items[functions->ranges.count++] = *range;
     return GSYM_OK;

@@ -52,8 +52,8 @@ static bool list_ranges(call_tree *tree, const gsym_function *function,
 static bool list_calls(function_levels *levels, const gsym_function *function) {
     call_tree *tree = &levels->tree;
     tree->nodes.count = tree->ranges.count = 0;
-    if (!ARRAY_RESERVE(tree->nodes, function->node_count) ||
-        !ARRAY_RESERVE(levels->path, function->node_count))
+    if (!LIST_RESERVE(tree->nodes, function->node_count) ||
+        !LIST_RESERVE(levels->path, function->node_count))
         return false;
     for (size_t i = 0; i < function->node_count; ++i) {
         const gsym_inline_node *node = &function->nodes[i];
@@ -79,7 +79,7 @@ static inline uint32_t level_of(const flattening *flat, uint32_t number) {
 
 static bool begin_range(flattening *flat, uint32_t call, uint64_t address) {
     function_levels *levels = flat->levels;
-    if (!ARRAY_RESERVE(levels->ranges, 1) || !ARRAY_RESERVE(levels->open, 1)) return false;
+    if (!LIST_RESERVE(levels->ranges, 1) || !LIST_RESERVE(levels->open, 1)) return false;
     levels->ranges.items[levels->ranges.count] = (level_range){
         .start = address,
         .reached = address,
@@ -135,7 +135,7 @@ static bool add_row(flattening *flat, uint64_t address, const gsym_line_row *row
         if (!begin_range(flat, call, address)) return false;
         range = innermost(levels);
     }
-    if (!ARRAY_RESERVE(levels->found, 1)) return false;
+    if (!LIST_RESERVE(levels->found, 1)) return false;
     range->file = row->file;
     range->line = row->line;
     range->reached = address;

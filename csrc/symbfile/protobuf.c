@@ -122,13 +122,13 @@ gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,
     protobuf_bytes bytes;
     uint64_t value;
     if ((key & 7) == PROTOBUF_VARINT) {
-        if (!ARRAY_RESERVE(*column, 1)) return gsym_fail_memory(error);
+        if (!LIST_RESERVE(*column, 1)) return gsym_fail_memory(error);
         GSYM_TRY(protobuf_varint(message, &value, error));
         column->items[column->count++] = (uint32_t)value;
         return GSYM_OK;
     }
     GSYM_TRY(protobuf_take(message, &bytes, error));
-    if (!ARRAY_RESERVE(*column, bytes.size)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(*column, bytes.size)) return gsym_fail_memory(error);
     packed.fields.at = bytes.start;
     packed.fields.end = bytes.start + bytes.size;
     while (!protobuf_ends(&packed)) {

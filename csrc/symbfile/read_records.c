@@ -222,7 +222,7 @@ static gsym_status settle_rows(read_records *records, uint64_t start,
     gsym_symbfile_row *rows;
     if (offsets->count != lines->count) return fail_columns(start, error);
     if (offsets->count == 0) return GSYM_OK;
-    if (!ARRAY_RESERVE(records->rows, offsets->count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(records->rows, offsets->count)) return gsym_fail_memory(error);
     rows = records->rows.items + records->rows.count;
     for (size_t i = 0; i < offsets->count; ++i) {
         offset += offsets->items[i];
@@ -269,7 +269,7 @@ static gsym_status settle_entries(read_records *records, uint64_t start,
     size_t count = columns[0].count;
     if (columns[1].count != count || columns[2].count != count)
         return fail_columns(start, error);
-    if (!ARRAY_RESERVE(records->entries, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(records->entries, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         gsym_symbfile_entry entry = {0, 0, columns[2].items[i]};
         GSYM_TRY(refer(records, start, columns[0].items[i], &entry.func, error));

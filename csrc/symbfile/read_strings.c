@@ -40,7 +40,7 @@ gsym_status read_strings_replace(read_strings *strings, protobuf_message *messag
             continue;
         }
         GSYM_TRY(protobuf_text(message, &text, error));
-        if (!ARRAY_RESERVE(strings->table, 1)) return gsym_fail_memory(error);
+        if (!LIST_RESERVE(strings->table, 1)) return gsym_fail_memory(error);
         strings->table.items[strings->table.count++] =
             (table_string){(uint32_t)(text.start - body), (uint32_t)text.size, 0};
     }
@@ -50,7 +50,7 @@ gsym_status read_strings_replace(read_strings *strings, protobuf_message *messag
 
 bool read_strings_add(read_strings *strings, protobuf_bytes text,
                       uint32_t *number_ret) {
-    if (!ARRAY_RESERVE(strings->ends, 1)) return false;
+    if (!LIST_RESERVE(strings->ends, 1)) return false;
     buffer_put(&strings->bytes, text.start, text.size);
     if (strings->bytes.failed) return false;
     *number_ret = strings->first + (uint32_t)strings->ends.count;

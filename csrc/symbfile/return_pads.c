@@ -67,7 +67,7 @@ static gsym_status list_entries(return_pads *pads, const gsym_function *function
                                 bool *is_known_ret, gsym_error *error) {
     *is_known_ret = true;
     pads->entries.count = 0;
-    if (!ARRAY_RESERVE(pads->entries, pads->open.count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(pads->entries, pads->open.count)) return gsym_fail_memory(error);
     for (size_t depth = 0; depth < pads->open.count; ++depth) {
         const level_range *range = &levels->ranges.items[pads->open.items[depth]];
         gsym_symbfile_entry *entry = &pads->entries.items[pads->entries.count++];

@@ -33,7 +33,7 @@ gsym_status written_strings_add(written_strings *strings, const char *bytes, siz
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more strings than 32 bits can number");
     if (utf8_valid_size((const uint8_t *)bytes, size) != size)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string is not UTF-8");
-    if (!ARRAY_RESERVE(strings->all, 1) || !slot_table_reserve(&strings->slots))
+    if (!LIST_RESERVE(strings->all, 1) || !slot_table_reserve(&strings->slots))
         return gsym_fail_memory(error);
     strings->all.items[strings->all.count++] =
         (written_string){.at = strings->bytes.size, .size = (uint32_t)size};

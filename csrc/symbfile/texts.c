@@ -31,7 +31,7 @@ gsym_status symbfile_texts_take(symbfile_texts *texts,
     if (count == 0) return GSYM_OK;
     buffer_put(&texts->bytes, columns->string_bytes,
                (size_t)columns->string_ends[count - 1]);
-    if (texts->bytes.failed || !ARRAY_RESERVE(texts->list, count))
+    if (texts->bytes.failed || !LIST_RESERVE(texts->list, count))
         return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         texts->list.items[texts->list.count++] =

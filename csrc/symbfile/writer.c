@@ -58,7 +58,7 @@ gsym_status gsym_symbfile_writer_create(uint64_t part_size,
     /* Adding to a null pointer, even 0, is undefined. */
     if (writer == NULL || !buffer_reserve(&writer->strings.bytes, 1) ||
         !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->out, 1) ||
-        !ARRAY_RESERVE(writer->entries, 1)) {
+        !LIST_RESERVE(writer->entries, 1)) {
         gsym_symbfile_writer_destroy(writer);
         return gsym_fail_memory(error);
     }
@@ -319,7 +319,7 @@ static gsym_status make_room(gsym_symbfile_writer *writer, bool may_begin_part,
         GSYM_TRY(end_part(writer, error));
     if (writer->pending.count > 0 && is_batch_full(writer, strings_cost))
         GSYM_TRY(flush(writer, error));
-    if (!ARRAY_RESERVE(writer->pending, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(writer->pending, 1)) return gsym_fail_memory(error);
     writer->waiting += size;
     return GSYM_OK;
 }
@@ -454,7 +454,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     /* If make_room() wrote the batch, strings that were in its table have a cost again. */
     if (writer->pending.count == 0)
         GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
-    if (!ARRAY_RESERVE(writer->entries, count)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(writer->entries, count)) return gsym_fail_memory(error);
     record.columns_at = writer->entries.count;
     for (size_t i = 0; i < count; ++i) {
         gsym_symbfile_entry entry = entries[i];

@@ -31,7 +31,7 @@ void queue_begin(answer_queue *queue, const gsym_image *image) {
 
 bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size) {
     size_t count = queue->lines.count;
-    if (!ARRAY_RESERVE(queue->lines, 1)) return false;
+    if (!LIST_RESERVE(queue->lines, 1)) return false;
     if (count >= queue->sweep.capacity &&
         !address_sweep_reserve(&queue->sweep, queue->lines.capacity))
         return false;

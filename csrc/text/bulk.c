@@ -258,7 +258,7 @@ static gsym_status name_frames(gsym_bulk *bulk, const gsym_image *image,
                                gsym_error *error) {
     const gsym_batch *frames = &bulk->frames;
     size_t first = bulk->names.count, more = frames->count - first;
-    if (!ARRAY_RESERVE(bulk->names, more) || !ARRAY_RESERVE(bulk->files, more) ||
+    if (!LIST_RESERVE(bulk->names, more) || !LIST_RESERVE(bulk->files, more) ||
         !number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
         return gsym_fail_memory(error);
     for (size_t i = first; i < frames->count; ++i)

@@ -1,10 +1,6 @@
 /* code_frames.c - put names and paths of the frames at an address of code. */
 #include "text/markup.h"
 
-static bool wants(const markup_work *work, uint32_t flags) {
-    return markup_wants(work->job, flags);
-}
-
 uint64_t code_name(const code_answer *answer, uint32_t frame) {
     return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
 }
@@ -14,13 +10,13 @@ uint32_t code_frame_count(const code_answer *answer) {
 }
 
 bool is_code_name_known(const markup_work *work, uint64_t name) {
-    return !wants(work, GSYM_MARKUP_NO_FUNCTIONS) &&
+    return !markup_wants(work->job, GSYM_MARKUP_NO_FUNCTIONS) &&
            image_has_string(work->module->image, name);
 }
 
 bool put_code_name(const markup_work *work, uint64_t name) {
     const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
-    if (wants(work, GSYM_MARKUP_NO_FUNCTIONS)) return false;
+    if (markup_wants(work->job, GSYM_MARKUP_NO_FUNCTIONS)) return false;
     /* First try names with a text, for which the file is not read again. */
     if (work->texts != NULL && text_put_known_name(work->text, work->texts, number))
         return true;
@@ -39,9 +35,9 @@ static void put_odd_path(const markup_work *work, uint32_t file) {
     gsym_text *text = work->text;
     image_path path;
     if (!image_path_get(image, file, &path)) return;
-    if (path.separator != 0 && !wants(work, GSYM_MARKUP_BASENAMES)) {
+    if (path.separator != 0 && !markup_wants(work->job, GSYM_MARKUP_BASENAMES)) {
         text_put_name(text, work->texts, prefix | path.directory_strp);
-        if (path.separator == '\\' && wants(work, GSYM_MARKUP_JSON))
+        if (path.separator == '\\' && markup_wants(work->job, GSYM_MARKUP_JSON))
             text_put_char(text, '\\');
         text_put_char(text, path.separator);
     }
@@ -54,8 +50,8 @@ bool put_code_path(const markup_work *work, uint32_t file) {
     joined_path path;
     if (!text_get_path(text, work->module->image, file, &path) || path.size == 0)
         return false;
-    if (wants(work, GSYM_MARKUP_HTML) ||
-        (wants(work, GSYM_MARKUP_JSON) && !path.is_quotable))
+    if (markup_wants(work->job, GSYM_MARKUP_HTML) ||
+        (markup_wants(work->job, GSYM_MARKUP_JSON) && !path.is_quotable))
         put_odd_path(work, file);
     else
         buffer_put(&text->out, path.bytes, path.size);

@@ -4,10 +4,6 @@
 
 enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
 
-static bool wants(const markup_work *work, uint32_t flags) {
-    return markup_wants(work->job, flags);
-}
-
 /* ---- colours: an element is blue, its values are green ------------------------------- */
 
 static void put_colour(const markup_work *work, const char *code) {
@@ -29,7 +25,7 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
 
 /* Put a mark such as `<invalid>`; in HTML it is escaped like other text. */
 static void put_marks(const markup_work *work, const char *marks) {
-    if (wants(work, GSYM_MARKUP_HTML))
+    if (markup_wants(work->job, GSYM_MARKUP_HTML))
         put_html(&work->text->out, marks, strlen(marks));
     else
         buffer_put(&work->text->out, marks, strlen(marks));
@@ -37,7 +33,7 @@ static void put_marks(const markup_work *work, const char *marks) {
 
 static void put_function(const markup_work *work, uint64_t name) {
     begin_value(work);
-    if (!put_code_name(work, name) && wants(work, GSYM_MARKUP_COLUMNS))
+    if (!put_code_name(work, name) && markup_wants(work->job, GSYM_MARKUP_COLUMNS))
         put_marks(work, "<invalid>");
     end_value(work);
 }
@@ -58,10 +54,10 @@ static void put_line(const markup_work *work, uint32_t line) {
 static void put_location(const markup_work *work, const code_answer *answer,
                          uint32_t frame) {
     gsym_text *text = work->text;
-    const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
+    const bool has_columns = markup_wants(work->job, GSYM_MARKUP_COLUMNS);
     const uint64_t name = code_name(answer, frame);
     const uint32_t file = answer->frames[frame].file;
-    if (has_columns || wants(work, GSYM_MARKUP_FUCHSIA_FRAMES) ||
+    if (has_columns || markup_wants(work->job, GSYM_MARKUP_FUCHSIA_FRAMES) ||
         is_code_name_known(work, name)) {
         put_function(work, name);
         text_put_char(text, ' ');
@@ -108,7 +104,7 @@ static void put_index(const markup_work *work, uint64_t number, uint32_t depth) 
 static void put_frame(const markup_work *work, const code_answer *answer, uint32_t frame) {
     const code_element *element = answer->element;
     gsym_text *text = work->text;
-    const bool is_adjusted = wants(work, GSYM_MARKUP_ADJUSTED);
+    const bool is_adjusted = markup_wants(work->job, GSYM_MARKUP_ADJUSTED);
     begin_value(work);
     text_put_char(text, ' ');
     text_put_hex(text, is_adjusted ? element->looked_up : element->logged, 16);
@@ -178,7 +174,7 @@ static void put_frames(const markup_work *work, const code_answer *answer,
     const uint64_t number = answer->element->number;
     for (uint32_t frame = 0; frame < shown; ++frame) {
         if (frame > 0) put_gap(work, gap);
-        if (wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) {
+        if (markup_wants(work->job, GSYM_MARKUP_FUCHSIA_FRAMES)) {
             put_fuchsia_index(work->text, number, shown - 1 - frame);
             put_fuchsia_frame(work, answer, frame);
             put_message(work->text, answer->element);
@@ -195,10 +191,10 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
                      .before = line,
                      .has_return = size > 1 && line[size - 2] == '\r'};
     gap.before_size = work->job->prefix_size < begin ? work->job->prefix_size : begin;
-    if (wants(work, GSYM_MARKUP_INDENTS) &&
+    if (markup_wants(work->job, GSYM_MARKUP_INDENTS) &&
         are_blank((const uint8_t *)line + gap.before_size, begin - gap.before_size))
         gap.before_size = begin;
-    if (!wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
+    if (!markup_wants(work->job, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
     while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;
     if (begin + (size - end) > GSYM_MARKUP_MAX_REPEATED) return gap;
     gap.before_size = begin;
@@ -224,7 +220,7 @@ static void put_raw(const markup_work *work, const code_element *element) {
 }
 
 static void put_unknown(const markup_work *work, const code_element *element) {
-    if (wants(work, GSYM_MARKUP_COLUMNS)) {
+    if (markup_wants(work->job, GSYM_MARKUP_COLUMNS)) {
         put_raw(work, element);
         return;
     }
@@ -236,13 +232,14 @@ static void put_unknown(const markup_work *work, const code_element *element) {
 /* Put `FUNCTION[FILE:LINE]`. */
 static void put_pc(const markup_work *work, const code_answer *answer) {
     gsym_text *text = work->text;
-    const bool is_outermost = wants(work, GSYM_MARKUP_OUTERMOST_PC);
+    const bool is_outermost = markup_wants(work->job, GSYM_MARKUP_OUTERMOST_PC);
     if (answer->count == 0) {
         put_unknown(work, answer->element);
         return;
     }
     put_function(work, code_name(answer, is_outermost ? answer->count - 1 : 0));
-    if (!wants(work, GSYM_MARKUP_COLUMNS) && !has_code_path(work, answer->frames->file))
+    if (!markup_wants(work->job, GSYM_MARKUP_COLUMNS) &&
+        !has_code_path(work, answer->frames->file))
         return;
     text_put_char(text, '[');
     put_path(work, answer->frames->file);
@@ -256,7 +253,7 @@ static void put_pc(const markup_work *work, const code_answer *answer) {
 static void put_text(markup_work *work, const code_answer *answer, const char *line,
                      size_t begin, size_t size) {
     const code_element *element = answer->element;
-    if (element->is_frame && wants(work, GSYM_MARKUP_FUCHSIA_FRAMES))
+    if (element->is_frame && markup_wants(work->job, GSYM_MARKUP_FUCHSIA_FRAMES))
         work->is_coloured = false; /* frames of Fuchsia have no colours */
     begin_element(work);
     if (element->is_frame) {
@@ -271,10 +268,10 @@ static void put_text(markup_work *work, const code_answer *answer, const char *l
 void put_code_element(markup_work *work, const code_answer *answer, const char *line,
                       size_t begin, size_t size) {
     const code_element *element = answer->element;
-    if (wants(work, GSYM_MARKUP_JSON)) {
+    if (markup_wants(work->job, GSYM_MARKUP_JSON)) {
         put_json_begin(work, element, (size_t)(line - work->job->lines) + begin);
         put_json_answer(work, answer);
-    } else if (wants(work, GSYM_MARKUP_HTML)) {
+    } else if (markup_wants(work->job, GSYM_MARKUP_HTML)) {
         text_put_literal(work->text, "<span class=\"e\" tabindex=\"0\">");
         put_text(work, answer, line, begin, size);
         text_put_literal(work->text, "<span role=\"tooltip\">");

@@ -23,17 +23,13 @@
 #include "text/markup.h"
 enum { ESCAPE = 0x1b };
 
-static bool wants(const markup_work *work, uint32_t flags) {
-    return markup_wants(work->job, flags);
-}
-
 /* ---- blocks of lines ----------------------------------------------------------------- */
 
 /* Return the offset of the first escape; `size` if there is none, or escapes are text. */
 static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
                           size_t size) {
     const char *escape = NULL;
-    if (wants(work, GSYM_MARKUP_STOPS_AT_ESCAPE) && at < size)
+    if (markup_wants(work->job, GSYM_MARKUP_STOPS_AT_ESCAPE) && at < size)
         escape = memchr(bytes + at, ESCAPE, size - at);
     return escape == NULL ? size : (size_t)(escape - bytes);
 }
@@ -42,7 +38,7 @@ static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
 static bool sets_colours(const markup_work *work, const char *line, size_t size) {
     const uint32_t flags =
         GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED;
-    return wants(work, flags) &&
+    return markup_wants(work->job, flags) &&
            memchr(line, ESCAPE, size) != NULL;
 }
 
@@ -172,7 +168,7 @@ static void look_ahead(const markup_work *work) {
 static void count_lines(const markup_work *work, const char *bytes, size_t size) {
     gsym_markup_job *job = work->job;
     const char *end = bytes + size, *newline;
-    if (!wants(work, GSYM_MARKUP_JSON)) return;
+    if (!markup_wants(work->job, GSYM_MARKUP_JSON)) return;
     while ((newline = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL) {
         ++job->line_number;
         bytes = newline + 1;
@@ -200,7 +196,7 @@ static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *e
     if (work.module->image != NULL) look_ahead(&work);
     GSYM_TRY(text_next_frames(text, work.module->image, element.linked, &answer.frames,
                               &answer.count, error));
-    answer.is_merged = answer.count > 0 && !wants(&work, GSYM_MARKUP_INLINES);
+    answer.is_merged = answer.count > 0 && !markup_wants(work.job, GSYM_MARKUP_INLINES);
     if (answer.count == 0) ++work.module->unknown;
     put_log_text(&work, line, begin);
     put_code_element(&work, &answer, line, begin, size);
@@ -217,7 +213,7 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
                         .job = job,
                         .is_coloured = markup_wants(job, GSYM_MARKUP_COLOURED)};
     if (lines != NULL) {
-        bool is_short = wants(&work, GSYM_MARKUP_BASENAMES);
+        bool is_short = markup_wants(work.job, GSYM_MARKUP_BASENAMES);
         if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE))
             return gsym_fail_memory(error);
         job->lines = lines;

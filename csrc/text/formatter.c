@@ -57,7 +57,7 @@ typedef struct answer {
 #define UNKNOWN_SIZE UINT64_MAX
 #define UNKNOWN_INDENT SIZE_MAX
 
-static bool wants(const gsym_format_job *job, gsym_format_flags flag) {
+static bool job_wants(const gsym_format_job *job, gsym_format_flags flag) {
     return (job->flags & flag) != 0;
 }
 
@@ -167,7 +167,7 @@ static void put_source_mark(answer *a) {
 /* Look up the function at the address, or the `child`-th function merged into it. The only
  * error that is returned is lack of memory. */
 static gsym_status look_up(answer *a, uint32_t child, gsym_error *error) {
-    uint32_t flags = wants(a->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
+    uint32_t flags = job_wants(a->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
     gsym_answer found = {0};
     gsym_status status = GSYM_OK;
     if (a->image != NULL)
@@ -181,7 +181,7 @@ static gsym_status look_up(answer *a, uint32_t child, gsym_error *error) {
     a->entry = found.entry;
     a->size = found.function_size;
     if (child == 0)
-        a->merged_count = wants(a->job, GSYM_FORMAT_MERGED) && a->frame_count > 0
+        a->merged_count = job_wants(a->job, GSYM_FORMAT_MERGED) && a->frame_count > 0
                               ? found.merged_count
                               : 0;
     return GSYM_OK;
@@ -203,7 +203,7 @@ static gsym_status check_merged(answer *a, gsym_error *error) {
         if (a->is_damaged) return GSYM_OK;
         if (a->frame_count > 0)
             a->shown_count += keeps(a->job, child);
-        else if (wants(a->job, GSYM_FORMAT_LLVM))
+        else if (job_wants(a->job, GSYM_FORMAT_LLVM))
             return GSYM_OK;
     }
     return count == 0 ? GSYM_OK : look_up(a, 0, error);
@@ -228,7 +228,7 @@ static gsym_status find(answer *a, gsym_error *error) {
     a->is_outside = a->address < job->first || a->address > job->last;
     if (a->is_outside) return GSYM_OK;
     if (job->section_count > 0) return find_in_sections(a, error);
-    if (wants(job, GSYM_FORMAT_MERGED)) return check_merged(a, error);
+    if (job_wants(job, GSYM_FORMAT_MERGED)) return check_merged(a, error);
     if (found->count == FRAMES_UNKNOWN) return look_up(a, 0, error);
     a->frames = queue->sweep.frames.items + found->first;
     a->frame_count = found->count;
@@ -588,7 +588,7 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
     const char *line = lines, *from = lines; /* `from` is before the empty lines in front
                                                 of the line */
     const char *end = lines + size;
-    bool sought = job->section_count == 0 && !wants(job, GSYM_FORMAT_MERGED);
+    bool sought = job->section_count == 0 && !job_wants(job, GSYM_FORMAT_MERGED);
     queue_begin(queue, job->image);
     while (line < end && !queue_is_full(queue)) {
         const char *next = next_line(job, line, (size_t)(end - line));
@@ -608,7 +608,7 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
             return gsym_fail_memory(error);
         from = line = next;
     }
-    return queue_find(queue, job->image, wants(job, GSYM_FORMAT_LLVM), error);
+    return queue_find(queue, job->image, job_wants(job, GSYM_FORMAT_LLVM), error);
 }
 
 /* List the addresses that have to be looked up to answer `address`. */
@@ -650,8 +650,8 @@ size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t
 }
 
 static string_form form_of(const gsym_text *text, const gsym_format_job *job) {
-    if (wants(job, GSYM_FORMAT_JSON)) return IF_QUOTABLE;
-    if (wants(job, GSYM_FORMAT_PRINTABLE)) return IF_PRINTABLE;
+    if (job_wants(job, GSYM_FORMAT_JSON)) return IF_QUOTABLE;
+    if (job_wants(job, GSYM_FORMAT_PRINTABLE)) return IF_PRINTABLE;
     return text->paths.escapes ? WITH_ESCAPES : AS_THEY_ARE;
 }
 
@@ -661,11 +661,11 @@ gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *
     answer a = {.job = job,
                 .text = text,
                 .image = job->image,
-                .names = wants(job, GSYM_FORMAT_DEMANGLED) ? job->texts : NULL,
+                .names = job_wants(job, GSYM_FORMAT_DEMANGLED) ? job->texts : NULL,
                 .form = form_of(text, job)};
     answer *place = &a;
     if (lines != NULL) {
-        path_form form = wants(job, GSYM_FORMAT_LLVM) ? PATH_LLVM : PATH_WHOLE;
+        path_form form = job_wants(job, GSYM_FORMAT_LLVM) ? PATH_LLVM : PATH_WHOLE;
         if (!path_cache_begin(&text->paths, form)) return gsym_fail_memory(error);
         GSYM_TRY(read_lines(job, &text->queue, lines, size, error));
     }

@@ -44,7 +44,7 @@ gsym_status gsym_name_texts_add(gsym_name_texts *texts, const char *bytes, size_
                                 gsym_error *error) {
     size_t missing = texts->names.count - texts->ends.count;
     const char *at = bytes, *end = bytes + size;
-    if (!ARRAY_RESERVE(texts->ends, missing)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(texts->ends, missing)) return gsym_fail_memory(error);
     for (; missing > 0; --missing) {
         const char *stop = memchr(at, '\0', (size_t)(end - at));
         if (stop == NULL)
@@ -63,7 +63,7 @@ static bool number_of(gsym_name_texts *texts, uint64_t name, size_t *number_ret)
     uint64_t number;
     if (!number_map_find(&texts->numbers, name, &number)) {
         number = texts->names.count;
-        if (!ARRAY_RESERVE(texts->names, 1) ||
+        if (!LIST_RESERVE(texts->names, 1) ||
             !number_map_set(&texts->numbers, name, number))
             return false;
         texts->names.items[texts->names.count++] = name;
@@ -114,7 +114,7 @@ void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp) {
         text->out.failed = true;
     } else if (number < texts->ends.count) {
         put_known(&text->out, texts, number);
-    } else if (!ARRAY_RESERVE(text->gaps, 1)) {
+    } else if (!LIST_RESERVE(text->gaps, 1)) {
         text->out.failed = true;
     } else {
         text->gaps.items[text->gaps.count++] = (text_gap){text->out.size, number};

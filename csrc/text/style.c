@@ -155,7 +155,7 @@ static bool fits(const template_reader *reader, style_scope scope) {
 static gsym_status add_op(template_reader *reader, style_kind kind, gsym_error *error) {
     gsym_style *style = reader->style;
     style_op *op;
-    if (!ARRAY_RESERVE(style->ops, 1)) return gsym_fail_memory(error);
+    if (!LIST_RESERVE(style->ops, 1)) return gsym_fail_memory(error);
     op = &style->ops.items[style->ops.count++];
     *op = reader->pending;
     op->kind = (uint8_t)(kind < STYLE_RARE ? kind : STYLE_RARE);

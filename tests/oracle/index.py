@@ -20,8 +20,8 @@ class Checkpoint(NamedTuple):
     line: int
 
 
-class Boundary(NamedTuple):
-    """Where the calls of an address begin, up to the next boundary."""
+class CallCheckpoint(NamedTuple):
+    """Where the calls of an address begin, up to the next call checkpoint."""
 
     offset: int
     node: int
@@ -29,7 +29,7 @@ class Boundary(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A call around those of a boundary."""
+    """A call around those of a call checkpoint."""
 
     node: int
     offset: int
@@ -42,7 +42,7 @@ class FunctionIndex(NamedTuple):
     line_table_size: int
     inline_info_size: int
     checkpoints: list[Checkpoint]
-    boundaries: list[Boundary]
+    call_checkpoints: list[CallCheckpoint]
     nodes: list[Node]
 
 
@@ -68,7 +68,7 @@ def _function(cursor: Cursor) -> FunctionIndex:
     widths = cursor.unsigned(1)
     offset, line, node, location = (1 << (widths >> 2 * at & 3) for at in range(4))
     line_table_size, inline_info_size = cursor.uleb(), cursor.uleb()
-    boundary_count, node_count = cursor.uleb(), cursor.uleb()
+    calls_count, node_count = cursor.uleb(), cursor.uleb()
 
     def row(*sizes: int) -> list[int]:
         return [cursor.unsigned(size) for size in sizes]
@@ -81,6 +81,6 @@ def _function(cursor: Cursor) -> FunctionIndex:
         line_table_size,
         inline_info_size,
         checkpoints,
-        [Boundary(*row(offset, node, location)) for _ in range(boundary_count)],
+        [CallCheckpoint(*row(offset, node, location)) for _ in range(calls_count)],
         [Node(*row(node, offset, location)) for _ in range(node_count)],
     )

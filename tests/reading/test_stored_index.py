@@ -231,7 +231,7 @@ def test_its_numbers_lead_to_rows_and_calls(seed: int, byteorder: ByteOrder) -> 
     assert tree is not None
     calls = encoder.inline(tree, START)
     assert index.inline_info_size == len(calls)
-    for offset in range(seed, SIZE, 8) if index.boundaries else ():
+    for offset in range(seed, SIZE, 8) if index.call_checkpoints else ():
         names = stored_names(index, calls, offset, byteorder)
         assert names == names_around(tree, START + offset), offset
 
@@ -262,7 +262,7 @@ def stored_names(
     index: oracle.FunctionIndex, calls: bytes, offset: int, byteorder: ByteOrder
 ) -> list[int]:
     """The same by the index."""
-    known = [each for each in index.boundaries if each.offset <= offset]
+    known = [each for each in index.call_checkpoints if each.offset <= offset]
     if not known:
         return []
     _, number, location = known[-1]
