@@ -15,7 +15,8 @@ from math import isfinite
 
 from gsym.errors import FormatError
 from gsym.profiles.input_bytes import read_pieces
-from gsym.profiles.json_slabs import MAGIC, read_slabs
+from gsym.profiles.json_slabs import read_slabs
+from gsym.profiles.recognition import SLABS_MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def read_node(path: str, most_bytes: int | None) -> Node:
     """
     pieces = read_pieces(path, most_bytes, is_text=False)
     first = next(pieces, b"")
-    if first.startswith(MAGIC):
+    if first.startswith(SLABS_MAGIC):
         return Node(read_slabs(first + b"".join(pieces), path), "", path)
     pieces = chain((first,), pieces)
     return Node(dict(json_members(pieces, path, is_limited=True)), "", path)

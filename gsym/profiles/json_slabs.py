@@ -18,7 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MAGIC = b"\xdc\xdfJSLB\1\0"
 _HEAD, _ENTRY = struct.Struct("<8x3I"), struct.Struct("<3I")
 _VERSION = 1
 _CODES = "bBhHiIfdqQ"  # of the arrays, by the type of a slab

@@ -13,7 +13,6 @@ from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
-from gsym.profiles.json_slabs import MAGIC as SLABS_MAGIC, root_text
 from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
@@ -21,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+SLABS_MAGIC = b"\xdc\xdfJSLB\1\0"
 PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 """The first bytes, and the byte order that they stand for."""
 
@@ -105,6 +105,8 @@ def _binary_kind(head: bytes, name: str) -> str | None:
     if head.startswith(tuple(PERF_DATA_MAGICS)):
         return "perf.data"
     if head.startswith(SLABS_MAGIC):
+        from gsym.profiles.json_slabs import root_text  # which imports more
+
         text = root_text(head, _HEAD_BYTES)
         return json_kind(text or root_text(read_inflated(name)[0], _HEAD_BYTES))
     return None if word_layout(head) is None else "gperftools"

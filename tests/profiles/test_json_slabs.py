@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.profiles.json_slabs import MAGIC
 from gsym.profiles.opening import read_profile
-from gsym.profiles.recognition import profile_kind
+from gsym.profiles.recognition import SLABS_MAGIC, profile_kind
 from tests.profiles.json_profiles import firefox
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def slabs(root: int, *contents: tuple[int, bytes], version: int = 1) -> bytes:
         data += bytes(-(at + len(data)) % 8)
         table += struct.pack("<3I", kind, at + len(data), len(content))
         data += content
-    return MAGIC + struct.pack("<3I", version, len(contents), root) + table + data
+    return SLABS_MAGIC + struct.pack("<3I", version, len(contents), root) + table + data
 
 
 def text(value: object) -> tuple[int, bytes]:
