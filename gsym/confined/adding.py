@@ -265,6 +265,7 @@ class ConfinedAdder:
         key: ModuleKey,
         identity: ModuleKey,
         source: str,
+        **options: Any,
     ) -> Publication:
         """Add the module of a file to a store.
 
@@ -274,6 +275,7 @@ class ConfinedAdder:
             key: The module that the file must contain.
             identity: Overrides the identity in the file.
             source: Where the file is from.
+            options: *keep_original*, as of `add_file`.
 
         Raises:
             ConfinedError: The process was stopped or failed.
@@ -297,6 +299,7 @@ class ConfinedAdder:
                     "identity": list(identity),
                     "store": os.path.join(folder, "store"),
                     "most_inflated": self._most_inflated,
+                    **options,
                 }
                 answer = run_confined(
                     *("add", arguments, folder, self._limits),
@@ -332,7 +335,12 @@ def _is_companion(path: object) -> bool:
 
 
 def add_alone(
-    path: str, key: list[str], identity: list[str], store: str, most_inflated: int
+    path: str,
+    key: list[str],
+    identity: list[str],
+    store: str,
+    most_inflated: int,
+    **options: Any,
 ) -> dict[str, Any]:
     """Convert a file for the server to publish; runs in the confined process.
 
@@ -355,6 +363,7 @@ def add_alone(
             key=ModuleKey(*key),
             identity=ModuleKey(*identity),
             most_inflated=most_inflated,
+            **options,
             **companion_options(path),
         )
         answer = {"modules": [describe(published.entry)]}

@@ -104,3 +104,9 @@ class ReportModules:
         key = named.key._replace(path=named.path)
         found = self._finder.files(key, named.name, named.compare_code)
         return (each.path for each in found)
+
+    def binaries(self, named: StackModule) -> Iterator[str]:
+        """The places of files that may have the code of a module, also of servers."""
+        key = named.key._replace(path=named.path)
+        found = self._finder.binaries(key, named.name, named.compare_code)
+        return (each.path for each in found)

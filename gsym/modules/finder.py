@@ -91,6 +91,20 @@ class Finder:
         places = (*self._places, *self._last)
         return find_files(places, key, name=name, compare_code=compare_code)
 
+    def binaries(
+        self,
+        key: ModuleKey,
+        name: str = "",
+        compare_code: CompareCode | None = None,
+    ) -> Iterator[FoundFile]:
+        """The files of a module that may have its code: `files`, then those elsewhere.
+
+        The store and its sources are asked when nothing before is enough.
+        """
+        elsewhere = () if self._store is None else (_Elsewhere(self._store),)
+        places = (*self._places, *self._last, *elsewhere)
+        return find_files(places, key, name=name, compare_code=compare_code)
+
     def close(self) -> None:
         """Close the connections to servers; readers stay open."""
         if self._store is not None:
@@ -164,6 +178,20 @@ class Finder:
             if best.has_lines and not (best.unsure and may_be_surer):
                 break
         return best
+
+
+class _Elsewhere:
+    """The binaries in a store and its sources, as a place."""
+
+    name = "store"
+
+    def __init__(self, store: Symbolizer) -> None:
+        self._store = store
+
+    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
+        """Paths as of `Place.paths`."""
+        del name
+        return self._store.binaries(key._replace(path=""))
 
 
 def find_in(

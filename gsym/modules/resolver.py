@@ -9,8 +9,10 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from typing import cast
 
 from gsym.arguments import items_of
+from gsym.cache import BoundedCache
 from gsym.engine.workers import core_count
 from gsym.errors import (
     AmbiguousModuleError,
@@ -31,7 +33,7 @@ from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Container, Hashable, Iterator
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
     from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
-    from gsym.store.sources.source import FoundFile, Source
+    from gsym.store.sources.source import FoundFile, Source, SourceOfBinaries
 
     class Adder(Protocol):
         """Converts and publishes a file: `add_file` or a confined variant."""
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
             key: ModuleKey,
             identity: ModuleKey,
             source: str,
+            **options: Any,
         ) -> Publication:
             """Add a file, as `add_file` does."""
 
@@ -92,6 +95,10 @@ class SingleFlight:
 _LOG = logging.getLogger("gsym.store")
 _LOG.addHandler(logging.NullHandler())  # for servers; commands print the reason
 _MISSES = ".misses"
+BINARY_KINDS = ("executable", "debuginfo")
+"""Kinds of `Entry.originals` that may have code."""
+_MAX_ASKED = 10_000  # modules whose binaries were asked for
+_ASKED_AGAIN = 600.0  # seconds after which sources are asked for binaries again
 # File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
 _MAX_COMPARED = 400  # characters of a path in the detail of an attempt
@@ -140,6 +147,7 @@ class Resolver:
             each for each in self.sources if isinstance(each, (LocalTree, LooseFiles))
         ]
         self._improvement = Improvement(self._best_files)
+        self._asked: BoundedCache[ModuleKey, float] = BoundedCache(_MAX_ASKED)
 
     def resolve(self, key: ModuleKey) -> Resolution:
         """Find a module, fetching and converting it if necessary.
@@ -176,7 +184,9 @@ class Resolver:
             with suppress(SourceError):
                 yield from source.find_all(key)
 
-    def fetched_files(self, key: ModuleKey, folder: str) -> Iterator[str]:
+    def fetched_files(
+        self, key: ModuleKey, folder: str, but: Container[str] | None = None
+    ) -> Iterator[FoundFile]:
         """The files of a module in other sources than folders, one at a time.
 
         They are fetched unchanged, for clients that want the file itself.
@@ -184,14 +194,57 @@ class Resolver:
         Args:
             key: The module.
             folder: An empty folder for them, which the caller removes.
+            but: Fetch those that may have its code, except of these kinds.
         """
         for number, source in enumerate(self.sources):
-            if source in self._folders:
+            if source in self._folders or not self.breaker.is_asked(source.name):
                 continue
             place = os.path.join(folder, str(number))
             os.mkdir(place)
             with suppress(AmbiguousModuleError, NotFoundError, SourceError):
-                yield source.find(key, place).path
+                if but is None:
+                    yield source.find(key, place)
+                elif hasattr(source, "find_binaries"):
+                    of_binaries = cast("SourceOfBinaries", source)
+                    yield from of_binaries.find_binaries(key, place, but)
+
+    def binaries(self, key: ModuleKey) -> Iterator[str]:
+        """The files of a module that may have its code and call frame information.
+
+        Stored ones come first, then those in folders, then those of other sources,
+        which are kept in the store. A file may be of another module.
+        """
+        if not has_id(key):
+            return
+        kept: dict[str, str] = {}
+        with suppress(GsymError, OSError):
+            entry = self.store.get(key)
+            kept = {} if entry is None else entry.originals
+        stored = [kept[kind] for kind in BINARY_KINDS if kind in kept]
+        yield from stored
+        with suppress(AmbiguousModuleError):
+            yield from self.local_files(key)
+        since = time.monotonic() - _ASKED_AGAIN
+        if len(stored) < len(BINARY_KINDS) and self._asked.get(key, since) <= since:
+            self.resolve(key)  # or what has only code would be all that is stored
+            with self.store.temporary_folder() as folder:
+                for found in self.fetched_files(key, folder, kept):
+                    yield from self._kept(key, found)
+            self._asked.keep(key, time.monotonic())
+
+    def _kept(self, key: ModuleKey, found: FoundFile) -> Iterator[str]:
+        """The path in the store of a fetched file, which is kept with its module."""
+        with suppress(GsymError, OSError, MemoryError):
+            with self._conversions:
+                entry = self._add(
+                    self.store,
+                    found.path,
+                    key=key,
+                    identity=_identity(key, found),
+                    source=found.location,
+                    keep_original=True,
+                ).entry
+            yield from entry.originals.values()
 
     def packaged_files(
         self, key: ModuleKey

@@ -29,7 +29,7 @@ from gsym.store.modules import Attempt, Entry, Resolution, resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Protocol
 
     from gsym.reading.reader import Reader
@@ -153,6 +153,12 @@ class Symbolizer:
                 continue  # replaced or removed meanwhile
             return found if found.reader is None else self._keep(_cache_key(key), found)
         return self._unusable(resolution, "its file was removed")
+
+    def binaries(self, key: ModuleKey) -> Iterator[str]:
+        """The files of a module that may have its code, fetched if necessary."""
+        binaries = getattr(self.resolver, "binaries", None)
+        found: Iterator[str] = iter(()) if binaries is None else binaries(key)
+        return found
 
     def symbolize(
         self, key: ModuleKey, *, offset: int | None = None, va: int | None = None
@@ -320,6 +326,14 @@ class _StoreOnly:
         if entry is not None:
             return resolved(key, entry, is_cached=True)
         return Resolution(None, (Attempt("store", "missing"),), is_cached=True)
+
+    def binaries(self, key: ModuleKey) -> Iterator[str]:
+        """The binaries that are stored with a module."""
+        try:
+            entry = self.store.get(key)
+        except (GsymError, OSError):
+            return
+        yield from () if entry is None else entry.originals.values()
 
 
 def _resolving(source: Any) -> Any:

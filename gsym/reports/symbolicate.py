@@ -177,6 +177,6 @@ def symbolicate_dump(
     data, beside = map_file(path), os.path.dirname(os.path.abspath(path))
     read = read_minidump if data[: len(MAGIC)] == MAGIC else read_core
     with ReportModules(source, beside, store) as modules:
-        work = ReportWork(read(data, path, modules.paths))
+        work = ReportWork(read(data, path, modules.binaries))
         work.open_by(modules.open)
         return work.answer()

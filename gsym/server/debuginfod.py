@@ -189,8 +189,9 @@ class BinaryFiles:
                 yield _Binary(path, self._confined.facts, os.path.basename(member.name))
         if self._fetches:
             with self._store.temporary_folder() as folder:
-                for path in resolver.fetched_files(key, folder):
-                    yield _Binary(path, self._confined.facts)
+                but = {"debuginfo"} if kind == "executable" else None
+                for found in resolver.fetched_files(key, folder, but):
+                    yield _Binary(found.path, self._confined.facts)
 
     def _open(
         self,

@@ -34,11 +34,13 @@ class Layout(NamedTuple):
         paths: Returns the paths of a module, relative to the store and with slashes,
             the best one first; none if the key lacks required fields. `ANY` in a path
             is a wildcard, for sources that can list files.
+        binaries: Likewise the paths of files with its code, then of debug files.
     """
 
     name: str
     needs: str
     paths: Callable[[ModuleKey], Iterable[str]]
+    binaries: Callable[[ModuleKey], Iterable[str]] = lambda _key: ()
 
 
 ANY = "\0"  # not valid in a name
@@ -173,14 +175,14 @@ def _gsym_server(key: ModuleKey) -> Iterator[str]:
         yield from _by_build_id(key, "buildid/", ("gsym",))
 
 
-def _unified(key: ModuleKey) -> Iterator[str]:
+def _unified(key: ModuleKey, kinds: Iterable[str]) -> Iterator[str]:
     ids = [each for each in _build_ids(key) if len(each) > _MAX_PE_DIGITS]
     if (guid := _guid(key)) is not None:
         ids.append(guid.hex())  # a Mach-O file's UUID
     # Of a PE file; of others it is not a path.
     ids += [each.lower() for each in _debug_ids(key)[:1] if len(each) > GUID_DIGITS]
     for each in ids:
-        for kind in ("debuginfo", "breakpad", "executable"):
+        for kind in kinds:
             yield f"{each[:2]}/{each[2:]}/{kind}"
 
 
@@ -243,18 +245,34 @@ def _symstore_names(key: ModuleKey) -> Iterator[tuple[str, str]]:
             yield name, identifier
 
 
+def _binary_in_symstore(key: ModuleKey) -> Iterator[str]:
+    for name, identifier in _symstore_names(key):
+        if not (name.startswith("_.") or name.lower().endswith(".pdb")):
+            is_windows = "-" not in identifier
+            yield from symstore_paths(name, [identifier], may_be_compressed=is_windows)
+
+
+def _binary_of_server(key: ModuleKey) -> Iterator[str]:
+    yield from _by_build_id(key, "buildid/", _BINARY_KINDS)
+    yield from _binary_in_symstore(key)
+
+
 _NAMES = "a file name and its id"
 _BUILD_ID = "a build id"
 _KINDS = ("debuginfo", "executable")
+_BINARY_KINDS = ("executable", "debuginfo")
 
 BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
 BREAKPAD_TREE = Layout(
     "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
 )
-GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server)
+GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server, _binary_of_server)
 BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
 DEBUGINFOD = Layout(
-    "debuginfod", _BUILD_ID, lambda key: _by_build_id(key, "buildid/", _KINDS)
+    "debuginfod",
+    _BUILD_ID,
+    lambda key: _by_build_id(key, "buildid/", _KINDS),
+    lambda key: _by_build_id(key, "buildid/", _BINARY_KINDS),
 )
 DEBUGINFOD_CACHE = Layout(
     "debuginfod cache",
@@ -263,5 +281,12 @@ DEBUGINFOD_CACHE = Layout(
 )
 LLDB = Layout("lldb", "a UUID", _lldb)
 STORE = Layout("gsym store", f"a debug id or {_BUILD_ID}", _store)
-SYMSTORE = Layout("symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore)
-UNIFIED = Layout("unified", f"a debug id or {_BUILD_ID}", _unified)
+SYMSTORE = Layout(
+    "symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore, _binary_in_symstore
+)
+UNIFIED = Layout(
+    "unified",
+    f"a debug id or {_BUILD_ID}",
+    lambda key: _unified(key, ("debuginfo", "breakpad", "executable")),
+    lambda key: _unified(key, _BINARY_KINDS),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
@@ -18,11 +19,11 @@ from gsym.store.sources.foreign_layouts import (
     STORE,
     UNIFIED,
 )
-from gsym.store.sources.source import FoundFile, not_found
+from gsym.store.sources.source import FoundFile, kind_of_binary, not_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from obstore.store import ObjectStore
     from typing_extensions import Buffer
@@ -93,6 +94,23 @@ class ObjectStorage:
                 identity = self._identity(path, folder)
                 return FoundFile(target, f"{self.name}/{path}", identity)
         raise not_found(tried)
+
+    def find_binaries(
+        self, key: ModuleKey, folder: str, known: Container[str]
+    ) -> Iterator[FoundFile]:
+        """Fetch the files that may have the code of a module, except of *known* kinds.
+
+        Raises:
+            SourceError: The bucket gave no usable answer.
+        """
+        for layout in self._layouts:
+            for path in layout.binaries(key):
+                if ANY in path or kind_of_binary(path) in known:
+                    continue
+                target = os.path.join(folder, os.path.basename(path))
+                with suppress(NotFoundError):
+                    self.fetch(path, target)
+                    yield FoundFile(target, f"{self.name}/{path}")
 
     def _identity(self, path: str, folder: str) -> ModuleKey:
         """The identity of a module of a store, as its GSYM file has no names.

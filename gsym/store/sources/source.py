@@ -8,6 +8,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
     from typing import Protocol
 
     class Source(Protocol):
@@ -27,6 +28,23 @@ if TYPE_CHECKING:
             Raises:
                 NotFoundError: The source does not have it, or the key lacks the
                     identifier that this kind of source needs.
+                SourceError: The source gave no usable answer.
+            """
+
+    class SourceOfBinaries(Source, Protocol):
+        """A source that may also have the code of a module."""
+
+        def find_binaries(
+            self, key: ModuleKey, folder: str, known: Container[str]
+        ) -> Iterator[FoundFile]:
+            """Fetch the files that may have code of a module, each when it is needed.
+
+            Args:
+                key: The module.
+                folder: An empty folder for downloads, which the caller removes.
+                known: The kinds that are not wanted.
+
+            Raises:
                 SourceError: The source gave no usable answer.
             """
 
@@ -53,3 +71,8 @@ class FoundFile(NamedTuple):
     location: str
     identity: ModuleKey = ModuleKey()
     code_ids: tuple[str, ...] = ()
+
+
+def kind_of_binary(path: str) -> str:
+    """The kind of the file at a path of a binary: "debuginfo", else "executable"."""
+    return "debuginfo" if path.endswith("/debuginfo") else "executable"

@@ -8,11 +8,11 @@ from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
 from gsym.store.sidecar import read_identity
 from gsym.store.sources.foreign_layouts import ANY
-from gsym.store.sources.source import FoundFile
+from gsym.store.sources.source import FoundFile, kind_of_binary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator
 
     from gsym.net.transfer import Transfer
     from gsym.net.web_address import WebAddress
@@ -58,21 +58,38 @@ class WebServer:
             NotFoundError: The server has none.
             SourceError: It gave no usable answer.
         """
-        answers = []
+        answers: list[str] = []
         for path in self._layout.paths(key):
-            if ANY in path:
-                continue
-            address = self._address.below(path)
-            target = os.path.join(folder, os.path.basename(path))
-            try:
-                self._transfer.fetch(
-                    address, target, headers=self._headers, is_trusted=True
-                )
-            except NotFoundError as error:
-                answers.append(str(error))
-            else:
-                return FoundFile(target, str(address), self._identity(path, folder))
+            if ANY not in path and (found := self._fetch(path, folder, answers)):
+                return found
         raise NotFoundError("; ".join(answers) or f"needs {self._layout.needs}")
+
+    def find_binaries(
+        self, key: ModuleKey, folder: str, known: Container[str]
+    ) -> Iterator[FoundFile]:
+        """Fetch the files that may have the code of a module, except of *known* kinds.
+
+        Raises:
+            SourceError: The server gave no usable answer.
+        """
+        for path in self._layout.binaries(key):
+            if ANY in path or kind_of_binary(path) in known:
+                continue
+            if found := self._fetch(path, folder, []):
+                yield found
+
+    def _fetch(self, path: str, folder: str, answers: list[str]) -> FoundFile | None:
+        """The file at a path; None, and why in *answers*, if there is none."""
+        address = self._address.below(path)
+        target = os.path.join(folder, os.path.basename(path))
+        try:
+            self._transfer.fetch(
+                address, target, headers=self._headers, is_trusted=True
+            )
+        except NotFoundError as error:
+            answers.append(str(error))
+            return None
+        return FoundFile(target, str(address), self._identity(path, folder))
 
     def _identity(self, path: str, folder: str) -> ModuleKey:
         """The identity that the server has for a GSYM file, which has no names."""
