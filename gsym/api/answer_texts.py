@@ -26,12 +26,7 @@ _ENTRY_SIZE = 112  # bytes of overhead of a text
 
 
 class AnswerTexts:
-    """The texts of all open modules.
-
-    Args:
-        path_map: Rewrites paths of source files; None: unchanged.
-        memory: The budget of the cache.
-    """
+    """The texts of all open modules."""
 
     def __init__(
         self, path_map: PathMap | None = None, memory: CacheBudget | None = None
@@ -41,11 +36,7 @@ class AnswerTexts:
         self._kept: WeakKeyDictionary[OpenModule, ModuleTexts] = WeakKeyDictionary()
 
     def of(self, module: OpenModule) -> ModuleTexts:
-        """The texts of a module.
-
-        Raises:
-            GsymError: It has no reader.
-        """
+        """The texts of a module."""
         texts = self._kept.get(module)
         if texts is None:
             texts = ModuleTexts(module.image, self._path_map, self._memory)

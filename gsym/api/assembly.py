@@ -67,10 +67,8 @@ class Disassembler:
     def read(self, code: bytes, address: int, size: int) -> Iterator[Instruction]:
         """The instructions that begin in the first *size* bytes of *code*.
 
-        Args:
-            code: May be longer, so that the last instruction is complete.
-            address: Of its first byte; targets of branches have the same base.
-            size: In bytes.
+        *code* may be longer, so that the last instruction is complete. Targets of
+        branches have the base of *address*.
         """
         at = 0
         while at < min(size, len(code)):
@@ -101,11 +99,6 @@ def disassembler_for(
     architecture: str, *, is_big_endian: bool, is_thumb: bool
 ) -> Disassembler:
     """The disassembler of an architecture.
-
-    Args:
-        architecture: As in LLVM's target triples.
-        is_big_endian: Whether the code is.
-        is_thumb: Whether code of 32-bit ARM is Thumb code.
 
     Raises:
         UnsupportedError: The architecture is unknown, or the package is not installed.
@@ -168,11 +161,7 @@ class AssemblyAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_assembly_request(body: bytes) -> AssemblyRequest:
-    """The request in a body.
-
-    Raises:
-        ExtensionError: It is invalid.
-    """
+    """The request in a body."""
     request = decode_request(body, AssemblyRequest)
     read_number(request.start_address, "startAddress")
     read_number(request.size, "size")
@@ -193,12 +182,6 @@ def answer_assembly(
     most: int,
 ) -> bytes:
     """The body of a response; opening the module may take long.
-
-    Args:
-        request: The request.
-        symbolizer: Opens modules.
-        binaries: Finds their code.
-        most: Maximum bytes of code.
 
     Raises:
         ExtensionError: There is no such code, or too much of it.
@@ -292,16 +275,12 @@ def _disassembled(
     instructions = list(reader.read(code, start, size))
     last = instructions[-1] if instructions else None
     end = last.offset + last.size if last else 0
-    texts = _texts(instructions, names)
-    return AssemblyAnswer(hex(start), hex(end), reader.name, [reader.syntax], texts)
-
-
-def _texts(instructions: list[Instruction], names: _Names) -> list[tuple[int, str]]:
     targets = {each.target for each in instructions if each.target is not None}
     described = names.describe(sorted(targets))
-    return [
+    texts = [
         (each.offset, f"{each.text} {described[each.target]}")
         if each.target in described
         else (each.offset, each.text)
         for each in instructions
     ]
+    return AssemblyAnswer(hex(start), hex(end), reader.name, [reader.syntax], texts)

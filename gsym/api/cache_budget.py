@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class CacheBudget:
-    """A budget; thread-safe.
-
-    Args:
-        most: Maximum bytes.
-    """
+    """A budget; thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most

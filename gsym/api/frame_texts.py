@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 class FrameTexts:
     """The frames of a module, to be written into stacks.
 
-    Args:
-        work: The module and its offsets.
-        texts: Names and files.
-        most: Maximum size of the text in bytes, approximately.
-
-    Raises:
-        LimitError: The text is larger.
-
     Attributes:
         queue: The frames for the engine, and the position of the next one.
         size: Maximum bytes of the text.
@@ -105,13 +97,7 @@ class FrameTexts:
 
 
 def put_stacks(text: TextBuffer, job: Job, texts: list[FrameTexts]) -> None:
-    """Append the stacks of a job, each as a JSON array, with commas between.
-
-    Args:
-        text: The buffer.
-        job: The job.
-        texts: Of its modules, then of frames without a module.
-    """
+    """Append the stacks of a job, each as a JSON array, with commas between."""
     queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
     modules = array("q", chain.from_iterable(stack.modules for stack in job.stacks))
     ends = array("Q", accumulate(len(stack.modules) for stack in job.stacks))

@@ -26,15 +26,7 @@ _FUNCTION_SIZE = 48  # bytes of memory, including the index of names
 
 
 def contents_of(module: OpenModule, memory: CacheBudget) -> ModuleContents | None:
-    """The contents of a module; None without a reader.
-
-    Args:
-        module: The module.
-        memory: The budget of the cache that keeps them.
-
-    Raises:
-        FormatError: The file is damaged.
-    """
+    """The contents of a module; None without a reader."""
     if module.reader is None:
         return None
     kept = _KEPT.get(module)
@@ -63,11 +55,7 @@ _KEPT: WeakKeyDictionary[OpenModule, _KeptContents] = WeakKeyDictionary()
 
 
 class ModuleContents:
-    """The functions of an open GSYM file.
-
-    Raises:
-        FormatError: A record is damaged.
-    """
+    """The functions of an open GSYM file."""
 
     def __init__(self, reader: Reader) -> None:
         self._functions = FunctionTable(reader)

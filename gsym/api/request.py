@@ -270,11 +270,7 @@ class ExtensionError(GsymError):
 
 
 def decode_request(body: bytes, kind: type[Fields]) -> Fields:
-    """The fields of a request; unknown ones are ignored.
-
-    Raises:
-        ExtensionError: A field is missing or has the wrong type, or it is not JSON.
-    """
+    """The fields of a request; unknown ones are ignored."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -282,11 +278,7 @@ def decode_request(body: bytes, kind: type[Fields]) -> Fields:
 
 
 def read_number(text: str, name: str) -> int:
-    """A number given as text with a prefix 0x.
-
-    Raises:
-        ExtensionError: It is not such a number.
-    """
+    """A number given as text with a prefix 0x."""
     digits = text.removeprefix("0x")
     if digits == text or len(text) > _LONGEST_NUMBER or not digits.isalnum():
         digits = ""

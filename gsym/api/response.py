@@ -37,15 +37,8 @@ def answer_v5(
 ) -> memoryview:
     """The body of a response to `/symbolicate/v5`, assembled by the engine.
 
-    Args:
-        work: The work, with open modules.
-        texts: Names and files; None: made for this response.
-        debug: The value of the key `debug`; None: no such key.
-        has_errors: Whether to include why modules are missing.
-        most: Maximum bytes of all frames, approximately.
-
-    Raises:
-        LimitError: The response is larger.
+    *debug* is the value of that key; None: no such key. With *has_errors* it says why
+    modules are missing.
     """
     texts = AnswerTexts() if texts is None else texts
     frames: dict[int, FrameTexts] = {}
@@ -71,15 +64,7 @@ def answer_v5(
 
 
 def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
-    """The body of a response to a `/symbolicate/v4` request with one job.
-
-    Args:
-        work: Its modules are open.
-        most: Maximum bytes of all frames, approximately.
-
-    Raises:
-        LimitError: The response is larger.
-    """
+    """The body of a response to a `/symbolicate/v4` request with one job."""
     ((job, modules),) = work.jobs
     texts: dict[int, Iterator[str]] = {}
     for module in modules:

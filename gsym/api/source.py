@@ -41,14 +41,8 @@ class SourceRoots:
     def read(self, path: str, most: int) -> bytes | None:
         """The contents of a source file; None if it is in none of the folders.
 
-        Symbolic links are followed; their targets must be in the folder.
-
-        Args:
-            path: As in the debug information.
-            most: Maximum bytes; one more is read.
-
-        Raises:
-            OSError: It is in a folder, and cannot be read.
+        Symbolic links are followed; their targets must be in the folder. One byte more
+        than *most* is read.
         """
         for candidate, root in self._candidates(path):
             real = os.path.realpath(candidate)
@@ -107,11 +101,7 @@ class SourceAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_source_request(body: bytes) -> SourceRequest:
-    """The request in a body.
-
-    Raises:
-        ExtensionError: It is invalid.
-    """
+    """The request in a body."""
     request = decode_request(body, SourceRequest)
     read_number(request.module_offset, "moduleOffset")
     return request
@@ -126,13 +116,6 @@ def answer_source(
     most: int,
 ) -> bytes:
     """The body of a response; opening the module may take long.
-
-    Args:
-        request: The request.
-        symbolizer: Opens modules.
-        roots: The allowed folders.
-        path_map: The rewriting of paths by `/symbolicate/v5`.
-        most: Maximum bytes of a source file.
 
     Raises:
         ExtensionError: There is no such file for that address.

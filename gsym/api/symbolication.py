@@ -125,9 +125,6 @@ class ModuleWork:
 class Symbolication:
     """The work for one request.
 
-    Args:
-        jobs: Valid jobs from `read_v5`.
-
     Attributes:
         jobs: Each with the modules of its memory map, and one for frames without a
             module.

@@ -39,12 +39,8 @@ class Known:
 class Answers:
     """The answers to `AddressRows`, before others that use the same `Known`.
 
-    Args:
-        pa: The package pyarrow.
-        bulk: The engine's answers, kept by the columns that view them.
-        rows: Number of rows.
-        known: What was known, now with these answers.
-        unsure: Why the module of each row may be another build; null if it is sure.
+    *bulk* are the engine's answers, *known* what was known, now with these. *unsure*
+    says why the module of each row may be another build; null if it is sure.
 
     Attributes:
         first_frame: Number of the first frame; older ones were in other answers.
@@ -117,9 +113,6 @@ class Answers:
 
     def items(self, *, misses: bool) -> tuple[Column, Column]:
         """The offsets of each row's list of frames, and numbers of the lists' frames.
-
-        Args:
-            misses: Whether a row without an answer has a frame.
 
         Raises:
             LimitError: There are too many.

@@ -55,20 +55,7 @@ class BatchReport(NamedTuple):
 
 
 class BatchJob:
-    """The inputs and the output of a run.
-
-    Args:
-        inputs: Files of rows.
-        output: The folder of the parts.
-        modules: Where modules are found.
-        options: As for `symbolize`.
-        format: Of the parts: "parquet" or "arrow".
-
-    Raises:
-        FormatError: An input is damaged.
-        OSError: An input cannot be read.
-        UnsupportedError: The format of an input is unknown.
-    """
+    """The inputs and the output of a run."""
 
     def __init__(
         self,
@@ -105,11 +92,9 @@ class BatchJob:
     ) -> BatchReport:
         """Write the parts that are not there.
 
-        Args:
-            jobs: Number of threads, each of which works on a part.
-            resume: Whether the folder may have parts of the same run.
-            progress: Called with the work that is done, all work, in units of the
-                inputs, and the number of rows.
+        With *resume* the folder may have parts of the same run. *progress* is called
+        with the work that is done, all work, in units of the inputs, and the number of
+        rows.
 
         Raises:
             GsymError: The folder has parts of another run, or another process writes
@@ -208,12 +193,7 @@ class BatchJob:
 
 
 class _Answering:
-    """The answers of a thread, of which ids of frames are the same in several parts.
-
-    Args:
-        modules: Where modules are found.
-        options: As for `symbolize`.
-    """
+    """The answers of a thread, of which ids of frames are the same in several parts."""
 
     def __init__(self, modules: Modules, options: dict[str, Any]) -> None:
         self._modules = modules

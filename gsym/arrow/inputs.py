@@ -45,11 +45,7 @@ class Unit(NamedTuple):
 
 
 def format_of(path: str) -> str:
-    """The format of a file, by its suffix.
-
-    Raises:
-        UnsupportedError: It has another suffix.
-    """
+    """The format of a file, by its suffix."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _FORMATS:
         reason = f"unknown suffix; inputs are {', '.join(_FORMATS)}"
@@ -58,12 +54,7 @@ def format_of(path: str) -> str:
 
 
 def units_of(path: str) -> list[Unit]:
-    """The units of a file, in order.
-
-    Raises:
-        FormatError: It is damaged.
-        UnsupportedError: Its format is unknown.
-    """
+    """The units of a file, in order."""
     kind = format_of(path)
     if kind in {"csv", "ndjson"}:
         size = os.path.getsize(path)
@@ -81,14 +72,8 @@ def batches_of(
 ) -> Iterator[Any]:
     """The record batches of a unit.
 
-    Args:
-        unit: The unit.
-        address: The column of addresses: integers, in texts also hexadecimal with `0x`.
-        modules: The column of modules, which is text.
-        returns: The column of booleans, if there is one: true, false, 1 or 0 in CSV.
-
-    Raises:
-        FormatError: The input is damaged.
+    Addresses are integers, in texts also hexadecimal with `0x`; booleans, of the column
+    *returns*, are true, false, 1 or 0 in CSV.
     """
     kind = format_of(unit.path)
     if kind == "csv":
@@ -296,15 +281,6 @@ def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
 def _read_json(text: bytes, schema: Any) -> Any:
     from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-    _check_depth(text)
-    return read_json(
-        import_pyarrow().BufferReader(text),
-        ReadOptions(use_threads=False, block_size=len(text) + 1),
-        ParseOptions(explicit_schema=schema),
-    )
-
-
-def _check_depth(text: bytes) -> None:
     for line in BytesIO(text):
         if len(line) <= 2 * _MOST_DEPTH:
             continue
@@ -313,6 +289,11 @@ def _check_depth(text: bytes) -> None:
             depth += 1 if each in b"[{" else -1
             if depth > _MOST_DEPTH:
                 raise ValueError(f"values are nested more than {_MOST_DEPTH} deep")
+    return read_json(
+        import_pyarrow().BufferReader(text),
+        ReadOptions(use_threads=False, block_size=len(text) + 1),
+        ParseOptions(explicit_schema=schema),
+    )
 
 
 @lru_cache(maxsize=64)

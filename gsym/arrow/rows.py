@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_pyarrow() -> Any:
-    """The package pyarrow and its functions on columns.
-
-    Raises:
-        UnsupportedError: It is missing.
-    """
+    """The package pyarrow and its functions on columns."""
     try:
         import pyarrow as pa
         import pyarrow.compute

@@ -58,11 +58,7 @@ def read_batches(body: bytes, most: int) -> list[Any]:
 
 
 def _is_compressed(message: Any) -> bool:
-    """Whether the buffers of a batch or of a dictionary are compressed.
-
-    Raises:
-        struct.error: The metadata is damaged.
-    """
+    """Whether the buffers of a batch or of a dictionary are compressed."""
     data = bytes(message.metadata)
     batch = _table(data, _table(data, 0), _HEADER)
     if message.type == _DICTIONARY:
@@ -87,11 +83,7 @@ def _field(data: bytes, table: int, index: int) -> int:
 def contents_of(
     batches: list[Any], module: str, address: str
 ) -> tuple[list[bytes | str], int]:
-    """The distinct modules, and the number of addresses, or of rows if that is more.
-
-    Raises:
-        FormatError: A column is missing, or has another type.
-    """
+    """The distinct modules, and the number of addresses, or of rows if that is more."""
     pa = import_pyarrow()
 
     values: set[bytes | str] = set()
@@ -124,10 +116,8 @@ def _count(batch: Any, address: str) -> int:
 def parts_of(batches: list[Any], address: str, most: int | None) -> list[Any]:
     """The batches in parts of few addresses, at least one.
 
-    Args:
-        batches: Record batches.
-        address: The column of the addresses.
-        most: Maximum size of the other columns when each address has a row of its own.
+    *most* is the maximum size of the other columns when each address has a row of its
+    own.
 
     Raises:
         LimitError: They would be larger.
@@ -178,11 +168,6 @@ def answer_pieces(
     parts: list[Any], modules: Any, options: Mapping[str, Any]
 ) -> Iterator[bytes]:
     """The bytes of the answer, of a part at a time.
-
-    Args:
-        parts: As made by `parts_of`.
-        modules: As for `symbolize`.
-        options: Keywords of `symbolize`.
 
     Raises:
         FormatError: A column has another type than is needed.

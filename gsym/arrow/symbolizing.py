@@ -94,12 +94,7 @@ def frame_ids(
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Symbolize one of several batches, as `symbolize` does with the output "ids".
 
-    Args:
-        batch: A record batch.
-        modules: Where modules are found.
-        known: What the batches before had.
-        first: The id of the first frame of all batches.
-        columns: As for `symbolize`.
+    *known* is what the batches before had, *first* the id of the first frame of all.
 
     Returns:
         The batch with `frame_ids` of 64 bits, and a table of the frames that no batch
@@ -173,13 +168,7 @@ def _appended(batch: Any, columns: dict[str, Any]) -> Any:
 def _lists(
     rows: AddressRows, answers: Answers, values: Callable[[Any], Any]
 ) -> tuple[Any, Any, Any]:
-    """A list for each row of the batch, why others have none, and what is unsure.
-
-    Args:
-        rows: The rows.
-        answers: Their answers.
-        values: Makes the items of the lists of the numbers of their frames.
-    """
+    """A list for each row of the batch, why others have none, and what is unsure."""
     pa = import_pyarrow()
     offsets, items = answers.items(misses=rows.lists is not None)
     reasons, unsure = answers.reasons(), answers.unsure
@@ -197,14 +186,7 @@ def _lists(
 def _numbered(
     batch: Any, rows: AddressRows, answers: Answers, first: int | None = None
 ) -> tuple[Any, Any]:
-    """The batch with ids of frames, and the frames with theirs.
-
-    Args:
-        batch: The batch.
-        rows: Its rows.
-        answers: Their answers.
-        first: The id of frame 0, for ids of 64 bits.
-    """
+    """The batch with ids of frames, and the frames with theirs."""
     pa = import_pyarrow()
     added = None if first is None else pa.scalar(first, pa.uint64())
 

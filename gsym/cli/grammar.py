@@ -159,11 +159,7 @@ class Values:
     def number(
         self, name: str, *, minimum: int = 0, end: int = UINT64_END
     ) -> int | None:
-        """The value as a whole number of at least *minimum* and below *end*.
-
-        Raises:
-            UsageError: It is not such a number.
-        """
+        """The value as a whole number of at least *minimum* and below *end*."""
         given = self.text(name)
         if given is None:
             return None
@@ -172,11 +168,7 @@ class Values:
         )
 
     def size(self, name: str, *, minimum: int = 1) -> int | None:
-        """The value as a number of bytes: `500000`, `500M`, `1GiB`.
-
-        Raises:
-            UsageError: It is not a size.
-        """
+        """The value as a number of bytes: `500000`, `500M`, `1GiB`."""
         given = self.text(name)
         if given is None:
             return None
@@ -189,11 +181,7 @@ class Values:
         return _in_range(value, name, given, minimum, UINT64_END)
 
     def seconds(self, name: str) -> float | None:
-        """The value as a time in seconds, which may have a unit: `30`, `12h`.
-
-        Raises:
-            UsageError: It is not a time, or not above 0.
-        """
+        """The value as a time in seconds, which may have a unit: `30`, `12h`."""
         given = self.text(name)
         if given is None:
             return None
@@ -210,22 +198,14 @@ class Values:
         return value / 1e9
 
     def choice(self, name: str) -> str | None:
-        """The value of an option with choices, or None where it was not given.
-
-        Raises:
-            UsageError: It is not one of them.
-        """
+        """The value of an option with choices, or None where it was not given."""
         given, choices = self.text(name), self._declared[name].choices
         if given is not None and given not in choices:
             raise UsageError(f"option '{name}': choose {' or '.join(choices)}")
         return given
 
     def chosen(self, name: str) -> str:
-        """The value of an option with choices; by default the first of them.
-
-        Raises:
-            UsageError: It is not one of them.
-        """
+        """The value of an option with choices; by default the first of them."""
         return self.choice(name) or self._declared[name].choices[0]
 
     def operand(self, name: str) -> str:
@@ -403,11 +383,7 @@ def scan_getopt(
     *,
     options_first: bool = False,
 ) -> Scanned:
-    """Each option with its value, and None with each operand, in order.
-
-    Raises:
-        UsageError: An option is unknown, lacks its value or has one too many.
-    """
+    """Each option with its value, and None with each operand, in order."""
     left = list(words[::-1])
     by_name = {spelling: each for each in options for spelling in each.spellings}
     while left:
@@ -494,12 +470,8 @@ def scan_llvm(
     """Scan *words* by the rules of LLVM's tools.
 
     An option is the longest known spelling that the word starts with; the rest of a
-    word with one dash is read as further letters.
-
-    Args:
-        words: The command line.
-        options: An optional value is joined by `=`. Flags have the value "".
-        faults: Gets what is wrong, the first fault first.
+    word with one dash is read as further letters. *faults* gets what is wrong, the
+    first fault first. An optional value is joined by `=`. Flags have the value "".
     """
     flags, separate, joined = _llvm_spellings(options)
     left = list(words[::-1])
@@ -585,13 +557,8 @@ def expand_response_files(
 ) -> list[str]:
     """*words* with the contents of files in the place of `@FILE`.
 
-    Args:
-        words: The command line.
-        most: Files that may be read: one may name itself.
-        is_strict: A folder, and a file too many, are errors; else words like others.
-
-    Raises:
-        UsageError: As *is_strict* says.
+    At most so many are read, as one may name itself. With *is_strict* a folder, and a
+    file too many, are errors; else words like others.
     """
     done: list[str] = []
     left, opened = list(words[::-1]), 0
@@ -620,12 +587,7 @@ def expand_response_files(
 def parse_number(text: str, what: str) -> int:
     """A whole number, decimal or with a prefix 0x, 0o or 0b.
 
-    Args:
-        text: What was given.
-        what: What it stands for, as the error shall call it.
-
-    Raises:
-        UsageError: *text* is not a number.
+    An error calls it *what*.
     """
     # int() takes signs and underscores as well.
     if len(text) <= _MAX_DIGITS and text.isalnum():

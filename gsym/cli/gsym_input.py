@@ -33,17 +33,8 @@ def find_for(
 ) -> tuple[Reader, str]:
     """Open the GSYM file at *path*, or the one of the binary there.
 
-    Notes on it are printed to standard error.
-
-    Args:
-        path: As `gsym.modules.binary_lookup.find_gsym` takes it.
-        values: Of a command that may have `VERBOSE`.
-        arch: The slice of a fat binary.
-        uuid: See `gsym.open`.
-        read_ahead: See `gsym.open`.
-
-    Returns:
-        Its reader, and why it may be of another build; "" if that is not so.
+    Notes on it are printed to standard error. With the reader comes why it may be of
+    another build; "" if that is not so.
 
     Raises:
         GsymError: It cannot be used; of another family of files the text names the

@@ -61,11 +61,7 @@ def help_text(verb: str = "") -> str:
 
 
 def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
-    """Read a command line: the function of its verb, and the values for it.
-
-    Raises:
-        UsageError: The command line is wrong.
-    """
+    """Read a command line: the function of its verb, and the values for it."""
     for stream in (sys.stdout, sys.stderr):
         # Names are bytes of any kind: print them as they came in.
         reconfigure = getattr(stream, "reconfigure", None)

@@ -168,9 +168,6 @@ def parse_address(text: str, what: str) -> int:
     """An address as nm and addr2line print it (`1f64`, `0x1f64`), or a number.
 
     Only digits, and no leading zero, are decimal.
-
-    Raises:
-        UsageError: *text* is not a number.
     """
     try:
         return parse_number(text, what)
@@ -182,11 +179,7 @@ def parse_address(text: str, what: str) -> int:
 
 
 def hex_bytes(option: str, text: str | None) -> bytes | None:
-    """The bytes that a value of *option* spells, None without a value.
-
-    Raises:
-        UsageError: It has another form, no byte, or more than an id has.
-    """
+    """The bytes that a value of *option* spells, None without a value."""
     if text is None:
         return None
     from gsym.modules.key import MOST_ID_BYTES
@@ -242,11 +235,7 @@ def uses_color(when: str, *, is_terminal: bool, environment: Mapping[str, str]) 
 
 
 def module_identity(values: Values) -> dict[str, Any]:
-    """The fields of a `ModuleKey` that `IDENTITY_OPTIONS` give.
-
-    Raises:
-        UsageError: A value is not one word, or not a debug id.
-    """
+    """The fields of a `ModuleKey` that `IDENTITY_OPTIONS` give."""
     from gsym.modules.key import read_debug_id
 
     names = {"debug_file": "--name", "os": "--os", "architecture": "--arch"}
@@ -290,11 +279,7 @@ def source_opener(values: Values) -> SourceOpener:
 
 
 def open_sources(values: Values, opener: SourceOpener) -> list[Source]:
-    """The sources that the command line names.
-
-    Raises:
-        UsageError: One is not understood.
-    """
+    """The sources that the command line names."""
     try:
         return [
             source for text in values.texts(SOURCE.name) for source in opener.open(text)
@@ -304,12 +289,7 @@ def open_sources(values: Values, opener: SourceOpener) -> list[Source]:
 
 
 def read_headers(values: Values) -> tuple[tuple[str, str], ...]:
-    """(name, value) of each header that the command line has.
-
-    Raises:
-        OSError: A file of headers cannot be read.
-        UsageError: One has no colon.
-    """
+    """(name, value) of each header that the command line has."""
     lines: list[str] = []
     for text in values.texts(HEADER.name):
         if text.startswith("@"):
@@ -374,11 +354,7 @@ def convert_options(*names: str) -> tuple[Option, ...]:
 
 
 def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
-    """The keywords of `gsym.convert` that a command line gives.
-
-    Raises:
-        UsageError: A value is not what it should be.
-    """
+    """The keywords of `gsym.convert` that a command line gives."""
     from gsym.conversion import options as known
 
     return {
@@ -428,11 +404,7 @@ def _check_folder(option: str, path: str) -> None:
 
 
 def _check_url(option: str, text: str) -> None:
-    """Refuse what is not a URL.
-
-    Raises:
-        UsageError: It has no scheme.
-    """
+    """Refuse what is not a URL."""
     if "://" not in text:
         raise UsageError(f"option '{option}': '{text}' is not a URL")
 
@@ -451,11 +423,7 @@ def _pattern(option: str, text: str) -> str:
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
-    """The two prefixes of a value `OLD=NEW` of *option*.
-
-    Raises:
-        UsageError: It has another form.
-    """
+    """The two prefixes of a value `OLD=NEW` of *option*."""
     old, equals, new = text.partition("=")
     if not old or not equals:
         raise UsageError(f"option '{option}': '{text}': expected OLD=NEW")
@@ -463,11 +431,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _address_range(option: str, text: str) -> tuple[int, int]:
-    """Start and end of a value `START-END` of *option*.
-
-    Raises:
-        UsageError: It has another form, or there is no address in it.
-    """
+    """Start and end of a value `START-END` of *option*."""
     start, dash, end = text.partition("-")
     what = f"option '{option}'"
     if not dash:

@@ -45,13 +45,10 @@ def run_program(
     """Read a command line and do what it asks for.
 
     A closed pipe, as in `gsym dump FILE | head`, is not a failure. SIGTERM ends the run
-    like an error: files are closed, and temporary files are removed.
-
-    Args:
-        arguments: The command line, without the program.
-        read: Returns the function to call and its argument. The function prints to
-            standard output and returns the exit code.
-        complain: Prints an error, after all output, and returns the exit code.
+    like an error: files are closed, and temporary files are removed. *read* returns the
+    function to call and its argument; the function prints to standard output and
+    returns the exit code. *complain* prints an error, after all output, and returns the
+    exit code.
 
     Raises:
         SystemExit: The process received SIGTERM.

@@ -31,11 +31,9 @@ _LONGEST_LINE = 1 << 16
 def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
     """Read all lines and have each answered as it comes.
 
-    Args:
-        source: The descriptor.
-        answer: Answers what it gets on standard output and returns what it leaves for
-            later, the beginning of a line. That at the end gets a newline; so does one
-            that is too long, which nobody means: what follows is another line.
+    *answer* gets lines and returns what it leaves for later, the beginning of a line.
+    That at the end gets a newline; so does one that is too long, which nobody means:
+    what follows is another line.
     """
     rest = b""
     while block := _read(source, _BLOCK_SIZE):
@@ -49,10 +47,7 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
 def read_ready(source: int, size: int, patience: float) -> bytes | None:
     """The bytes that have come; b"" at the end.
 
-    Args:
-        source: The descriptor.
-        size: How many bytes at most.
-        patience: Seconds to wait for it; None is the answer where nothing has come.
+    It waits *patience* seconds, and returns None where nothing has come.
     """
     if not _is_ready(source, patience):
         return None
@@ -110,12 +105,6 @@ def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
 
     Args:
         paths: `-` is standard input; so it is without any.
-
-    Raises:
-        FormatError: What is compressed is damaged.
-        GsymError: Standard input is closed.
-        UnsupportedError: One is compressed in another way.
-        OSError: One cannot be read.
     """
     for path in paths or ("-",):
         if path != "-":

@@ -78,11 +78,7 @@ def describe(error: Exception) -> str:
 
 
 def require_streams() -> None:
-    """See to it that there are streams to print to.
-
-    Raises:
-        GsymError: Standard output is closed, so that no result can be told.
-    """
+    """See to it that there are streams to print to."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
@@ -136,10 +132,6 @@ class Progress:
     """A bar on standard error: only on a terminal, only when the work is long.
 
     The end of a `with` block wipes it.
-
-    Args:
-        label: What the work is about.
-        is_shown: Whether there may be a bar at all.
     """
 
     def __init__(self, label: str, *, is_shown: bool = True) -> None:

@@ -99,11 +99,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 def _find_companion(
     binary: ObjectFile, options: SearchOptions
 ) -> tuple[ObjectFile, PdbFile | None, str]:
-    """The debug file of *binary* or its PDB; if neither is found, why.
-
-    Raises:
-        UnsupportedError: It contains split units.
-    """
+    """The debug file of *binary* or its PDB; if neither is found, why."""
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
         raise UnsupportedError(reason, path=binary.path)

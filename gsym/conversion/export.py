@@ -160,13 +160,7 @@ def export_breakpad(
 def breakpad_blocks(reader: Reader, identity: ModuleKey) -> Iterator[bytes]:
     """Yield the text in blocks of about a megabyte, made as they are asked for.
 
-    Args:
-        reader: Stays open until the last of them.
-        identity: As for `export_breakpad`.
-
-    Raises:
-        GsymError: As for `export_breakpad`, before the first block.
-        ValueError: A part of *identity* is not one word.
+    The reader stays open until the last of them.
     """
     head = _head(complete_identity(identity, reader))
     return map(bytes, _Export(reader).blocks(head, None))

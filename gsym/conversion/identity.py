@@ -72,8 +72,7 @@ _PE_MACHINES = {
 def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
     """The replacement for a missing build id.
 
-    Args:
-        text: Contents of .text; its first page counts.
+    It is made of the first page of .text.
     """
     identifier = 0
     for at in range(0, min(len(text), _TEXT_HASHED), _GUID_SIZE):
@@ -117,12 +116,7 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
 
 
 def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
-    """The identity of the module that a GSYM file was made from, see `identify`.
-
-    Args:
-        path: See `identify`.
-        said: What the GSYM file says of its module; None: any binary will do.
-    """
+    """The identity of the module that a GSYM file was made from, see `identify`."""
     from gsym.containers.recognition import recognise_file
     from gsym.conversion.companions.macho import bundle_member
 
@@ -151,9 +145,7 @@ def open_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
 def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison]:
     """The binary at *path*, of a fat file the slice that fits a GSYM file.
 
-    Args:
-        path: An ELF, Mach-O or PE file, or a dSYM bundle.
-        said: What the GSYM file says of its module; None: any binary will do.
+    Where the GSYM file has *said* nothing, any binary will do.
 
     Returns:
         The binary, and whether the file was made from it.
@@ -193,11 +185,6 @@ def compare_binary(
     """Whether a GSYM file was made from an open binary.
 
     The code is read only where the file has a hash of it and it can change the result.
-
-    Args:
-        binary: The binary.
-        said: What the GSYM file says of its module.
-        hash_code: Returns the `code_hash` of the binary; None: it is made of its code.
     """
     own = key_of_binary(binary)
     module = said(own)

@@ -36,10 +36,6 @@ class InputFile(NamedTuple):
 def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> InputFile:
     """Open an input; one that is open stays as it is.
 
-    Args:
-        given: As for `gsym.convert`.
-        name: The path of bytes or of a file object.
-
     Raises:
         FormatError: It is empty, not a regular file, or a bundle without a file.
         OSError: It cannot be read.

@@ -188,14 +188,8 @@ def convert_file(  # noqa: PLR0913 - what its callers know
 ) -> ConversionReport:
     """Convert an opened input; `convert` lists what it raises.
 
-    Args:
-        source: The input.
-        output: As for `convert`.
-        options: All of them.
-        progress: As for `convert`.
-        debug_info: The files to read for it, if they have been looked for.
-        sync_folder: Whether to sync the folder of the output to the disk; if not, a
-            power failure may undo the conversion until that is done.
+    Unless *sync_folder*, a power failure may undo the conversion until the folder of
+    the output is synced to the disk.
     """
     request = ConversionRequest(
         started=time.perf_counter(),
@@ -324,7 +318,12 @@ def slice_outputs(
         return ((None, target),)
     data, label = source.data, source.path
     if member is None and kind in INPUTS and not INPUTS[kind].is_binary:
-        return ((_one_architecture(data, arch), target),)
+        # The one of *wanted* that a file of records is for; the first if it is for
+        # none. `convert` compares it again with the complete file.
+        from gsym.conversion.inputs.breakpad import read_module
+
+        found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
+        return (((found if found in arch else arch[0]), target),)
     if member is not None:
         data, label = open_member(data, label, member), member_label(label, member)
     slices = matching_slices(list_slices(data, label), arch, label)
@@ -333,17 +332,6 @@ def slice_outputs(
     return tuple(
         (each.architecture, f"{target}.{each.architecture}") for each in slices
     )
-
-
-def _one_architecture(data: memoryview, wanted: Sequence[str]) -> str:
-    """The one of *wanted* that a file of records is for; the first if it is for none.
-
-    `convert` compares it again with the complete file.
-    """
-    from gsym.conversion.inputs.breakpad import read_module
-
-    found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
-    return found if found in wanted else wanted[0]
 
 
 def member_outputs(

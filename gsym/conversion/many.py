@@ -158,11 +158,7 @@ def inputs_and_outputs(
 
 
 def make_folders(outputs: Iterable[str]) -> None:
-    """Create the folders of outputs.
-
-    Raises:
-        OSError: One cannot be created.
-    """
+    """Create the folders of outputs."""
     for folder in {os.path.dirname(path) for path in outputs}:
         os.makedirs(folder, exist_ok=True)
 
@@ -173,11 +169,7 @@ def is_folder(path: str) -> bool:
 
 
 def sync_folders(reports: Iterable[ConversionReport]) -> None:
-    """Sync the folders of all outputs, once each instead of once for each output.
-
-    Raises:
-        OSError: One cannot be synced.
-    """
+    """Sync the folders of all outputs, once each instead of once for each output."""
     written = (path for each in reports if each.is_written for path in each.outputs)
     paths = filter(os.path.isfile, written)  # not of a device or a pipe
     for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
@@ -243,13 +235,7 @@ def run_side_by_side(
 
 
 class _Results:
-    """Results of files that end in any order, handed over in the order of the files.
-
-    Args:
-        take: Gets each result.
-        progress: Called with (bytes done, total bytes), or None.
-        sizes: Bytes of each file.
-    """
+    """Results of files that end in any order, handed over in the order of the files."""
 
     def __init__(
         self,

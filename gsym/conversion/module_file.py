@@ -35,16 +35,8 @@ def modules_in(
 ) -> Iterator[ModuleFile]:
     """The modules in the file *path*: one for each slice of a fat file, else one.
 
-    Args:
-        path: A binary, a dSYM bundle, a PDB, a Breakpad file or a GSYM file.
-        wanted: The module that it may be, which tells of what system the UUID of a GSYM
-            file is that says no more.
-        with_code: Whether to read the code of a binary, for its hash.
-
-    Raises:
-        FormatError: The file is damaged.
-        UnsupportedError: It is of a kind that is not a module.
-        OSError: It cannot be read.
+    The *wanted* module tells of what system the UUID of a GSYM file is that says no
+    more. The code of a binary is read *with_code* only, for its hash.
     """
     # What searches for files finds none in most runs.
     from gsym.containers.fat import list_slices

@@ -282,12 +282,7 @@ def read_options(given: dict[str, Any]) -> ConvertOptions:
 
 
 def complete_options(given: dict[str, Any]) -> ConvertOptions:
-    """Complete some keywords by the defaults of the others.
-
-    Raises:
-        TypeError: One is unknown, or as for `read_options`.
-        ValueError: As for `read_options`.
-    """
+    """Complete some keywords by the defaults of the others."""
     unknown = given.keys() - DECLARED.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
@@ -321,11 +316,7 @@ _READERS: dict[int, Callable[[str, Any], Any]] = {
 
 
 def _build_id(value: object) -> bytes:
-    """The bytes of a build id.
-
-    Raises:
-        ValueError: It is longer than build ids are.
-    """
+    """The bytes of a build id."""
     found = uuid_bytes(value)
     if len(found) > MOST_ID_BYTES:
         raise ValueError(

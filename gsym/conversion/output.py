@@ -89,15 +89,8 @@ _COUNTS_OF_INPUT = (
 class ConversionOutput:
     """A creator that an input fills, and its output.
 
-    Args:
-        request: Names the input, in errors, and the output.
-        version: Version of the format, unless another one was requested.
-        big_endian: Byte order of the target, used for the output unless another one was
-            requested.
-        base_address: Image base; None: the first function's start.
-        keep_all: Functions are added in ascending order, and none is pruned.
-        has_variables: Symbols of variables will follow. In version 1 they are where an
-            index would be.
+    With *keep_all* functions are added in ascending order, and none is pruned. In
+    version 1 symbols of variables are where an index would be.
 
     Raises:
         ValueError: The version is unknown.
@@ -138,11 +131,7 @@ class ConversionOutput:
         )
 
     def set_uuid(self, own: bytes) -> None:
-        """Write the requested identifier, or else the input's *own*.
-
-        Raises:
-            LimitError: It is too long for version 1.
-        """
+        """Write the requested identifier, or else the input's *own*."""
         uuid = own if self._request.options.uuid is None else self._request.options.uuid
         self._check(
             lib.gsym_creator_set_uuid(self.creator, uuid, len(uuid), self._error)

@@ -57,11 +57,7 @@ def unchanged_report(request: ConversionRequest) -> ConversionReport | None:
 
 
 def write_key(request: ConversionRequest, report: ConversionReport) -> None:
-    """Write the key of the output.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write the key of the output."""
     path = request.output + KEY_SUFFIX
     read = _stamps([report.input, *report.companions])
     files = read | _stamps(report.outputs)
@@ -89,12 +85,7 @@ class _Scanning:
 
 
 def _parse(text: str) -> Any:
-    """Parse as `json.loads` does; its import takes longer than all the rest here.
-
-    Raises:
-        StopIteration: It does not begin with a value.
-        ValueError: It is not JSON.
-    """
+    """Parse as `json.loads` does; its import takes longer than all the rest here."""
     try:
         from _json import make_scanner
     except ImportError:  # not CPython

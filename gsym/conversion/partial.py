@@ -40,11 +40,6 @@ class PartialConversion:
 
     Thread-safe. The binary must stay open.
 
-    Args:
-        binary: The binary.
-        found: The files with its debug information.
-        options: As for a conversion of all units.
-
     Attributes:
         has_split_units: Whether the rest of units is in other files; then there are no
             partial conversions.

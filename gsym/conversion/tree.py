@@ -25,11 +25,8 @@ def files_below(
     """Path and size of each file below a folder, by name; a bundle is one file.
 
     Links to folders are not followed, and a file with several names is yielded once.
-
-    Args:
-        folder: The folder.
-        passed_over: Absolute path of a folder whose files are left out.
-        seen: Device and inode of files that are left out; those yielded are added.
+    Absolute paths in *passed_over* and files in *seen*, by device and inode, are left
+    out; those yielded are added to it.
     """
     seen = set() if seen is None else seen
     for place, folders, names in os.walk(folder):
@@ -55,9 +52,6 @@ def linked_below(folder: str) -> Iterator[str]:
 
     Objects that are still to be linked, archives of these and GSYM files are left out,
     and PDBs beside their programs, whose conversions read them.
-
-    Raises:
-        EmptyError: There is none.
     """
     is_empty = True
     for path, _ in files_below(folder):
@@ -84,10 +78,5 @@ def _is_linked(path: str) -> bool:
 
 
 def is_linked_object(path: str) -> bool:
-    """Whether an object file is no input of a linker; a kernel module is none.
-
-    Raises:
-        GsymError: It is damaged.
-        OSError: It cannot be read.
-    """
+    """Whether an object file is no input of a linker; a kernel module is none."""
     return path.endswith(".ko") or not ObjectFile(map_file(path), path).is_relocatable

@@ -63,12 +63,6 @@ _MAX_THREADS = 256
 class UnitJob:
     """The engine's `gsym_conversion` and its workers.
 
-    Args:
-        request: The conversion.
-        output: Gets the functions.
-        path: The file that the units are in, for errors.
-        threads: How many work.
-
     Attributes:
         handle: The `gsym_conversion *`, once it is created.
     """

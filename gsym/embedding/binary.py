@@ -60,13 +60,7 @@ class SharedTable:
 
 
 class Binary:
-    """The bytes of a binary, in its byte order.
-
-    Args:
-        data: The complete file.
-        path: The name that errors carry.
-        order: "<" or ">", as `struct` spells the byte order.
-    """
+    """The bytes of a binary, in its byte order."""
 
     def __init__(self, data: memoryview, path: str, order: str) -> None:
         self.data = data
@@ -118,13 +112,7 @@ def align(offset: int, alignment: int) -> int:
 def stand_alone_payload(
     source: ImageSource, data: memoryview, module: ModuleKey | None
 ) -> Payload:
-    """The file as one that needs no binary.
-
-    Args:
-        source: The file, open on *data*.
-        data: A GSYM file, or a binary with one.
-        module: What the file says of its module.
-    """
+    """The file as one that needs no binary."""
     header = source.header
     if not header.shared_size:
         start, end = header.file_offset, header.file_offset + header.file_size
@@ -140,9 +128,6 @@ def shared_payload(
 
     Of version 1 it has no index: what comes last in it are its strings, and what it
     says of its module.
-
-    Raises:
-        LimitError: The table is too far away for version 1.
     """
     part = module_part(module, 0, multiple=_SHARING_MULTIPLE)
     creator, error = source.creator(), new_error()

@@ -60,11 +60,7 @@ class _Section(NamedTuple):
 
 
 class ElfBinary:
-    """An ELF file that a GSYM file can go into.
-
-    Raises:
-        UnsupportedError: There is something that a new section would spoil.
-    """
+    """An ELF file that a GSYM file can go into."""
 
     section = ".gsym"
     signature = ""
@@ -100,11 +96,7 @@ class ElfBinary:
         self._name = names.index(_SECTION + b"\0")
 
     def shared_table(self) -> SharedTable:
-        """The string table of the symbols, where it will be after the new section.
-
-        Raises:
-            UnsupportedError: There is none, or it is loaded and so cannot be moved.
-        """
+        """The string table of the symbols, where it will be after the new section."""
         index = self._strings_index
         strings = b"" if index is None else self._bytes_of(index)
         if self._symbols_index is None or not strings:

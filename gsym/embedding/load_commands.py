@@ -84,11 +84,7 @@ class LoadCommand:
         self.kind: int = self.unpack("I", 0)[0]
 
     def unpack(self, fields: str, at: int) -> tuple[Any, ...]:
-        """The values at byte *at* of the command.
-
-        Raises:
-            FormatError: The command is too short for them.
-        """
+        """The values at byte *at* of the command."""
         try:
             return self._binary.struct(fields).unpack_from(self.raw, at)
         except StructError:
@@ -96,11 +92,7 @@ class LoadCommand:
             raise self._binary.damaged(self._offset, reason) from None
 
     def pack(self, fields: str, at: int, *values: Any) -> None:
-        """Change the values at byte *at*.
-
-        Raises:
-            LimitError: A value does not fit.
-        """
+        """Change the values at byte *at*."""
         try:
             self._binary.struct(fields).pack_into(self.raw, at, *values)
         except StructError:
@@ -190,9 +182,6 @@ class LoadCommands:
         commands: All of them.
         segments: Of those, the segments.
         end: Where the commands end in the file as it was.
-
-    Raises:
-        UnsupportedError: There is one that is not known.
     """
 
     def __init__(self, binary: Binary, *, is_wide: bool) -> None:

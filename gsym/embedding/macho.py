@@ -36,14 +36,7 @@ _GROWTH = 8
 def with_one_more_segment(
     binary: Binary, offset: int, size: int, segments: int
 ) -> bytes:
-    """The data of LC_DYLD_CHAINED_FIXUPS for a file with one more segment.
-
-    Args:
-        binary: The file.
-        offset: Of the data in it.
-        size: Of the data.
-        segments: How many segments the file has.
-    """
+    """The data of LC_DYLD_CHAINED_FIXUPS for a file with one more segment."""
     what = "the chained fixups"
     old = bytes(binary.part(offset, size, what))
     header = binary.struct(_HEADER)
@@ -139,11 +132,7 @@ class MachoBinary:
         self._growth = 0  # bytes that __LINKEDIT moves by
 
     def shared_table(self) -> SharedTable:
-        """The string table of the symbols, where it will be after the new section.
-
-        Raises:
-            UnsupportedError: There is none after the section.
-        """
+        """The string table of the symbols, where it will be after the new section."""
         symbols = self._commands.find(LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
         if not size or offset < self._linkedit_start:
@@ -168,7 +157,13 @@ class MachoBinary:
         linkedit_end = self._place_signature(code_limit)
         self._place_segments(segment_size, linkedit_end)
         self._place_new(segment_size, padding, payload.size)
-        head = self._head()
+        # The header and the load commands, which may use free bytes after them
+        head, end = self._commands.to_bytes(), self._commands.end
+        if len(head) > self._content_start or not self._binary.is_zero(end, len(head)):
+            raise self._binary.unsupported(
+                f"no space for a load command of {len(head) - end} bytes: "
+                "link again with -headerpad 0x1000"
+            )
         signature, data, fixups = self._signature, self._binary.data, self._fixups
         signature_padding = 0 if signature is None else code_limit - unsigned_end
         unsigned: Iterator[Buffer] = chain(
@@ -298,13 +293,3 @@ class MachoBinary:
             commands.insert_behind(commands.segments[-1], new)
         else:
             commands.insert_before(self._linkedit, new)
-
-    def _head(self) -> bytes:
-        """The header and the load commands, which may use free bytes after them."""
-        head, end = self._commands.to_bytes(), self._commands.end
-        if len(head) > self._content_start or not self._binary.is_zero(end, len(head)):
-            raise self._binary.unsupported(
-                f"no space for a load command of {len(head) - end} bytes: "
-                "link again with -headerpad 0x1000"
-            )
-        return head

@@ -173,11 +173,7 @@ def extract(
 
 
 def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
-    """The binary *data*, of the file *path*, as one that a section can be added to.
-
-    Raises:
-        UnsupportedError: It has no place for a section.
-    """
+    """The binary *data*, of the file *path*, as one that a section can be added to."""
     head = bytes(data[:64])
     magic = head[:4]
     if magic == b"\x7fELF":
@@ -200,11 +196,7 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
 def _module_for(
     file: memoryview, source: str, data: memoryview, path: str
 ) -> tuple[ModuleKey | None, str]:
-    """Module of a GSYM file, and the reason why that may not be the binary.
-
-    Raises:
-        UuidMismatchError: It is.
-    """
+    """Module of a GSYM file, and the reason why that may not be the binary."""
     with Reader(file, path=source) as reader, ObjectFile(data, path) as binary:
         fit, module = compare_binary(binary, reader.module_like), reader.module
     if fit.is_refused:

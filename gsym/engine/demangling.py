@@ -105,7 +105,13 @@ def _may_be_mangled(name: bytes) -> bool:
 
 
 def _demangle(name: bytes) -> bytes:
-    if _is_plain_cxx(name):  # as most are
+    # Whether it is a C++ name without prefix and suffix, and of no other language
+    if (
+        name.startswith(b"_Z")
+        and b"@" not in name
+        and b"17h" not in name
+        and b"\0" not in name
+    ):  # as most are
         return _from_cxx(name) or name
     if name.startswith(b"?"):
         return _from_msvc(name) or name
@@ -120,16 +126,6 @@ def _demangle(name: bytes) -> bytes:
     if not text or len(text) > MAX_TEXT_SIZE:
         return name
     return front + text + at + version
-
-
-def _is_plain_cxx(name: bytes) -> bool:
-    """Whether it is a C++ name without prefix and suffix, and of no other language."""
-    return (
-        name.startswith(b"_Z")
-        and b"@" not in name
-        and b"17h" not in name
-        and b"\0" not in name
-    )
 
 
 def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:

@@ -22,13 +22,6 @@ def cxx_texts(
 ) -> tuple[bytes, list[int]]:
     """The texts of *count* names, with a NUL after each.
 
-    Args:
-        image: The engine's `gsym_image *`.
-        strps: String offsets of the names, `uint64_t *`.
-        count: Number of names.
-        demangler: From `gsym.engine.demangling.cxx_demangler`.
-        without_arguments: Omit template arguments.
-
     Returns:
         The texts, and the numbers of the names that are left to others: their texts are
         empty.
@@ -54,13 +47,9 @@ _FEW_NAMES = 16  # are demangled one by one
 class NameTexts:
     """Demangled names of one image, or of several.
 
-    Args:
-        image: The engine's handle, which has to outlive this.
-        demangle: Whether names of functions are demangled.
-        escape: Makes what is printed of a text; None: the text itself.
-        reduce: Makes another name of a demangled one; None: it stays.
-        separator: Where it is not empty, the text of a name of a function is the name,
-            this, and the demangled name.
+    *escape* makes what is printed of a text, *reduce* another name of a demangled one.
+    With a separator, the text of a name of a function is the name, this, and the
+    demangled name.
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.

@@ -70,12 +70,8 @@ def new_object(
 ) -> Any:
     """An object of the engine, destroyed with the last reference to it.
 
-    Args:
-        kind: Its type is `gsym_KIND`.
-        create: Takes *arguments*, the location of the pointer, and the error.
-        destroy: Takes the object.
-        arguments: What *create* is called with.
-        path: For errors.
+    Its type is `gsym_KIND`. *create* takes *arguments*, the location of the pointer,
+    and the error; *destroy* takes the object.
     """
     place, error = ffi.new(f"gsym_{kind} **"), new_error()
     check(create(*arguments, place, error), error, path)
@@ -106,13 +102,7 @@ class _Holder:
 
 
 def kept_view(start: object, size: int, owner: object) -> memoryview:
-    """Memory of the engine, read-only; the view keeps *owner* alive.
-
-    Args:
-        start: Pointer to its first byte.
-        size: Bytes.
-        owner: The owner of the memory.
-    """
+    """Memory of the engine, read-only; the view keeps *owner* alive."""
     if not size:
         return memoryview(b"")
     kept = ffi.gc(start, _Holder(owner))

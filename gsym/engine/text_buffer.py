@@ -21,9 +21,6 @@ _TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 class TextBuffer:
     r"""A `gsym_text` and access to its bytes; for one thread at a time.
 
-    Args:
-        escape: Whether control characters in names and paths are written as `\xNN`.
-
     Attributes:
         handle: The engine's, which its functions append to.
         used: Receives the number of bytes of lines that were answered.
@@ -71,13 +68,9 @@ class TextBuffer:
     ) -> int:
         """Answer lines.
 
-        Args:
-            engine: A function of the engine that appends answers to lines, or continues
-                with the last lines for NULL.
-            arguments: What it gets between the text and the lines.
-            lines: All of them.
-            names: What comes into the gaps of the text.
-            put: Takes the text, piece by piece; each is gone when it returns.
+        *engine* is a function of the engine that appends answers to lines, or continues
+        with the last lines for NULL. *names* come into the gaps of the text. *put*
+        takes it piece by piece; each is gone when it returns.
 
         Returns:
             How many bytes of *lines* were answered.

@@ -23,18 +23,7 @@ def addr2line_style(  # noqa: PLR0913 - a flag for each of addr2line's
     is_64: bool = True,
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
-    """The style for a set of options.
-
-    Args:
-        addresses: Print the address before each answer.
-        functions: Print function names.
-        inlines: Print the functions that the first one was inlined into.
-        pretty: Print a frame on one line.
-        basenames: Print files without their directories.
-        demangle: Demangle function names.
-        is_64: Whether addresses have 64 bits.
-        escape: Makes names and paths printable; None: they are printed unchanged.
-    """
+    """The style for a set of options."""
     after_address, after_name = (": ", " at ") if pretty else ("\n", "\n")
     address = f"<address{16 if is_64 else 8}>{after_address}" if addresses else ""
     name = f"<?name><name><:>??</>{after_name}" if functions else ""

@@ -59,17 +59,9 @@ class Style(NamedTuple):
 class Formatter:
     """Answers addresses from a reader; for one thread at a time.
 
-    Args:
-        reader: The GSYM file; None: no address has an answer.
-        style: The format of answers.
-        buffer: Buffer for the text; may be shared.
-        shift: Added to an address before the lookup.
-        wraps: Whether the sum is modulo 2^64; otherwise an overflow is an address
-            outside of the module.
-        is_64: Whether addresses have 64 bits; otherwise they are truncated to 32.
-        sections: Start and end of sections for section-relative addresses; the first
-            one with an answer is used. None: link-time addresses.
-        suffix: The text after the number on each line.
+    Without a reader no address has an answer. *shift* is added to an address before the
+    lookup, modulo 2^64 if it *wraps*. Of *sections*, for section-relative addresses,
+    the first with an answer is used.
     """
 
     def __init__(  # noqa: PLR0913 - each is what one of the commands needs
@@ -89,8 +81,15 @@ class Formatter:
         self._names: NameTexts | None = None
         self._suffix = suffix
         # Keeps alive what the engine reads.
+        # A compiled template
+        raw, error, place = (
+            style.template.encode(),
+            new_error(),
+            ffi.new("gsym_style **"),
+        )
+        check(lib.gsym_style_create(raw, len(raw), place, error), error)
         self._kept = (
-            _compiled(style.template),
+            ffi.gc(place[0], lib.gsym_style_destroy),
             ffi.from_buffer(suffix),
             ffi.new("gsym_range[]", sections or []),
         )
@@ -168,12 +167,6 @@ class Formatter:
 
         Stops before any other line and before one without an end.
 
-        Args:
-            lines: The input.
-            put: Receives the text in pieces, each valid only during the call.
-            prefix: The text before the number on each line.
-            line_size: A longer line is split into lines of this size.
-
         Returns:
             How many bytes of *lines* were answered.
         """
@@ -195,10 +188,7 @@ class Formatter:
     def one(self, address: int, keep: list[bool] | None = None) -> bytes:
         """The answer to one address.
 
-        Args:
-            address: Less than 2^64.
-            keep: The functions to show, the function itself first, then merged ones;
-                None: all.
+        *keep* are the functions to show, the function itself first, then merged ones.
         """
         shown = ffi.NULL if keep is None else ffi.new("uint8_t[]", keep)
         self._job.keep, self._job.keep_count = shown, len(keep or ())
@@ -207,14 +197,3 @@ class Formatter:
         self.answer(line, lambda piece: pieces.append(bytes(piece)))
         self._job.keep = ffi.NULL
         return b"".join(pieces)
-
-
-def _compiled(template: str) -> CData:
-    """A compiled template.
-
-    Raises:
-        ValueError: The template is invalid.
-    """
-    raw, error, place = template.encode(), new_error(), ffi.new("gsym_style **")
-    check(lib.gsym_style_create(raw, len(raw), place, error), error)
-    return ffi.gc(place[0], lib.gsym_style_destroy)

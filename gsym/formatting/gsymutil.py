@@ -36,12 +36,7 @@ _MERGED = (
 
 
 def lookup_style(*, merged: bool, blank_line: bool = False) -> Style:
-    """The style of a LookupResult.
-
-    Args:
-        merged: Answer with all functions folded into one address.
-        blank_line: Put an empty line after each answer.
-    """
+    """The style of a LookupResult."""
     template = _MERGED if merged else _LOOKUP
     end = "\n" if blank_line else ""
     return Style(f"{template}{end}", merged=merged, llvm_rules=True)
@@ -51,10 +46,6 @@ class LlvmText:
     r"""Makes dumps of one open reader; for one thread at a time.
 
     Everything returned is bytes, since names and paths may be of any encoding.
-
-    Args:
-        reader: Where to look.
-        escape: Whether control characters in names and paths are written as `\xNN`.
     """
 
     def __init__(self, reader: Reader, *, escape: bool = False) -> None:

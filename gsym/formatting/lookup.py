@@ -18,13 +18,7 @@ _PLACE = "<name><?offset> + <offset></><?path> at <path>:<?line><line><:>?</></>
 def text_style(
     *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
 ) -> Style:
-    """The default style: a line for each frame.
-
-    Args:
-        escape: Makes names and paths printable.
-        demangle: Demangle names of functions.
-        merged: Also show merged functions.
-    """
+    """The default style: a line for each frame."""
     frame = f"{_PLACE}<?inlined> [inlined]</>"
     others = (
         "<*merged>\n<indent>same code: "
@@ -44,13 +38,7 @@ def text_style(
 def line_style(
     *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
 ) -> Style:
-    """The style for line-oriented tools: one line for each address.
-
-    Args:
-        escape: Makes names and paths printable.
-        demangle: Demangle names of functions.
-        merged: Also show merged functions.
-    """
+    """The style for line-oriented tools: one line for each address."""
     frames = f"<*frames><?later> <<- </>{_PLACE}</>"
     others = f"<*merged> = {frames}</>"
     return Style(
@@ -70,11 +58,7 @@ def ascii_text(raw: bytes) -> bytes:
 
 
 def unsure_member(unsure: str) -> str:
-    """The member of an answer in JSON for a file that may be of another build.
-
-    Args:
-        unsure: Why it may be; "": it is not, and there is no member.
-    """
+    """The member of an answer in JSON for a file that may be of another build."""
     if not unsure:
         return ""
     import json
@@ -85,11 +69,7 @@ def unsure_member(unsure: str) -> str:
 def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Style:
     """The style for programs: a JSON object on a line for each address.
 
-    Args:
-        demangle: Demangle names of functions; None: in a field `demangled` after each
-            name.
-        merged: Also show merged functions.
-        unsure: See `unsure_member`.
+    Where *demangle* is None, a field `demangled` follows each name.
     """
     end = unsure_member(unsure).replace("<", "<<")
     answer = (

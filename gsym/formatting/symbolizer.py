@@ -83,14 +83,7 @@ def address_style(
     module: str,
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
-    """The style of answers to addresses.
-
-    Args:
-        output: What the options say.
-        module: The name of the module; JSON has it.
-        escape: Makes names and paths printable, except in JSON; None: they are
-            unchanged.
-    """
+    """The style of answers to addresses."""
     loop = "*combined" if output.outer_name else "*innermost"
     if output.inlines:
         loop = "*frames"

@@ -55,9 +55,6 @@ class SortedSpool:
 
     They are of the types that `marshal` supports. Each takes 16 bytes of memory, and
     about 100 during the sort.
-
-    Raises:
-        OSError: The disk is full.
     """
 
     def __init__(self) -> None:
@@ -87,11 +84,7 @@ class SortedSpool:
     def values(
         self, arrange: Callable[[list[Any]], list[Any]] | None = None
     ) -> Iterator[Any]:
-        """The values; those of one time in the order in which they were added.
-
-        Args:
-            arrange: Puts several values of one time into another order.
-        """
+        """The values; those of one time in the order in which they were added."""
         self._on_disk(self._file.flush)
         time_of = self._times.__getitem__
         for _, group in groupby(sorted(range(len(self)), key=time_of), time_of):
@@ -169,11 +162,7 @@ class ChromeJson:
         self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
 
     def pieces(self, records: Iterable[Record]) -> Iterator[str]:
-        """The JSON text of a trace, piece by piece, the first after the last record.
-
-        Args:
-            records: Of the trace, as they were read.
-        """
+        """The JSON text of a trace, piece by piece, the first after the last record."""
         with closing(self._events), closing(self._scheduling.events):
             for record in records:
                 self._take(record)
@@ -181,8 +170,17 @@ class ChromeJson:
 
     def _text(self) -> Iterator[str]:
         names = list(self._names())
-        self._renumber()
-        self._move_origin()
+        free = (number for number in count(_KOIDS // 2) if number not in self._koids)
+        for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
+            self._numbers[koid] = next(free)
+            _count(self.changed, "koids of more than 32 bits: renumbered")
+        # Count times from the first second if a double cannot hold them
+        spools = (self._events, self._scheduling.events)
+        first = min((spool.first_time() for spool in spools if spool), default=0)
+        if first > _MOST_NANOSECONDS:
+            self._origin = first - first % _SECOND
+            times = sum(map(len, spools))
+            self.changed[f"times count from {self._origin} ns"] = times
         yield '{"displayTimeUnit":"ns","traceEvents":['
         comma = ""
         for event in chain(names, self._sorted_events()):
@@ -246,21 +244,6 @@ class ChromeJson:
             elif thread not in self._scheduling.threads:  # those are named there
                 _count(self.left_out, "kernel_object")
 
-    def _renumber(self) -> None:
-        free = (number for number in count(_KOIDS // 2) if number not in self._koids)
-        for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
-            self._numbers[koid] = next(free)
-            _count(self.changed, "koids of more than 32 bits: renumbered")
-
-    def _move_origin(self) -> None:
-        """Count times from the first second if a double cannot hold them."""
-        spools = (self._events, self._scheduling.events)
-        first = min((spool.first_time() for spool in spools if spool), default=0)
-        if first > _MOST_NANOSECONDS:
-            self._origin = first - first % _SECOND
-            times = sum(map(len, spools))
-            self.changed[f"times count from {self._origin} ns"] = times
-
     def _task(self, koid: int) -> tuple[str, int]:
         """The name and the number of a thread."""
         name = self._objects.name_of(koid, kind=THREAD)
@@ -301,7 +284,7 @@ class ChromeJson:
         made: list[dict[str, Any]] = []
         threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
         for event in events:
-            threads.setdefault(_thread_of(event), []).append(event)
+            threads.setdefault((event["pid"], event["tid"]), []).append(event)
         for thread, own in threads.items():
             begins = self._durations.setdefault(thread, [])
             moment = _Moment(own)
@@ -479,10 +462,6 @@ class _Moment:
             else:
                 (self.early if at < last_end else self.late).append(event)
         self.complete_begins.sort(key=lambda event: -event[_END])
-
-
-def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
-    return event["pid"], event["tid"]
 
 
 def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:

@@ -40,16 +40,7 @@ def _row_fields(layout: Layout) -> list[tuple[str, str]]:
 
 
 class OtherRecords:
-    """The records of columns other than events, in file order.
-
-    Args:
-        columns: The engine's columns.
-        kinds: Of these records.
-        arguments: The arguments of all records of the columns.
-        sources: Texts of strings and ids of providers by number, and the bytes that
-            were read.
-        exact_ns: Makes times exact, given them, the ticks and the providers.
-    """
+    """The records of columns other than events, in file order."""
 
     def __init__(
         self,

@@ -36,11 +36,7 @@ _LONGEST_KOID = 20  # digits
 
 
 def parse_moment(text: str) -> Moment:
-    """The moment that a text spells; parts of a nanosecond are left out.
-
-    Raises:
-        ValueError: It spells none.
-    """
+    """The moment that a text spells; parts of a nanosecond are left out."""
     number = text.removeprefix("@")
     try:
         return Moment(read_duration(number, "ns"), number != text)

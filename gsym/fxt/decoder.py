@@ -56,12 +56,7 @@ class Filter(NamedTuple):
 
 
 def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
-    """Set the filter of the engine's reader.
-
-    Raises:
-        OverflowError: A time or a koid is not a number of 64 bits.
-        ValueError: A pattern holds a NUL.
-    """
+    """Set the filter of the engine's reader."""
     processes = ffi.new("uint64_t[]", list(chosen.processes))
     threads = ffi.new("uint64_t[]", list(chosen.threads))
     categories = ffi.from_buffer("char[]", _joined("categories", chosen.categories))

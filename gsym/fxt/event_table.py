@@ -58,7 +58,12 @@ class _Batches:
     def batch(self, columns: Columns) -> pa.RecordBatch:
         """The events of columns, at least one."""
         pa = self._pa
-        self._take_texts(columns)
+        if columns.strings_version != self._version:
+            self._version = columns.strings_version
+            words = [
+                text.encode("utf-8", "replace").decode() for text in columns.strings
+            ]
+            self._dictionary = self._pa.array(words, self._pa.string())
         kinds = pa.DictionaryArray.from_arrays(
             self._numbers(columns.event_kinds(), pa.uint8()), self._kinds
         )
@@ -89,14 +94,6 @@ class _Batches:
             "argument_count": arguments,
         }
         return pa.RecordBatch.from_pydict(made)
-
-    def _take_texts(self, columns: Columns) -> None:
-        if columns.strings_version != self._version:
-            self._version = columns.strings_version
-            words = [
-                text.encode("utf-8", "replace").decode() for text in columns.strings
-            ]
-            self._dictionary = self._pa.array(words, self._pa.string())
 
     def _numbers(self, values: bytes, kind: Any) -> Any:
         """An array of the bytes of its values."""

@@ -175,11 +175,7 @@ class Matches(NamedTuple):
 
 
 def match_events(events: Iterable[Event]) -> Matches:
-    """The events of a trace that belong together.
-
-    Args:
-        events: In any order, as the records of traces are.
-    """
+    """The events of a trace that belong together."""
     ordered = sorted(enumerate(events), key=_order)
     times = (max(event.ns or 0, event.end_ns or 0) for _, event in ordered)
     matching = _Matching(max(times, default=0))
@@ -378,11 +374,7 @@ class _Chains:
         self.open_by_id = OpenById()
 
     def add(self, event: Event, item: Any) -> bool:
-        """Begin a chain with an event, or add it to the open one that fits it best.
-
-        Returns:
-            Whether there is one.
-        """
+        """Begin a chain with an event, or add it to the open one that fits it best."""
         where = event.id or 0, event.category, event.name, event.process
         if event.kind.endswith("begin"):
             self.chains.append([item])
@@ -404,10 +396,6 @@ MATCHED_KINDS = tuple(
 
 
 def unmatched_halves(records: Iterable[Record]) -> dict[str, int]:
-    """Number of halves without another half, by kind of event.
-
-    Args:
-        records: Of `MATCHED_KINDS`; they are all kept in memory.
-    """
+    """Number of halves without another half, by kind of event."""
     events = (record for record in records if isinstance(record, Event))
     return match_events(events).unmatched

@@ -47,11 +47,8 @@ class Objects:
     ) -> KernelObject | None:
         """The description of a koid.
 
-        Args:
-            koid: Of the object.
-            provider: Whose description is preferred.
-            kind: The type that is preferred: on Linux a process and its first thread
-                have one number.
+        The description of *provider* and of *kind* is preferred: on Linux a process and
+        its first thread have one number.
         """
         for each in dict.fromkeys((kind, None)):
             found = self._kernel.get((each, provider, koid))

@@ -52,12 +52,6 @@ _PACK_2, _PACK_3 = _PACKERS[2:4]
 class ProcessTrace:
     """Writes events of this process.
 
-    Args:
-        output: Where to.
-        name: What the provider and the process are called.
-        lose: Counts losses.
-        is_first: Whether the trace begins with this process.
-
     Attributes:
         process: Its koid.
         current: The thread that asks for it.
@@ -117,13 +111,7 @@ class ProcessTrace:
     ) -> None:
         """Write an event of the current thread; an error is a loss.
 
-        Args:
-            kind: Index into EVENT_KINDS.
-            category: Of the event.
-            name: Of the event.
-            ticks: When, by `time.monotonic_ns`.
-            args: Values of any type.
-            last: An id, or the end of a complete duration, if the kind has one.
+        *last* is an id, or the end of a complete duration, if the kind has one.
         """
         try:
             header = self.current.headers.get((kind, category, name))

@@ -70,9 +70,6 @@ class RecordText:
     """Makes lines of the records of one trace, in their order.
 
     Koids are printed with the names that earlier records of their trace gave them.
-
-    Args:
-        objects: Names of the complete trace; by default those before each record.
     """
 
     def __init__(self, objects: Objects | None = None) -> None:

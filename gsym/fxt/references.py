@@ -40,11 +40,7 @@ class Words:
         self._pack = [struct.Struct(f"{self._order}{n}Q").pack for n in range(8)]
 
     def __call__(self, *values: int) -> bytes:
-        """Words of these numbers.
-
-        Raises:
-            OverflowError: One is not of 64 bits.
-        """
+        """Words of these numbers."""
         try:
             if len(values) < len(self._pack):
                 return self._pack[len(values)](*values)
@@ -59,16 +55,7 @@ class Words:
         return struct.pack(f"{self._order}d", value)
 
     def with_header(self, kind: int, header: int, body: bytes) -> bytes:
-        """A record or an argument of a type.
-
-        Args:
-            kind: Number of the type.
-            header: The other bits of the header in their places.
-            body: Whole words after the header.
-
-        Raises:
-            LimitError: It has more bytes than its header can hold.
-        """
+        """A record or an argument of a type."""
         size = 8 + len(body)
         if size > _MOST_RECORD_SIZE:
             raise LimitError(
@@ -78,11 +65,7 @@ class Words:
 
 
 def field(value: int, first: int, count: int, what: str) -> int:
-    """A number in *count* bits of a word, from bit *first* on.
-
-    Raises:
-        OverflowError: It does not fit.
-    """
+    """A number in *count* bits of a word, from bit *first* on."""
     if value >> count:
         raise OverflowError(f"{what}: {value} does not fit in {count} bits")
     return value << first
@@ -94,12 +77,7 @@ def stream(data: bytes) -> bytes:
 
 
 def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
-    """The bytes of a text.
-
-    Raises:
-        LimitError: There are more than *most*.
-        ValueError: It has a surrogate that does not represent a byte.
-    """
+    """The bytes of a text."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -118,13 +96,7 @@ _INLINE = 0x8000
 
 
 class References:
-    """Makes references for the records of one provider after the other.
-
-    Args:
-        words: Makes words.
-        out: Takes the records of the tables.
-        interning: Use the tables.
-    """
+    """Makes references for the records of one provider after the other."""
 
     def __init__(self, words: Words, out: bytearray, *, interning: bool) -> None:
         self._words = words

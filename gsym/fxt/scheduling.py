@@ -61,12 +61,7 @@ class SchedulingText:
         return threads
 
     def lines(self, task: _Task, origin: int) -> Iterator[str]:
-        """The text, line by line, in the order of time.
-
-        Args:
-            task: Returns the name of a thread, and the number used for its koid.
-            origin: The time in nanoseconds from which others are counted.
-        """
+        """The text, line by line, in the order of time."""
         yield "# tracer: nop\n"
         for time, cpu, *values in self.events.values():
             seconds, nanoseconds = divmod(time - origin, 10**9)

@@ -54,12 +54,7 @@ _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
 
 def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
-    """The filter for the engine: it passes at least the selected records.
-
-    Args:
-        selection: The conditions.
-        origin_ns: The start of the trace, from which moments count.
-    """
+    """The filter for the engine: it passes at least the selected records."""
     begin = absolute_ns(selection.begin, origin_ns) or 0
     end = absolute_ns(selection.end, origin_ns)
     last = UINT64_MAX if end is None else max(end - 1, 0)
@@ -83,12 +78,6 @@ class RecordSelection:
     A record is chosen if it meets all conditions. One without a time is in no span of
     time, one without a category matches none, and so on. A context switch belongs to
     both its threads. A complete duration is in each span that it touches.
-
-    Args:
-        selection: The conditions.
-        origin_ns: The start of the trace, from which moments count.
-        objects: Names of processes and threads, and whose threads are.
-        keep_context: Also choose records that define the meaning of others.
     """
 
     def __init__(

@@ -184,13 +184,7 @@ def _bounds(times: Sequence[int]) -> tuple[int, ...]:
 def describe_trace(
     survey: Survey, kinds: Mapping[str, int], objects: Objects
 ) -> dict[str, Any]:
-    """The description.
-
-    Args:
-        survey: Of the trace, or of the selected records.
-        kinds: How many records of each kind there are.
-        objects: The names of processes and threads.
-    """
+    """The description."""
     return {
         "begin_ns": survey.begin_ns,
         "end_ns": survey.end_ns,
@@ -269,11 +263,7 @@ class EventSums:
 
 
 class Tally:
-    """Counts the events of one trace, in the order of its columns.
-
-    Raises:
-        MemoryError: There is not enough memory.
-    """
+    """Counts the events of one trace, in the order of its columns."""
 
     def __init__(self) -> None:
         error: CData = new_error()

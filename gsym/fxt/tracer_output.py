@@ -32,12 +32,6 @@ class ProcessTables:
 
     An entry never changes while a thread may use it. If a table is full, strings and
     threads are stored in their records; the entry of a thread that has ended is free.
-
-    Args:
-        words: Makes words.
-        put: Takes the records of the tables.
-        lock: Guards the tables, and the order of their records.
-        lose: Counts texts that are cut.
     """
 
     def __init__(
@@ -149,11 +143,7 @@ class TraceOutput:
                 self.flush()
 
     def flush(self, now: int = 0) -> None:
-        """Write the records that are held.
-
-        Args:
-            now: The time of the clock of the events, if a second begins.
-        """
+        """Write the records that are held."""
         with self.lock:
             # A signal handler or finalizer may get here while this thread writes: its
             # records have to stay after those being written.
@@ -187,15 +177,11 @@ class TraceOutput:
         self._large_size = 0
         try:
             if not self._end:
-                _write(self._descriptor, data)
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
         except OSError as error:
             # A record may be truncated: later ones could not be read.
             self._end = error.strerror or str(error)
         if self._end:
             self._fail(len(data), self._end)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]

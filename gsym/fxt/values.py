@@ -44,11 +44,7 @@ class UnusualValueError(Exception):
 
 
 class ArgumentWords:
-    """Makes words of arguments whose names, and texts, are in the table.
-
-    Args:
-        references: Knows the table.
-    """
+    """Makes words of arguments whose names, and texts, are in the table."""
 
     def __init__(self, references: ReferenceMaker) -> None:
         self._references = references
@@ -56,11 +52,7 @@ class ArgumentWords:
         self._texts: BoundedCache[tuple[str, str], int] = BoundedCache(_MOST_KEPT)
 
     def add(self, words: list[int], args: dict[str, Any]) -> None:
-        """Add the words of arguments.
-
-        Raises:
-            UnusualValueError: There are too many, or one is of another kind.
-        """
+        """Add the words of arguments."""
         if len(args) > _MOST_ARGUMENTS:
             raise UnusualValueError
         headers, texts = self._headers, self._texts
@@ -119,9 +111,7 @@ def safe_arguments(
 ) -> tuple[Argument, ...]:
     """Arguments for any values; as many as fit.
 
-    Args:
-        args: Values by name.
-        lose: Counts arguments that are left out or cut.
+    *lose* counts those that are left out or cut.
     """
     made: list[Argument] = []
     space = _MOST_SIZE
@@ -140,14 +130,7 @@ def safe_arguments(
 
 
 def cut_text(text: str, space: int, lose: Callable[[str], None], what: str) -> str:
-    """The longest beginning of a text that can be written and fits in *space* bytes.
-
-    Args:
-        text: Any text.
-        space: In bytes.
-        lose: Counts a text that is changed.
-        what: Its kind, for *lose*: a word in the plural.
-    """
+    """The longest beginning of a text that can be written and fits in *space* bytes."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

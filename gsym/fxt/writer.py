@@ -68,12 +68,7 @@ _TYPES = {
 
 
 def argument_of(name: str, value: Value) -> Argument:
-    """An argument of the type that fits a value; of integers the smallest one.
-
-    Raises:
-        OverflowError: An integer does not fit in 64 bits.
-        TypeError: There is no type for the value.
-    """
+    """An argument of the type that fits a value; of integers the smallest one."""
     kind = _TYPES.get(type(value))
     if kind is None:
         if not isinstance(value, int):
@@ -88,13 +83,7 @@ def argument_of(name: str, value: Value) -> Argument:
 def arguments_bytes(
     args: Arguments, words: Words, references: ReferenceMaker
 ) -> tuple[int, bytes]:
-    """The number of arguments and their bytes.
-
-    Raises:
-        LimitError: There are more than 15, or one is too large.
-        OverflowError: A value does not fit its type.
-        ValueError: A type is unknown.
-    """
+    """The number of arguments and their bytes."""
     if len(args) > _MOST_ARGUMENTS:
         raise LimitError(f"{len(args)} arguments exceed the limit of {_MOST_ARGUMENTS}")
     parts = [_argument_bytes(argument, words, references) for argument in args]
@@ -144,13 +133,7 @@ _COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those after it have a word more, t
 
 
 def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> bytes:
-    """A record that is stored as one: not of the tables, and no large blob.
-
-    Raises:
-        LimitError: As for `Encoder.add`.
-        OverflowError: As for `Encoder.add`.
-        ValueError: As for `Encoder.add`.
-    """
+    """A record that is stored as one: not of the tables, and no large blob."""
     if isinstance(record, Event):
         return _event_bytes(record, words, references)
     number, header, steps = _STEPS[type(record)]
@@ -429,13 +412,7 @@ def encode(
     *,
     interning: bool = True,
 ) -> Iterator[bytes]:
-    """The bytes of a trace of these records, in blocks.
-
-    Raises:
-        LimitError: As for `Encoder.add`.
-        OverflowError: As for `Encoder.add`.
-        ValueError: As for `Encoder.add`.
-    """
+    """The bytes of a trace of these records, in blocks."""
     encoder = Encoder(byteorder, interning=interning)
     for record in records:
         encoder.add(record)

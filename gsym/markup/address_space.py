@@ -62,11 +62,8 @@ class ContextError(Exception):
 class SpaceBudget:
     """The memory that modules and segments of a log may still take.
 
-    All processes of a log share one budget.
-
-    Args:
-        most: Number of modules, and of segments.
-        most_bytes: Size of all names and build ids.
+    All processes of a log share one budget. That is a number of modules, and of
+    segments, and the size of all names and build ids.
     """
 
     def __init__(self, most: int = 1 << 16, most_bytes: int = 1 << 26) -> None:
@@ -123,11 +120,7 @@ class AddressSpace:
         self._segments.clear()
 
     def add_module(self, module: Module) -> LoadedModule:
-        """Add a module.
-
-        Raises:
-            ContextError: Its number is in use, or there are too many modules.
-        """
+        """Add a module."""
         if module.id in self.modules:
             raise ContextError("duplicate module ID")
         loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)

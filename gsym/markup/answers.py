@@ -57,12 +57,8 @@ def answer_address(
 ) -> Answer:
     """Look up the address of an element: the byte before it if calls return there.
 
-    Args:
-        element: The element.
-        space: The segments that are loaded.
-        symbols: The symbols of the modules.
-        style: Its rules say what an address without a kind is.
-        are_exact: Whether the report says that such addresses are exact.
+    Addresses without a kind are so by the rules of the style, unless the report says
+    that they *are_exact*.
     """
     address = looked_up(element, style, are_exact=are_exact)
     weighs = style.weighs_evidence and address != element.address
@@ -94,13 +90,7 @@ def answer_at(
 
 
 def looked_up(element: Backtrace | Pc | Data, style: Style, *, are_exact: bool) -> int:
-    """The address to look up if no code is at hand: 1 less than a return address.
-
-    Args:
-        element: The element.
-        style: Its rules say what an address without a kind is.
-        are_exact: Whether the report says that such addresses are exact.
-    """
+    """The address to look up if no code is at hand: 1 less than a return address."""
     is_return = False
     if not isinstance(element, Data):
         plain_is_return = style.adjusts_plain_pc or isinstance(element, Backtrace)

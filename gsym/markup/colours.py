@@ -22,11 +22,7 @@ def remove_colours(lines: bytes) -> bytes:
 
 
 class Colours:
-    """The state of colours within a line.
-
-    Args:
-        is_on: Whether to print colours.
-    """
+    """The state of colours within a line."""
 
     def __init__(self, *, is_on: bool) -> None:
         self.is_on = is_on

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 
 class ContextLines:
-    """Handles the contextual elements of one process.
-
-    Args:
-        settings: The options of the filter.
-        space: Receives modules and segments.
-        text: Formats the lines about modules.
-        put: Prints text.
-    """
+    """Handles the contextual elements of one process."""
 
     def __init__(
         self,
@@ -58,15 +51,9 @@ class ContextLines:
     ) -> bytes:
         """Apply an element, and print what the style shows of it.
 
-        Args:
-            element: The element.
-            token: The element as in the log.
-            ending: The end of a line.
-            prefix: The beginning of a line, which names the process.
-            put_before: Prints the text before the element; called before this prints.
-
-        Returns:
-            The text that replaces it, or b"".
+        *prefix* is the beginning of a line, which names the process. *put_before*
+        prints the text before the element and is called before this prints. Return the
+        text that replaces it.
 
         Raises:
             ContextError: It conflicts with earlier elements.
@@ -110,7 +97,15 @@ class ContextLines:
             return b"symbolizer: Invalid module id."
         segment = self._space.add_segment(element)
         if not self._style.lists_segments:
-            return self._base_text(segment)
+            # The load address of a module, shown once, as Fuchsia does
+            module = segment.module
+            base = (segment.start - segment.address) & UINT64_MAX
+            is_first = module.id not in self._bases
+            known = self._bases.setdefault(module.id, base)
+            if known != base:
+                return b"symbolizer: Inconsistent base address."
+            is_shown = is_first and self._shows_summary
+            return self._text.module_base(module, base) if is_shown else b""
         if self._module is not segment.module:
             self.close_line(ending)
             put_before()
@@ -129,14 +124,3 @@ class ContextLines:
         else:
             self._put(begin)
         self._module = module
-
-    def _base_text(self, segment: Segment) -> bytes:
-        """The load address of a module, shown once, as Fuchsia does."""
-        module = segment.module
-        base = (segment.start - segment.address) & UINT64_MAX
-        is_first = module.id not in self._bases
-        known = self._bases.setdefault(module.id, base)
-        if known != base:
-            return b"symbolizer: Inconsistent base address."
-        is_shown = is_first and self._shows_summary
-        return self._text.module_base(module, base) if is_shown else b""

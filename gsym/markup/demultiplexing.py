@@ -135,12 +135,8 @@ class Demultiplexer:
 class LineJoiner:
     """Joins a line that begins with a mark to the line before.
 
-    Args:
-        mark: Matches the beginning of such a line; it is removed, and so is the end of
-            the line before.
-        stream: Receives complete lines.
-        counts_lines: Whether the stream needs the number of each line.
-        limit: Maximum bytes of a joined line.
+    The mark is removed, and so is the end of the line before. The stream receives
+    complete lines, of at most *limit* bytes.
 
     Attributes:
         lines_before: Number of lines of the log before the next one.

@@ -88,12 +88,6 @@ def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
 class LineParts:
     """The parts of one line from left to right: text and elements.
 
-    Args:
-        line: The line of the log.
-        ending: The end of each output line.
-        style: The rules for text around frames.
-        prefix: The beginning of the line, which names the process.
-
     Attributes:
         notes: Lines to be printed after it.
         has_context: Whether a contextual element was removed.
@@ -116,12 +110,7 @@ class LineParts:
         self._begun: list[bytes] = []  # text of the current output line
 
     def between_frames(self, token: Token, *, is_last: bool) -> bytes:
-        """The text between the frames of an element.
-
-        Args:
-            token: The next element.
-            is_last: Whether it is the last one of the line.
-        """
+        """The text between the frames of an element."""
         if token.tag != b"bt":
             return self._ending
         if self._style.splits_frames:

@@ -53,11 +53,6 @@ def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterat
 
     A function without a known file is at `??:0`, as llvm-symbolizer prints it.
 
-    Args:
-        data: The file: a magic number, then addresses in memory.
-        space: The modules and segments.
-        symbols: The symbols of the modules.
-
     Raises:
         FormatError: It is not a .sancov file.
     """

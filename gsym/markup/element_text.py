@@ -20,12 +20,7 @@ _INDEX_WIDTH = 9  # of a frame in Fuchsia's format
 
 
 class ElementText:
-    """Formats elements.
-
-    Args:
-        style: The rules.
-        colours: The colours of the log.
-    """
+    """Formats elements."""
 
     def __init__(self, style: Style, colours: Colours) -> None:
         self._style = style
@@ -42,20 +37,18 @@ class ElementText:
         return self._colours.begin() + text + self._colours.end()
 
     def answer(self, answer: Answer, token: Token, between: bytes) -> bytes:
-        """An address that was looked up.
-
-        Args:
-            answer: The result of the lookup.
-            token: The element.
-            between: The text between the frames of inlined calls.
-        """
+        """An address that was looked up."""
         element = answer.element
         if isinstance(element, Backtrace):
             return self._backtrace(answer, element, token, between)
         if answer.segment is None:
             return self.raw(token)
         if isinstance(element, Data):
-            return self._data(answer, answer.segment)
+            if self._style.has_columns:
+                return self.plain(answer.variable[0] if answer.variable else _INVALID)
+            if answer.variable:
+                return self.plain(_with_offset(*answer.variable))
+            return self.plain(b"%s+0x%x" % (answer.segment.module.name, answer.linked))
         return self._pc(answer, token, answer.segment)
 
     def place(self, answer: Answer) -> bytes:
@@ -166,13 +159,6 @@ class ElementText:
             return self.plain(value(named.function))
         place = b"%s:%s" % (value(file), value(b"%d" % inner.line))
         return self.plain(b"%s[%s]" % (value(name), place))
-
-    def _data(self, answer: Answer, segment: Segment) -> bytes:
-        if self._style.has_columns:
-            return self.plain(answer.variable[0] if answer.variable else _INVALID)
-        if answer.variable:
-            return self.plain(_with_offset(*answer.variable))
-        return self.plain(b"%s+0x%x" % (segment.module.name, answer.linked))
 
 
 def _with_offset(name: bytes, offset: int) -> bytes:

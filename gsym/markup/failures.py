@@ -18,22 +18,12 @@ _LONGEST_LINE = 4096
 
 
 def doubt(name: str, unsure: str, path: str) -> str:
-    """A sentence about a module whose file may be of another build.
-
-    Args:
-        name: Of the module in the log.
-        unsure: Why; see `OpenModule`.
-        path: The file; "" if it is on a server.
-    """
+    """A sentence about a module whose file may be of another build."""
     return f"'{name}': {unsure}: {path or 'it'} may be of another build"
 
 
 class Failures:
-    """Reports errors at once, and counts unresolved addresses.
-
-    Args:
-        tell: Receives messages, complete lines.
-    """
+    """Reports errors at once, and counts unresolved addresses."""
 
     def __init__(self, tell: Callable[[bytes], object]) -> None:
         self._tell = tell

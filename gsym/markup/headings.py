@@ -35,13 +35,7 @@ class Headings:
         self.are_exact = False
 
     def parts(self, lines: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
-        """Start and end of the parts of some lines; each has one value of `are_exact`.
-
-        Args:
-            lines: Contains complete lines.
-            at: Offset of the first one.
-            end: Offset after the last one.
-        """
+        """Start and end of parts of some lines, each with one value of `are_exact`."""
         block = ffi.from_buffer(lines)
         hit = at
         while (hit := hit + lib.gsym_text_find_heading(block + hit, end - hit)) < end:

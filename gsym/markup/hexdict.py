@@ -42,13 +42,8 @@ def annotate(
 ) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
     """The text that replaces a dictionary, the lines after it, and its addresses.
 
-    Only the first MAX_VALUES addresses are looked up.
-
-    Args:
-        text: The dictionary, after the tag.
-        look_up: Looks up an address.
-        place: Formats the result; b"" if the address is in no segment.
-        form: One of HEXDICT_FORMS.
+    Only the first MAX_VALUES addresses are looked up. *place* formats the result; b""
+    if the address is in no segment.
     """
     found = (
         Value(pair[1], *pair.span(2), answer, shown)

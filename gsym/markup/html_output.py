@@ -59,11 +59,7 @@ _LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
 
 
 class HtmlOutput(Output):
-    """The log in a `pre` element, escaped, with its colours.
-
-    Args:
-        write: See `Output`.
-    """
+    """The log in a `pre` element, escaped, with its colours."""
 
     form = "html"
 

@@ -31,9 +31,6 @@ class JsonOutput(Output):
     """The elements, one object per line, without the text of the log.
 
     Bytes that are not UTF-8 are replaced.
-
-    Args:
-        write: See `Output`.
     """
 
     form = "json"

@@ -52,14 +52,8 @@ def may_have_context(line: bytes) -> bool:
 class LineFilter:
     """Filters the lines of one process; subclasses define the rules for one line.
 
-    Args:
-        settings: The options of the filter.
-        symbols: The symbols of the modules.
-        failures: Receives errors and unresolved addresses.
-        output: Receives the output.
-        budget: The memory budget of modules and segments.
-        key: Finds the process of a line, as in a `Demultiplexer`; every output line
-            begins with the line up to the end of the match. None: no prefix.
+    Every output line begins with the line up to the end of the match of *key*, as in a
+    `Demultiplexer`.
 
     Attributes:
         are_exact: Whether the current report says that addresses without a kind are
@@ -101,11 +95,8 @@ class LineFilter:
     ) -> int:
         """Filter many lines at once, if they are simple enough.
 
-        Args:
-            lines: Complete lines; the first one has an element.
-            element: Offset of that element.
-            number: Number of the first line, if lines are counted.
-            process: The key of the process, or None.
+        *element* is the offset of that in the first line. Return how many bytes were
+        filtered; 0: filter the first line by itself.
 
         Returns:
             How many bytes of *lines* were filtered; 0: filter the first line by itself.
@@ -172,10 +163,8 @@ class LineFilter:
     ) -> bytes | None:
         """Apply a contextual element.
 
-        Args:
-            token: The element.
-            put_before: Prints the text before it, before it prints itself; by default
-                that is printed with its line.
+        *put_before* prints the text before it, before it prints itself; by default that
+        is printed with its line.
 
         Returns:
             The text that replaces it; None if it is malformed, or conflicts with
@@ -207,11 +196,7 @@ class LineFilter:
     ) -> tuple[bytes, Answer | None]:
         """The text that replaces an element, and the result of its lookup.
 
-        Args:
-            element: An element that is not contextual.
-            token: As written in the log.
-            between: The text between the frames of inlined calls.
-            notes: Receives lines to be printed after this one.
+        *notes* receives lines to be printed after this one.
         """
         if isinstance(element, Symbol):
             demangled = demangle_type if self._style.has_types else demangle_bytes

@@ -30,12 +30,7 @@ _SEGMENTS_PER_LINE = 64  # passed to the engine in the time one line takes
 class LineRuns:
     """Filters runs of lines of one process; for one thread at a time.
 
-    Args:
-        settings: The options of the filter.
-        symbols: The symbols of the modules.
-        space: The modules and segments.
-        output: Receives the text.
-        count_unknown: Receives the number of unresolved addresses of a module.
+    *count_unknown* receives the number of unresolved addresses of a module.
     """
 
     def __init__(
@@ -72,15 +67,8 @@ class LineRuns:
     ) -> int:
         """Filter as many lines as the engine can.
 
-        Args:
-            lines: Complete lines; only the last of a log may lack its newline.
-            number: Number of the first one, from 1, if lines are counted.
-            prefix: The beginning of each line, repeated before each of its frames.
-            process: The key of the process, or None.
-            are_exact: Whether the report says that addresses without a kind are exact.
-
-        Returns:
-            How many bytes of *lines* were filtered.
+        Return how many bytes were filtered. Only the last line of a log may lack its
+        newline. *prefix* is repeated before each frame of a line.
         """
         if not self._is_ready():
             return 0

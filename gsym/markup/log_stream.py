@@ -31,13 +31,8 @@ _PATIENCE = 1.0  # seconds to wait for the rest of a dictionary
 class LogStream:
     """Filters a log piece by piece.
 
-    Args:
-        settings: The options of the filter.
-        lines: Filters single lines, and runs of lines.
-        output: Receives the output.
-        collector: Receives complete lines before they are filtered.
-        process: The key of the process, or None.
-        stacks: Answers stacks that are not markup; None: they are text.
+    *collector* receives complete lines before they are filtered, *stacks* answers
+    stacks that are not markup.
 
     Attributes:
         lines_before: Number of lines before the next one; counted if the output needs
@@ -127,13 +122,7 @@ class LogStream:
             self._collector.finish()
 
     def _filter_lines(self, lines: bytes, at: int, end: int) -> None:
-        """Filter complete lines; only the last of a log may lack its newline.
-
-        Args:
-            lines: Contains them.
-            at: Offset of the first one.
-            end: Offset after the last one.
-        """
+        """Filter complete lines; only the last of a log may lack its newline."""
         if self._drops_colours:
             lines = remove_colours(lines[at:end])
             at, end = 0, len(lines)
@@ -258,9 +247,7 @@ _LONGEST_PREFIX = 256
 class OpenDictionary:
     """Joins the lines of a dictionary.
 
-    Args:
-        most_bytes: Maximum size; a longer one is text.
-        most_lines: Maximum number of lines.
+    One that exceeds a limit is text.
     """
 
     def __init__(self, most_bytes: int, most_lines: int) -> None:
@@ -277,10 +264,6 @@ class OpenDictionary:
 
     def take(self, number: int, line: bytes) -> Lines:
         """Add a line.
-
-        Args:
-            number: Number of the line.
-            line: The line with its end.
 
         Returns:
             What is complete, with the number of its first line: a line, all lines of a

@@ -55,13 +55,7 @@ class Output:
         return b""
 
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
-        """Begin the parts of a line of the log.
-
-        Args:
-            number: Number of the line, from 1.
-            line: The line; all lines of an element that spans several.
-            process: The key of the process, or None.
-        """
+        """Begin the parts of a line of the log."""
 
     def text(self, text: bytes) -> None:
         """Text of the log, or lines about modules."""

@@ -20,12 +20,6 @@ def own_modules_markup(maps: str = "/proc/self/maps") -> str:
     """A `reset`, then a `module` and its `mmap`s for each loaded module, as lines.
 
     Modules without a build id or without a file are left out.
-
-    Args:
-        maps: The list of mappings, in the format of Linux.
-
-    Raises:
-        OSError: The list cannot be read, as on other systems.
     """
     with open(maps, encoding="utf-8", errors="surrogateescape") as file:
         mappings = list(file)

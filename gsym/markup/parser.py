@@ -176,11 +176,7 @@ def decode(
 ) -> Element | None:
     """The record of an element.
 
-    Args:
-        token: The element.
-        dialect: How its fields are read.
-        faults: Receives errors and warnings.
-        modules: Valid numbers of modules in an mmap; None: any.
+    *modules* are valid numbers of modules in an mmap; None: any.
 
     Returns:
         None for an unknown tag, and for an element with an error.

@@ -64,11 +64,6 @@ class RemoteSymbols(Symbols):
     """The symbols of all modules of a log, from a server.
 
     After a failure the server is not asked for a while, and addresses stay unresolved.
-
-    Args:
-        source: Looks addresses up.
-        options: How names and paths are shown.
-        most: Maximum number of modules in memory.
     """
 
     def __init__(
@@ -184,13 +179,7 @@ class _RemoteModule(ModuleSymbols):
 
 
 class AddressCollector:
-    """Requests the addresses of one process before its lines are filtered.
-
-    Args:
-        settings: The options of the filter.
-        symbols: Requests the addresses.
-        budget: The memory budget of modules and segments.
-    """
+    """Requests the addresses of one process before its lines are filtered."""
 
     def __init__(
         self, settings: FilterSettings, symbols: RemoteSymbols, budget: SpaceBudget

@@ -19,9 +19,7 @@ _SCOPE_END = re.compile(rb"(?: const| volatile| &&?)*::")
 def short_name(readable: bytes) -> bytes:
     """The last part of a readable name; all of it if there is no other part.
 
-    Args:
-        readable: A demangled name of C++ or Rust; a name without `::` and `(` is short
-            already.
+    A name without `::` and `(` is short already.
     """
     start, end = _last_part(readable)
     # Rust writes `::` before type arguments.

@@ -55,14 +55,7 @@ _ID = b"build-id"
 def find_stacks(
     lines: bytes, at: int, end: int, *, is_inside: bool
 ) -> Iterator[tuple[int, int]]:
-    """Start and end of the stacks in complete lines.
-
-    Args:
-        lines: Contains them.
-        at: Offset of the first one.
-        end: Offset after the last one.
-        is_inside: Whether the line before is of a stack.
-    """
+    """Start and end of the stacks in complete lines."""
     if is_inside and (stop := _end_of_stack(lines, at, end)) > at:
         yield at, stop
         at = stop

@@ -208,16 +208,7 @@ def _escaped(text: bytes, options: SymbolOptions) -> bytes:
 
 
 class Symbols:
-    """The symbols of all modules of a log.
-
-    Args:
-        source: Opens modules.
-        options: How names and paths are shown.
-        most: How many modules stay open.
-
-    Attributes:
-        options: As given.
-    """
+    """The symbols of all modules of a log."""
 
     def __init__(
         self, source: Opening, options: SymbolOptions, *, most: int = 256

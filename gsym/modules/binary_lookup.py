@@ -172,11 +172,7 @@ def lookup(
 
 
 def _reader_of(found: FoundGsym, path: str) -> Reader:
-    """Reader of a found file; warnings point at the caller of the public function.
-
-    Raises:
-        EmptyError: There is no function.
-    """
+    """Reader of a found file; warnings point at the caller of the public function."""
     if found.notes or found.unsure:
         from warnings import warn
 
@@ -194,10 +190,7 @@ def find_gsym(
 ) -> FoundGsym:
     """Open the GSYM file at *path*, or that of the binary there, made if necessary.
 
-    Args:
-        path: Of a GSYM file or a binary, or the URL of a GSYM file.
-        search: Where to look for that of a binary, and how to make one.
-        uuid: See `gsym.open`.
+    *search* says where to look for that of a binary, and how to make one.
 
     Raises:
         ArchitectureError: It is a fat file, and no slice is chosen.
@@ -319,7 +312,12 @@ def _of_binary(
             if is_sure and beside is not None and beside.is_current():
                 stamp.write(partner, beside.name)
             return ready._replace(notes=tuple(notes))
-        place = _place(binary, search, stamp)
+        from gsym.modules.conversion_cache import Place, debug_file_paths
+
+        paths = debug_file_paths(binary, search)
+        options = search.debuginfod, search.dwp
+        uuid, architecture = binary.uuid, binary.architecture
+        place = Place(stamp, binary.data, uuid, architecture, paths, options)
         has_debug_info = binary.has_section(b".debug_info")
     found, debug_info = _from_cache(place, search), None
     if found is None and search.partial:
@@ -356,15 +354,6 @@ def _stamp_beside(path: str, search: BinarySearch) -> Stamp | None:
         return None
 
 
-def _place(binary: ObjectFile, search: BinarySearch, stamp: Stamp) -> Place:
-    from gsym.modules.conversion_cache import Place, debug_file_paths
-
-    paths = debug_file_paths(binary, search)
-    options = search.debuginfod, search.dwp
-    uuid, architecture = binary.uuid, binary.architecture
-    return Place(stamp, binary.data, uuid, architecture, paths, options)
-
-
 def _ready(
     binary: ObjectFile,
     search: BinarySearch,
@@ -374,12 +363,7 @@ def _ready(
 ) -> FoundGsym | None:
     """The first file that is of *binary* for sure, else the first that may be.
 
-    Args:
-        binary: The binary.
-        search: Where to look.
-        before: The status of the binary before it was opened.
-        notes: Gets a sentence about each file of another build.
-        embedded: See `find_gsym`.
+    *notes* gets a sentence about each file of another build.
     """
     from gsym.conversion.identity import compare_binary
     from gsym.modules.key import SAME, hash_of_code
@@ -578,13 +562,7 @@ def _convert(
 ) -> FoundGsym:
     """A new conversion, into the cache if it is writable and has space.
 
-    Args:
-        file: The file.
-        search: How to make it.
-        place: In the cache; None: it is always converted.
-        debug_info: What was found for it, if anything has looked for that.
-        has_debug_info: Whether it has debug information, of which parts may be in
-            other files.
+    It is always converted where *place* is None.
     """
     from gsym.modules.conversion_cache import is_writable
 

@@ -45,12 +45,6 @@ def open_binary(
 ) -> Reader | None:
     """A reader of *binary*, which is not to be closed as long as it is open.
 
-    Args:
-        binary: An object file.
-        found: The files with its debug information.
-        convert: Converts the whole binary; None: it has no function.
-        index_limit: See `Reader`.
-
     Returns:
         None where the whole binary is to be converted: it is small; parts of its debug
         information are missing, or in other files, which would have to be found and
@@ -181,12 +175,7 @@ class _BinaryImages:
             raise ClosedError("the reader is closed", path=self.path)
 
     def _complete(self) -> Reader:
-        """The GSYM file of the whole binary.
-
-        Raises:
-            ClosedError: The reader was closed.
-            EmptyError: The binary has no function.
-        """
+        """The GSYM file of the whole binary."""
         with self._lock:
             self._check_open()
             if self._whole is None:

@@ -9,10 +9,5 @@ import os
 
 
 def build_id_path(folder: str, digits: str) -> str:
-    """The path, without suffix, of the files of a build id of at least two bytes.
-
-    Args:
-        folder: It has `.build-id`.
-        digits: The build id in hexadecimal, in lower case.
-    """
+    """The path, without suffix, of the files of a build id of at least two bytes."""
     return os.path.join(folder, ".build-id", digits[:2], digits[2:])

@@ -50,10 +50,7 @@ _TICK, _COARSE_TICK = 10**7, 2 * _SECOND
 class Stamp:
     """A file as it was, by which is remembered what its contents told.
 
-    Args:
-        path: Of the file.
-        status: Of the file, before its contents were read.
-        root: Folder of the cache; None: the user's cache.
+    *status* is that before the contents were read.
     """
 
     def __init__(self, path: str, status: os.stat_result, root: str | None) -> None:
@@ -130,13 +127,7 @@ def _fields(status: os.stat_result) -> tuple[int, ...]:
 class Place:
     """The place in the cache of the conversion of a file, or of a slice of it.
 
-    Args:
-        stamp: The file, before it was opened.
-        data: The bytes of the file or the slice.
-        uuid: Its identifier; b"" for none.
-        architecture: Of the slice.
-        read_too: Paths of other files that the conversion reads if they are there.
-        options: Those of the conversion.
+    *read_too* are paths of other files that the conversion reads if they are there.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that a conversion depends on
@@ -194,13 +185,6 @@ class Place:
 
         One that cannot be found again, and is removed with the least recently used, is
         of a file that was changed meanwhile, or not complete.
-
-        Args:
-            made: Its path, in `folder`.
-            is_complete: Whether nothing that belongs to it is missing.
-
-        Raises:
-            OSError: It cannot be moved.
         """
         is_kept = is_complete and self._stamp.is_current()
         is_kept = is_kept and self._make_mark() == self._mark
@@ -294,11 +278,6 @@ def collect_cache(
     """Evict least recently used files until the cache fits.
 
     Links to files that are gone are removed as well, and do not count.
-
-    Args:
-        max_size: Bytes of all files.
-        root: Its folder; None: the user's cache.
-        kept: Path of a file to keep.
     """
     from gsym.store.collection import Collection
 

@@ -87,12 +87,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(path: str, search: SearchOptions) -> Diagnosis:
-    """Find out what lookups in the file at *path* can answer.
-
-    Raises:
-        GsymError: It is damaged, or of no known format.
-        OSError: It cannot be read.
-    """
+    """Find out what lookups in the file at *path* can answer."""
     source = open_input(path)
     found, debug_info = Diagnosis(path, source.kind), None
     refused: tuple[str, ...] = ()

@@ -47,14 +47,8 @@ def match_file(
 ) -> FileMatch:
     """Compare the file at *path* with a module.
 
-    It must be a regular one, since those of /proc may block.
-
-    Args:
-        path: Of any file.
-        wanted: What is known of the module.
-        compare_code: Compares the code of the file at a path with that of the module in
-            memory; None: nothing has it.
-        is_named_by_id: Whether its path has the id, so that a binary needs none.
+    It must be a regular one, since those of /proc may block. *compare_code* compares
+    the code of the file with that of the module in memory.
     """
     try:
         status = os.stat(path)
@@ -83,13 +77,7 @@ def match_file(
 def _best_module(
     path: str, wanted: ModuleKey
 ) -> tuple[Comparison, ModuleKey, str | None]:
-    """Module in a file that fits best.
-
-    Raises:
-        GsymError: There is none, or it is damaged.
-        OSError: It cannot be read.
-        ValueError: It has an invalid id.
-    """
+    """Module in a file that fits best."""
     several = [
         (compare(wanted, each.identity), each.identity, each.architecture)
         for each in modules_in(path, wanted, with_code=bool(wanted.code_hash))

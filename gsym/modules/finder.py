@@ -201,14 +201,7 @@ def find_in(
     *,
     at_paths: bool = False,
 ) -> Finder:
-    """The modules of logs and profiles.
-
-    Args:
-        folders: Searched first, see `Folder`.
-        debug_folders: Searched then, by build id; also for companion files.
-        store: Searched then.
-        at_paths: Whether files at the paths that a log or profile has are used, too.
-    """
+    """The modules of logs and profiles."""
     debug = tuple(debug_folders)
     by_id = (Folder(each, by_build_id=True) for each in debug)
     return Finder(

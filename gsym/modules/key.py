@@ -78,9 +78,7 @@ def macho_debug_id(uuid: bytes) -> str:
 def codeview_debug_id(guid: bytes, age: int | None) -> str:
     """Debug id of a PE file and its PDB.
 
-    Args:
-        guid: The 16 bytes of the GUID in the CodeView record.
-        age: The age in this record; None if it is not known.
+    *guid* and *age* are those of its CodeView record.
     """
     return print_guid(guid, is_little=True) + ("" if age is None else f"{age:x}")
 
@@ -110,11 +108,6 @@ def is_windows(os: str) -> bool:
 
 def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
     """Debug id of a module, made from the UUID of its GSYM file.
-
-    Args:
-        uuid: A build id, an LC_UUID or a GUID.
-        os: See `ModuleKey`; it decides which of these the UUID is.
-        byteorder: That of the GSYM file, "little" or "big". The binary has the same.
 
     Returns:
         "" if there is no UUID, or if it is none of this system. For Windows 32 digits,
@@ -149,11 +142,6 @@ def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> Mo
 
     The kind of the UUID is not known: it may be of any system, and in a file of another
     tool the byte order may differ from that of the binary.
-
-    Args:
-        uuid: See `uuid_debug_id`.
-        byteorder: That of the GSYM file, "little" or "big".
-        wanted: The module that is looked for.
 
     Returns:
         The key that fits *wanted*, if there is one; otherwise that of an ELF file, or
@@ -310,9 +298,8 @@ def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
 def keys_of_text(text: str) -> list[ModuleKey]:
     """Possible keys of a module, the most likely first.
 
-    Args:
-        text: A debug id, a build id, a build id of Go, or NAME/ID, where the id may be
-            a code id. Any other text has no key.
+    The text is a debug id, a build id, a build id of Go, or NAME/ID, where the id may
+    be a code id. Any other text has no key.
     """
     if go_id := read_go_id(text):
         return [ModuleKey(go_id=go_id)]
@@ -547,9 +534,6 @@ def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
     Each section is hashed with XXH64. The result is the XXH64 of these hashes, 8 bytes
     each, little-endian. It tells builds apart; somebody could make a file with the same
     hash.
-
-    Args:
-        parts: The contents of the sections with code, in the order of their headers.
     """
     from gsym.engine.native import ffi, lib
 

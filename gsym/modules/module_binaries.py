@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class ModuleBinaries:
-    """Finds binaries in a store, then in folders.
-
-    Args:
-        folders: Searched for binaries.
-    """
+    """Finds binaries in a store, then in folders."""
 
     def __init__(self, folders: Iterable[Folder] = ()) -> None:
         self._folders = tuple(folders)

@@ -96,41 +96,24 @@ class OpenModule:
         return paths
 
     def open_reader(self) -> Reader:
-        """The reader.
-
-        Raises:
-            GsymError: There is none, with the reason.
-        """
+        """The reader."""
         if self.reader is None:
             raise GsymError(self.reason)
         return self.reader
 
     @property
     def image(self) -> Any:
-        """The engine's handle of the file.
-
-        Raises:
-            GsymError: There is no reader.
-        """
+        """The engine's handle of the file."""
         return self.open_reader().mapped.image
 
     def address_of(self, offset: int) -> int:
-        """The link-time address of an offset from the base of the module.
-
-        Raises:
-            GsymError: There is no reader.
-        """
+        """The link-time address of an offset from the base of the module."""
         return self.open_reader().header.base_address + offset
 
     def lookup_many(self, offsets: Sequence[int]) -> Frames:
         """The frames at each of many offsets; one without an answer has no row.
 
-        Args:
-            offsets: In bytes from the base of the module. Offsets outside the address
-                space have no answer.
-
-        Raises:
-            GsymError: There is no reader.
+        Offsets outside the address space have no answer.
         """
         reader = self.open_reader()
         base = reader.header.base_address

@@ -53,10 +53,7 @@ def module_part(
 ) -> bytes:
     """The part for a module; b"" if nothing is known of it.
 
-    Args:
-        key: What is known of it.
-        start: Offset in the file at which the part begins.
-        multiple: Of bytes, that the file then has.
+    The file then has a multiple of *multiple* bytes.
     """
     if key is None:
         return b""
@@ -68,12 +65,7 @@ def module_part(
 
 
 def module_part_start(tail: Buffer, size: int) -> int:
-    """The offset of the part in a file, *size* if it has none.
-
-    Args:
-        tail: The end of the file, at least `FOOTER_SIZE` bytes of it.
-        size: Of the file.
-    """
+    """The offset of the part in a file, *size* if it has none."""
     end = bytes(memoryview(tail)[-FOOTER_SIZE:])
     text_size = int.from_bytes(end[len(_MAGIC) :], "little")
     start = size - FOOTER_SIZE - text_size
@@ -82,11 +74,7 @@ def module_part_start(tail: Buffer, size: int) -> int:
 
 
 def read_module_part(tail: Buffer) -> ModuleKey | None:
-    """The module that a file names; None if it has no such part.
-
-    Args:
-        tail: The end of the file, from the start of the part on, or more of it.
-    """
+    """The module that a file names; None if it has no such part."""
     view = memoryview(tail)
     start = module_part_start(view, len(view))
     return None if start == len(view) else read_key(bytes(view[start:-FOOTER_SIZE]))

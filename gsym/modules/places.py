@@ -97,7 +97,13 @@ class Folder:
                 if self._by_build_id:
                     raise  # elsewhere there may be other files, whose names choose one
         if not self._by_build_id:
-            scanned = self._scan()
+            # The source of all files
+            if self._scanned is None:
+                from gsym.store.loose_files import LooseFiles
+
+                scan = partial(LooseFiles, max_depth=0) if self._is_flat else LooseFiles
+                self._scanned = scan(self._path, patience=self._patience)
+            scanned = self._scanned
             found = scanned.find_all(key) if has_id(key) else []
             # One of the name may be known by more of the id, or be another build.
             yield from found or (scanned.named(name) if name and not is_found else ())
@@ -115,21 +121,11 @@ class Folder:
             )
         return self._by_path
 
-    def _scan(self) -> LooseFiles:
-        """The source of all files."""
-        if self._scanned is None:
-            from gsym.store.loose_files import LooseFiles
-
-            scan = partial(LooseFiles, max_depth=0) if self._is_flat else LooseFiles
-            self._scanned = scan(self._path, patience=self._patience)
-        return self._scanned
-
 
 class PathOfKey:
     """The path at which a log, a report or a profile says that a file is.
 
-    Args:
-        beside: The folder in which relative paths start; "" if they are not used.
+    Relative paths start in *beside*, and are not used without it.
     """
 
     name = "path"
@@ -168,12 +164,7 @@ def find_files(
 ) -> Iterator[FoundFile]:
     """The files that may be of a module, in the order of the places.
 
-    Args:
-        places: Where to look.
-        key: The module.
-        attempts: Gets why each other file is not one, and which places have none.
-        name: Of the module; by default that in its key.
-        compare_code: See `match_file`.
+    *attempts* gets why each other file is not one, and which places have none.
     """
     known: list[Attempt] = [] if attempts is None else attempts
     path = key.path.replace("\\", "/")

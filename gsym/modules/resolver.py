@@ -69,11 +69,7 @@ class SingleFlight:
         self._flights: dict[Hashable, Future[Any]] = {}
 
     def run(self, subject: Hashable, work: Callable[[], T]) -> T:
-        """The result of *work*, which only the first of concurrent callers runs.
-
-        Raises:
-            Exception: What *work* raises, for all callers.
-        """
+        """The result of *work*, which only the first of concurrent callers runs."""
         mine: Future[Any] = Future()
         with self._lock:
             flight = self._flights.setdefault(subject, mine)

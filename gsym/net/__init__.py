@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def open_connections(user: str, limits: TransferLimits, **options: Any) -> Connections:
     """New `Connections`.
 
-    Args:
-        user: The feature that needs them, for the error message.
-        limits: Limits of each request.
-        options: Keywords of `Connections`.
+    The *user* of them is named by the error.
 
     Raises:
         UnsupportedError: The extra `net` is not installed.

@@ -66,12 +66,7 @@ def open_object_store(url: str, limits: TransferLimits) -> tuple[ObjectStore, st
 
 @contextmanager
 def errors_of(location: str) -> Iterator[None]:
-    """Raise the errors of obstore in the block as those of a source.
-
-    Raises:
-        NotFoundError: The object does not exist.
-        SourceError: It gave no usable answer.
-    """
+    """Raise the errors of obstore in the block as those of a source."""
     from obstore.exceptions import (
         BaseError,
         PermissionDeniedError,

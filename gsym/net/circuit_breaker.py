@@ -19,12 +19,6 @@ class CircuitBreaker:
 
     One that failed *most_failures* times in a row within *window_seconds* is only
     probed every *probe_seconds*, until it answers.
-
-    Args:
-        most_failures: Consecutive failures.
-        window_seconds: Time in which they occur.
-        probe_seconds: Time between probes.
-        clock: Returns seconds, by default since 1970.
     """
 
     def __init__(

@@ -52,13 +52,7 @@ _MAX_HEADERS = 1 << 20
 
 
 class Connections:
-    """Requests to servers over connections that all threads share.
-
-    Args:
-        limits: Only the times are used.
-        allow_private: Allow every address for every server.
-        resolve: Resolves names, as `socket.getaddrinfo`.
-    """
+    """Requests to servers over connections that all threads share."""
 
     def __init__(
         self,
@@ -104,13 +98,8 @@ class Connections:
     ) -> Iterator[Answer]:
         """Send a request; the answer's headers are read, its body is not yet.
 
-        Args:
-            address: The URL.
-            headers: (name, value) to send.
-            is_trusted: The operator named the server.
-            until: The deadline, by `time.monotonic`.
-            body: Sent by POST; None: GET. Pieces need a Content-Length among the
-                headers.
+        *body* is sent by POST; pieces need a Content-Length among the headers. An
+        operator has named a trusted server.
 
         Raises:
             RetryableError: There is no answer, or its body is incomplete.
@@ -274,11 +263,7 @@ class _Clock(threading.local):
         self.length = AnswerLength()
 
     def cut(self, seconds: float | None) -> float:
-        """*seconds*, or the time to the deadline if that is less.
-
-        Raises:
-            httpcore2.ReadTimeout: The deadline has passed.
-        """
+        """*seconds*, or the time to the deadline if that is less."""
         left = self.end - time.monotonic()
         if left <= 0:
             raise httpcore2.ReadTimeout("timed out")

@@ -67,12 +67,7 @@ class AddressRefusedError(GsymError):
 
 
 def refusal_of(address: str) -> str:
-    """The kind of an address that may not be reached; "" for one that may.
-
-    Args:
-        address: IPv4 or IPv6, as the system prints it; an IPv6 zone may follow after a
-            percent sign.
-    """
+    """The kind of an address that may not be reached; "" for one that may."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     refused = _REFUSED_V4 if parsed.version == 4 else _REFUSED_V6  # noqa: PLR2004
     for network, kind in refused:
@@ -89,11 +84,6 @@ def public_addresses(
     """The addresses of a host, if all of them are public.
 
     A single non-public address is refused, as nobody mixes them by accident.
-
-    Args:
-        host: A name, or an address in any notation that the system accepts.
-        port: The port.
-        resolve: Resolves names.
 
     Raises:
         AddressRefusedError: One of the addresses may not be reached.

@@ -66,11 +66,7 @@ class RemoteFile:
             raise SourceError(reason, path=self.name)
 
     def read(self, start: int, size: int) -> bytes:
-        """The bytes from *start* on, all *size* of them.
-
-        Raises:
-            SourceError: They cannot be read, or the file was replaced meanwhile.
-        """
+        """The bytes from *start* on, all *size* of them."""
         return self._ask(start, size).data
 
     def _ask(self, start: int, size: int) -> _Part:
@@ -101,11 +97,7 @@ def _range(start: int, size: int) -> str:
 
 
 def _checked(part: _Part, start: int, size: int) -> _Part:
-    """*part*, which must have what was asked for, as far as the file goes.
-
-    Raises:
-        SourceError: It does not.
-    """
+    """*part*, which must have what was asked for, as far as the file goes."""
     if len(part.data) != max(0, min(size, part.size - start)):
         raise SourceError(f"sent {len(part.data)} bytes", may_retry=True)
     return part

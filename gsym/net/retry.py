@@ -53,11 +53,7 @@ def retry(
 ) -> Result:
     """The result of *attempt*, which is repeated while it raises `RetryableError`.
 
-    Args:
-        attempt: Sends the request.
-        wait_before: The seconds before the next attempt; None: there is none.
-        sleep: Waits for a number of seconds.
-        until: No attempt begins after this time, by `time.monotonic`.
+    *wait_before* gives the seconds before the next attempt; None: there is none.
 
     Raises:
         RetryableError: That of the last attempt.
@@ -85,12 +81,6 @@ def backoff(
 
     They double with each attempt. Up to half is subtracted at random, so that clients
     do not all return at once.
-
-    Args:
-        first: Seconds after the first attempt.
-        attempts: How many there were.
-        longest: The limit, in seconds.
-        chance: A random number from 0 up to, but not including, 1.
     """
     doubled = first * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS)
     return min(doubled, longest) * (1 - chance() / 2)

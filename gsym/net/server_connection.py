@@ -60,13 +60,7 @@ class ServerConnection:
     ) -> Iterator[Answer]:
         """The answer to a request; redirects are not followed.
 
-        Args:
-            path: Appended to the URL of the server.
-            headers: (name, value) to send; the credentials in the URL are added.
-            body: Sent by POST; None: GET. Pieces need a Content-Length among the
-                headers.
-            until: The deadline, by `time.monotonic`.
-            query: Of the URL, percent-encoded; after that of the server.
+        *body* is sent by POST; pieces need a Content-Length among the headers.
 
         Raises:
             SourceError: There is no answer, or a redirect.
@@ -98,14 +92,7 @@ def file_pieces(
 ) -> Iterator[bytes]:
     """The first bytes of a file, as the body of a request.
 
-    Args:
-        path: The file.
-        size: How many, as the Content-Length of the request says.
-        progress: Called with the number of bytes read so far.
-
-    Raises:
-        GsymError: The file became shorter.
-        OSError: It cannot be read.
+    Their number is what the Content-Length of the request says.
     """
     done = 0
     with open(path, "rb") as file:
@@ -119,11 +106,7 @@ def file_pieces(
 
 
 def read_body(answer: Answer, most: int) -> bytes:
-    """The body of an answer, inflated.
-
-    Raises:
-        SourceError: It is damaged, or has more than *most* bytes.
-    """
+    """The body of an answer, inflated."""
     encoding = answer.headers.get("content-encoding", "")
     pieces = inflated_pieces(within_size(answer.pieces, most), encoding, most)
     return b"".join(pieces)

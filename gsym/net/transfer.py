@@ -89,13 +89,9 @@ class Transfer:
     ) -> None:
         """Download a URL to *path*, inflated; the file is complete or absent.
 
-        Args:
-            address: The URL. Its credentials are sent to its own server only.
-            path: The new file.
-            headers: (name, value) to send, to the server of *address* only.
-            is_trusted: The operator named the server: it may have any address, unlike
-                servers that it redirects to.
-            progress: Called with the number of bytes so far.
+        The credentials in the URL and *headers* are sent to its own server only. A
+        trusted server, which an operator has named, may have any address, unlike
+        servers that it redirects to.
 
         Raises:
             NotFoundError: The server does not have the file.
@@ -175,11 +171,7 @@ class Transfer:
         return result
 
     def _wait_for(self, address: WebAddress) -> None:
-        """Wait until a server may be asked, unless this request is a probe.
-
-        Raises:
-            SourceError: That is too long.
-        """
+        """Wait until a server may be asked, unless this request is a probe."""
         left = self._breaker.seconds_left(address.origin)
         if left <= 0:
             return
@@ -203,13 +195,7 @@ class _Download(NamedTuple):
     until: float
 
     def run(self, take: Callable[[Answer], Result]) -> Result:
-        """Attempt it once.
-
-        Raises:
-            NotFoundError: As for `Transfer.receive`.
-            SourceError: As for `Transfer.receive`; a `RetryableError` if it may succeed
-                later.
-        """
+        """Attempt it once."""
         address, seen = self.first, {self.first}
         try:
             while True:
@@ -279,12 +265,7 @@ class _Download(NamedTuple):
 
 
 def _redirect_of(answer: Answer) -> str | None:
-    """The target of a redirect; None for a file or a part of one.
-
-    Raises:
-        NotFoundError: The server does not have the file.
-        SourceError: It is another error.
-    """
+    """The target of a redirect; None for a file or a part of one."""
     status, fields = answer.status, answer.headers
     if status in {_OK, _PARTIAL}:
         return None
@@ -315,11 +296,7 @@ def _drain(answer: Answer) -> None:
 
 
 def within_size(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """*pieces*, of at most *most* bytes together.
-
-    Raises:
-        SourceError: They are more.
-    """
+    """*pieces*, of at most *most* bytes together."""
     return limited(pieces, most, SourceError(f"is larger than {most} bytes"))
 
 
@@ -327,11 +304,6 @@ def inflated_pieces(
     pieces: Iterable[Buffer], encoding: str, most: int
 ) -> Iterator[Buffer]:
     """A body without its Content-Encoding.
-
-    Args:
-        pieces: As they were sent.
-        encoding: "" or "identity", "gzip" or "zstd".
-        most: Bytes, inflated.
 
     Raises:
         SourceError: They are more than *most*, or of another encoding; a
@@ -356,12 +328,7 @@ def write_pieces(
     path: str,
     progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Write a new file, complete or absent.
-
-    Raises:
-        OSError: The disk is full.
-        SourceError: The file is empty, or cannot be written for another reason.
-    """
+    """Write a new file, complete or absent."""
     partial = f"{path}.part"
     try:
         with open(partial, "wb") as file:

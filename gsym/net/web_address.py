@@ -85,11 +85,7 @@ class WebAddress(_Parts):
         return WebAddress(*self._replace(credentials=credentials))
 
     def joined(self, location: str) -> WebAddress:
-        """The address that a redirect from here leads to.
-
-        Raises:
-            ValueError: It is not a URL of http or https.
-        """
+        """The address that a redirect from here leads to."""
         return read_web_address(urljoin(self.url, location))
 
     def shown_target(self, location: str) -> str:
@@ -129,11 +125,7 @@ def read_web_address(url: str) -> WebAddress:
 
 
 def _read_host(host: str) -> str:
-    """A host name or address, normalized.
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """A host name or address, normalized."""
     if ":" in host:
         return str(IPv6Address(host))
     try:
@@ -150,9 +142,7 @@ def request_headers(
 ) -> list[tuple[str, str]]:
     """(name, value) of all headers of a request, in order.
 
-    Args:
-        address: The URL.
-        headers: If they have no User-Agent, that of this package is added.
+    If they have no User-Agent, that of this package is added.
     """
     sent = [("Host", address.host_header), ("Accept", "*/*"), *headers]
     if all(name.lower() != "user-agent" for name, _ in sent):

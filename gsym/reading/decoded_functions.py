@@ -53,11 +53,7 @@ class FunctionDecoder:
         self._record = new_object("record", *life)
 
     def decode(self, index: int) -> FunctionInfo:
-        """The function of entry *index*.
-
-        Raises:
-            FormatError: The record is damaged; the offset counts from file start.
-        """
+        """The function of entry *index*."""
         status = lib.gsym_record_decode(
             self._record, self._mapped.image, index, self._function, self._error
         )
@@ -125,11 +121,7 @@ class FunctionDecoder:
 
 
 def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
-    """Names and extents of all functions in file order, including merged ones.
-
-    Raises:
-        FormatError: A record is damaged.
-    """
+    """Names and extents of all functions in file order, including merged ones."""
     mapped = reader.mapped
     for index in range(len(reader)):
         yield from mapped.function_ranges(index)
@@ -138,13 +130,8 @@ def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
 def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
     """The functions called *name*, or else those whose names fit the pattern.
 
-    Args:
-        reader: The file.
-        name: A linkage name; a demangled name, with parameters or without; or a pattern
-            as of `fnmatch`.
-
-    Raises:
-        FormatError: A record is damaged.
+    A name is a linkage name, a demangled one, with parameters or without, or a pattern
+    as of `fnmatch`.
     """
     from fnmatch import fnmatchcase
 

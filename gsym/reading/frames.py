@@ -377,11 +377,7 @@ def distinct(column: CData, rows: int, size: int) -> tuple[CData, CData, list[in
 
 
 def _imported(package: str, method: str) -> Any:
-    """Import an optional package.
-
-    Raises:
-        ImportError: It is missing.
-    """
+    """Import an optional package."""
     try:
         return __import__(package)
     except ImportError as problem:
@@ -447,12 +443,7 @@ def look_up_batch(
 ) -> CData:
     """The engine's answers, freed with the last reference.
 
-    Args:
-        image: The mapped file.
-        addresses: Unsigned 64-bit integers side by side.
-        threads: Maximum number of threads, at least 1.
-        misses: Whether an address without an answer has a row.
-        path: The file, for errors.
+    *misses* says whether an address without an answer has a row.
 
     Raises:
         GsymError: Out of memory, or a limit is exceeded.

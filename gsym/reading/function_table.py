@@ -67,10 +67,6 @@ class FunctionTable:
     def search(self, text: str, limit: int) -> list[int]:
         """Functions with *text* in their names, ignoring case.
 
-        Args:
-            text: A part of the demangled or the linkage name.
-            limit: Maximum number of results.
-
         Returns:
             Their indexes, unsorted; empty for a text without a word of two letters that
                 distinguishes names.
@@ -101,14 +97,6 @@ class FunctionTable:
 
         The complete string table is searched. A name may be the end of another string.
         """
-        by_name = self._names_in_order()
-        for start, end in self._strings_with(word):
-            at = bisect_left(by_name, start << _INDEX_BITS)
-            while at < len(by_name) and by_name[at] >> _INDEX_BITS <= end:
-                yield by_name[at] & ((1 << _INDEX_BITS) - 1)
-                at += 1
-
-    def _names_in_order(self) -> array[int]:
         if self._by_name is None:
             numbered = sorted(
                 name << _INDEX_BITS | index
@@ -116,7 +104,12 @@ class FunctionTable:
                 if name >> _INDEX_BITS == 0
             )
             self._by_name = array("Q", numbered)
-        return self._by_name
+        by_name = self._by_name
+        for start, end in self._strings_with(word):
+            at = bisect_left(by_name, start << _INDEX_BITS)
+            while at < len(by_name) and by_name[at] >> _INDEX_BITS <= end:
+                yield by_name[at] & ((1 << _INDEX_BITS) - 1)
+                at += 1
 
     def _strings_with(self, word: str) -> Iterator[tuple[int, int]]:
         """Ranges of offsets in which a name with *word* begins."""

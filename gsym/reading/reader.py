@@ -75,9 +75,6 @@ def read_contents(path: str, *, copy: bool) -> tuple[mmap | bytes, os.stat_resul
 
     They are mapped, unless a copy is wanted or there is nothing to map: the file is
     empty, or a pipe.
-
-    Raises:
-        OSError: The file cannot be opened.
     """
     from io import FileIO
     from mmap import ACCESS_READ, mmap
@@ -101,13 +98,7 @@ def open_contents(
     *,
     read_ahead: bool = False,
 ) -> Reader:
-    """Open the GSYM file whose bytes `read_contents` returned, see `open`.
-
-    Raises:
-        FormatError: It is not a GSYM file, or damaged.
-        UnsupportedError: The version or an encoding is unknown.
-        UuidMismatchError: The file belongs to another binary.
-    """
+    """Open the GSYM file whose bytes `read_contents` returned, see `open`."""
     if isinstance(data, bytes):
         return Reader(data, path=path, uuid=uuid, index_limit=index_limit)
     by_pages = None if read_ahead else data
@@ -537,11 +528,6 @@ def check_uuid(reader: Reader, uuid: bytes | str | None, path: str | None) -> No
 
     It has that in its header, or names a module with this build id or code id: of a PE
     file, the header has the GUID.
-
-    Args:
-        reader: Of the file.
-        uuid: As bytes or as hexadecimal text; None: any.
-        path: The name of the file in the error.
 
     Raises:
         UuidMismatchError: It has another one.

@@ -19,10 +19,6 @@ _AT_ONCE = 1 << 12  # records that a thread checks at a time
 def check_records(reader: Reader, threads: int | None = None) -> None:
     """Check that all records are complete, and their strings and files exist.
 
-    Args:
-        reader: The file.
-        threads: Maximum number of threads; default: one per core.
-
     Raises:
         FormatError: A record is damaged; *offset* counts from the start of the file.
     """

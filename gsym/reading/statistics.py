@@ -124,12 +124,7 @@ def measure(reader: Reader) -> Statistics:
 
 
 def measure_file(path: str) -> Statistics:
-    """Count the bytes of a file.
-
-    Raises:
-        GsymError: It is damaged, or no GSYM file.
-        OSError: It cannot be read.
-    """
+    """Count the bytes of a file."""
     with open_reader(path) as reader:
         return measure(reader)
 

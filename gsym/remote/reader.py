@@ -40,12 +40,6 @@ def open_remote(
 ) -> Reader:
     """Open the GSYM file at a URL.
 
-    Args:
-        url: See `RemoteFile`.
-        uuid: See `gsym.open`.
-        index_limit: See `Reader`.
-        limits: Limits of each request.
-
     Raises:
         FormatError: It is not a GSYM file, or its tables are damaged.
         GsymError: It cannot be read, or not in parts.

@@ -50,17 +50,11 @@ class SparseImage:
     """Parts of a remote file, and the engine's view of them.
 
     Threads may share it: parts are only added, and one that two threads read at once is
-    the same.
+    the same. *tables* and *parts* are blocks, (offset, bytes), that are known already.
 
     Attributes:
         data: The bytes.
         mapped: The engine's view.
-
-    Args:
-        file: The remote file.
-        index_limit: See `Reader`.
-        tables: Blocks of the tables, (offset, bytes), that are known already.
-        parts: Other blocks.
 
     Raises:
         FormatError: It is not a GSYM file, or its tables are damaged.
@@ -116,12 +110,7 @@ class SparseImage:
         return made
 
     def prepare(self, addresses: Iterable[int]) -> None:
-        """Read all that answers for *addresses* consist of.
-
-        Raises:
-            LimitError: That is too much.
-            SourceError: It cannot be read, or the file was replaced.
-        """
+        """Read all that answers for *addresses* consist of."""
         asked = tuple(addresses)
         entries = {each for address in asked for each in self._entries(address)}
         self._settle(lambda: (r for entry in entries for r in self._entry(entry)))
@@ -130,11 +119,7 @@ class SparseImage:
         self._spare = _GAPS
 
     def module_range(self) -> tuple[int, int] | None:
-        """The start of the first function and the end of the last one; None for none.
-
-        Raises:
-            SourceError: As for `prepare`.
-        """
+        """Start of the first function and end of the last one; None for none."""
         last = self.mapped.header.num_addresses - 1
         if last < 0:
             return None
@@ -175,11 +160,7 @@ class SparseImage:
         return not blocks or self._present.find(0, blocks.start, blocks.stop) < 0
 
     def _settle(self, wanted: Callable[[], Ranges]) -> bool:
-        """Read what *wanted* returns until it is all there; whether any was missing.
-
-        Raises:
-            LimitError: They are too large.
-        """
+        """Read what *wanted* returns until it is all there; whether any was missing."""
         for done in range(_ROUNDS):
             missing = self._missing(wanted())
             if not missing:

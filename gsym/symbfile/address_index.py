@@ -31,11 +31,7 @@ class ChainFrame(NamedTuple):
 
 
 class AddressIndex:
-    """Looks up addresses.
-
-    Args:
-        records: Of one symbfile, or of several of one executable.
-    """
+    """Looks up addresses."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._pads: dict[int, ReturnPad] = {}
@@ -62,11 +58,7 @@ class AddressIndex:
 
 
 class _Level:
-    """The ranges of one depth.
-
-    Args:
-        ranges: In the order of the file.
-    """
+    """The ranges of one depth."""
 
     def __init__(self, ranges: list[Range]) -> None:
         # Of those that cover an address the last one is used.

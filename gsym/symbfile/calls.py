@@ -132,9 +132,6 @@ def recall_calls(reader: Reader) -> Calls:
 
     They come from debug information, which may lack calls, and includes jumps to other
     functions. The address of a call is that of the byte before its return address.
-
-    Raises:
-        FormatError: Records overlap. Damaged records are counted.
     """
     return _calls(reader, lib.gsym_calls_recall)
 

@@ -162,11 +162,7 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def _doubt(binary: str, reader: Reader) -> str:
-    """Reason why a binary may be of another build than a GSYM file; "" for none.
-
-    Raises:
-        UuidMismatchError: It is of another build.
-    """
+    """Reason why a binary may be of another build than a GSYM file; "" for none."""
     image, fit = open_fitting(binary, reader.module_like)
     with image:
         return fit.reason and f"{binary} may be of another build: {fit.reason}"
@@ -177,10 +173,8 @@ def symbfile_blocks(
 ) -> Iterator[bytes]:
     """The ranges of an open GSYM file as the bytes of a symbfile, in blocks.
 
-    Args:
-        reader: Must stay open until the last block.
-        calls: Write the return pads of these calls instead.
-        names: As for `extract`.
+    The reader stays open until the last block. With *calls*, they are the return pads
+    of these instead.
     """
     functions = FunctionPass(reader, NameTexts(names))
     encoder = functions.output(calls)
@@ -281,14 +275,6 @@ def _open_image(
     """A reader of a GSYM file, converting other inputs.
 
     The report on the conversion, if any, is without its outputs, which are temporary.
-
-    Args:
-        source: Input of `gsym.convert`, a GSYM file, or a reader, which stays open.
-        progress: Called with (work done, total work) of a conversion.
-        conversion: Other keywords of `gsym.convert`.
-
-    Raises:
-        GsymError: As for `gsym.convert`; its kinds, too.
     """
     if isinstance(source, gsym.reading.reader.Reader):
         yield source, None
@@ -313,11 +299,7 @@ def _open_image(
 def check_output(
     source: str | os.PathLike[str] | Reader, target: str, *, is_split: bool = False
 ) -> None:
-    """Refuse an output, or a part if *is_split*, that would replace the input.
-
-    Raises:
-        ValueError: It would.
-    """
+    """Refuse an output, or a part if *is_split*, that would replace the input."""
     if isinstance(source, gsym.reading.reader.Reader):
         path = source.path
     else:
@@ -329,14 +311,7 @@ def check_output(
 
 
 class FunctionPass:
-    """One pass over the functions of a GSYM file, which makes ranges and return pads.
-
-    Args:
-        reader: The file; must stay open until the last step.
-        texts: Of its names.
-        part_size: Of each output; None: one file.
-        progress: Called with (entries done, total entries).
-    """
+    """A pass over the functions of a GSYM file, which makes ranges and return pads."""
 
     def __init__(
         self,
@@ -358,9 +333,8 @@ class FunctionPass:
     def output(self, calls: Calls | None = None) -> Encoder:
         """Add an output for the ranges of all functions.
 
-        Args:
-            calls: Write the return pads of these instead; must stay valid until the
-                last step.
+        With *calls*, which stay valid until the last step, it is for their return pads
+        instead.
         """
         encoder = Encoder(self._part_size)
         names = ImageNames(self._reader, encoder, self._texts, self._progress)

@@ -133,12 +133,7 @@ def _hash(head: bytes, tail: bytes, size: int) -> bytes:
 def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
     """The FileID of a kernel or kernel module, made from its build id.
 
-    Args:
-        path: The ELF file, or its debug file.
-        debug_file: Whether to return the FileID of its debug file.
-
-    Raises:
-        GsymError: It has no build id.
+    *debug_file* asks for the FileID of its debug file.
     """
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile

@@ -75,17 +75,7 @@ _FLUSH_SIZE = 4096  # records
 
 
 class Decoder:
-    """Reads a symbfile once, as records, as columns, or with the engine.
-
-    Args:
-        pieces: The bytes of the file, in order.
-        path: The name of the file, for errors.
-
-    Raises:
-        FormatError: While it is read: the file is damaged at the offset; earlier
-            records were returned.
-        MemoryError: There is not enough memory.
-    """
+    """Reads a symbfile once, as records, as columns, or with the engine."""
 
     def __init__(self, pieces: Iterable[Buffer], path: str | None = None) -> None:
         self._pieces = iter(pieces)
@@ -177,11 +167,9 @@ class Decoder:
 class Encoder:
     """Writes a symbfile, or several; same records, same bytes.
 
-    Shared strings are in tables, sorted by frequency.
-
-    Args:
-        part_size: Write several files of about this size, each a complete symbfile; a
-            function and the calls inlined into it are in one file.
+    Shared strings are in tables, sorted by frequency. With *part_size* it writes
+    several files of about this size, each complete; a function and the calls inlined
+    into it are in one file.
     """
 
     def __init__(self, part_size: int | None = None) -> None:
@@ -260,12 +248,7 @@ class _Numbers(dict[str | None, int]):
 
 
 def encode(records: Iterable[Record]) -> Iterator[bytes]:
-    """The bytes of one symbfile with these records, in blocks.
-
-    Raises:
-        OverflowError: As for `Encoder.add`.
-        ValueError: As for `Encoder.add`.
-    """
+    """The bytes of one symbfile with these records, in blocks."""
     encoder = Encoder()
     for number, record in enumerate(records, 1):
         encoder.add(record)
@@ -280,23 +263,13 @@ _READ_SIZE = 1 << 20
 
 
 def open_symbfile(path: str | os.PathLike[str]) -> Decoder:
-    """A decoder of the symbfile at *path*, which may be compressed.
-
-    Raises:
-        FormatError: It is empty or not a regular file. Damage is reported while it is
-            read.
-    """
+    """A decoder of the symbfile at *path*, which may be compressed."""
     name = os.fspath(path)
     return decode(map_file(name), name)
 
 
 def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
-    """A decoder of a symbfile in memory.
-
-    Args:
-        data: Its bytes, plain or compressed by zstd.
-        path: Its name, for errors. Offsets are those of inflated data.
-    """
+    """A decoder of a symbfile in memory."""
     inflated = inflated_pieces(data, path)
     pieces: Iterable[Buffer] = (data,) if inflated is None else inflated
     return Decoder(pieces, path)
@@ -305,15 +278,7 @@ def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
 def inflated_pieces(
     data: memoryview | bytes, path: str | None = None
 ) -> Iterator[bytes] | None:
-    """The inflated bytes of a symbfile compressed by zstd; None for a plain one.
-
-    Args:
-        data: The bytes of the file.
-        path: What it is called, for errors.
-
-    Raises:
-        FormatError: While they are read: the stream is damaged.
-    """
+    """The inflated bytes of a symbfile compressed by zstd; None for a plain one."""
     if bytes(data[: len(_ZSTD_MAGIC)]) != _ZSTD_MAGIC:
         return None
     return _inflated(memoryview(data), path)

@@ -27,9 +27,8 @@ _CXX = (b"_Z", b"___Z")
 def reduce_name(name: bytes) -> bytes:
     """A name in the style of the reference implementation.
 
-    Args:
-        name: The linkage name. A name that is not mangled is unchanged, except for
-            suffixes of copies; Go names contain dots.
+    A name that is not mangled is unchanged, except for suffixes of copies; Go names
+    contain dots.
     """
     if b"." in name:
         name = _without_copy_suffixes(name)
@@ -64,12 +63,7 @@ STYLES: dict[str, Callable[[bytes], bytes]] = {
 
 
 class TextsOfNames:
-    """Writes names of one file in one style.
-
-    Args:
-        image: The engine's `gsym_image *`; must outlive this.
-        style: One of `STYLES`.
-    """
+    """Writes names of one file in one style."""
 
     __slots__ = (
         "_demangler",
@@ -116,17 +110,11 @@ _NAMES_AT_ONCE = 1 << 12
 class NameTexts:
     """The texts of the names of one file, made once for several symbfiles.
 
-    Args:
-        names: The style, one of `STYLES`.
-
     Attributes:
         style: The style.
         blocks: The texts of all names in order, with a NUL after each; filled when the
             first symbfile is written.
         collected: The names of the first symbfile, for others of the same reader.
-
-    Raises:
-        ValueError: The style is unknown.
     """
 
     __slots__ = ("blocks", "collected", "style")
@@ -142,18 +130,9 @@ class NameTexts:
 class ImageNames:
     """Adds all names of a file to an encoder.
 
-    Args:
-        reader: The file; must stay open as long as this is used.
-        encoder: Writes the symbfile.
-        texts: The texts of the names.
-        progress: Called with (entries done, total entries).
-
     Attributes:
         image: The engine's `gsym_image` of the file.
         handle: Its `gsym_symbfile_names`.
-
-    Raises:
-        LimitError: Its names are far larger than the file, because they overlap.
     """
 
     def __init__(

@@ -27,11 +27,8 @@ def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
 class PartFiles:
     """The output files of an encoder, each published when it is complete.
 
-    Args:
-        target: Path of the file; with *is_split* each part adds its number. Further
-            parts of an earlier output are removed at the end, as they do not belong to
-            this one.
-        is_split: Whether there may be several parts.
+    With *is_split* each part adds its number to the target. Further parts of an earlier
+    output are removed at the end.
 
     Attributes:
         paths: The complete files.

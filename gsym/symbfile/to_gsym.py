@@ -24,15 +24,9 @@ if TYPE_CHECKING:
 class FunctionTrees:
     """Adds the functions of symbfiles to a creator; lookups equal the ranges.
 
-    A function that was split at changes of the file is joined again.
-
-    Args:
-        creator: Receives the functions.
-        waits_for_all: Keep all ranges until the end, so that they may be in any order;
-            otherwise only those of one function.
-
-    Raises:
-        ClosedError: The creator has written its file or was closed.
+    A function that was split at changes of the file is joined again. *waits_for_all*
+    keeps all ranges until the end, so that they may be in any order; otherwise only
+    those of one function.
     """
 
     def __init__(self, creator: Creator, *, waits_for_all: bool = False) -> None:
@@ -45,10 +39,6 @@ class FunctionTrees:
 
     def add(self, symbfile: Decoder, path: str | None = None) -> bool:
         """Add the functions of a file; return pads are ignored.
-
-        Args:
-            symbfile: The file, unread.
-            path: Its name, for errors.
 
         Returns:
             False if ranges are not in depth-first order: add all files again, to
@@ -73,9 +63,6 @@ class FunctionTrees:
 
     def finish(self, path: str | None = None) -> int | None:
         """The number of functions, once all files are added.
-
-        Args:
-            path: The name of the last file, for errors.
 
         Returns:
             None if functions overlap: proceed as for `add`.

@@ -63,9 +63,7 @@ _MOST_SHOWN = 1000  # characters of a text
 def part_headers(part: UploadPart, api_key: str) -> list[tuple[str, str]]:
     """(name, value) of each header of the protocol.
 
-    Args:
-        part: The part to send.
-        api_key: As issued: base64 of its id and itself; "" for none.
+    The key is as issued, base64 of its id and itself; "" for none.
     """
     headers = [
         ("FileID", part.file_id.base64),
@@ -79,11 +77,7 @@ def part_headers(part: UploadPart, api_key: str) -> list[tuple[str, str]]:
 
 
 def read_answer(body: bytes) -> UploadAnswer:
-    """Parse the response to a part.
-
-    Raises:
-        ValueError: It is not a response of this protocol.
-    """
+    """Parse the response to a part."""
     try:
         answer = json.loads(body)
     except RecursionError:
@@ -179,11 +173,6 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
 
 def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
     """An upload of existing symbfiles, each a part of its kind.
-
-    Args:
-        paths: In the order of the parts.
-        file_id: Of the executable.
-        folder: Receives inflated files.
 
     Raises:
         EmptyError: A file has no records.

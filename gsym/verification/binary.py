@@ -38,10 +38,7 @@ class Bare(NamedTuple):
 class Part:
     """The units of one file, and the split units that they are skeletons of.
 
-    Args:
-        file: The binary, or an object file of its debug map.
-        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
-        path: "" for the binary.
+    The path is "" for the binary.
     """
 
     def __init__(
@@ -98,7 +95,14 @@ class BinaryReference(Reference):
         is_partial = self.all_units and self.is_sample
         if not like_llvm and not is_partial and has_pclntab(file):
             self._add_pclntab(file, parts[0].units.path_map)
-        self._shared = self._find_shared()
+        # Functions that are also in units outside the sample
+        keys = sorted(self.functions)
+        shared: set[Key] = set()
+        for ranges in self._others:
+            for start, end in ranges:
+                first, last = bisect_left(keys, (start, 0)), bisect_left(keys, (end, 0))
+                shared.update(keys[first:last])
+        self._shared = shared
 
     def is_shared(self, key: Key) -> bool:
         """Whether units outside the sample also describe a function."""
@@ -228,16 +232,6 @@ class BinaryReference(Reference):
             self.source = "the pclntab"
             for info in functions:
                 self.functions[info.address, info.address + info.size] = [info]
-
-    def _find_shared(self) -> set[Key]:
-        """Functions that are also in units outside the sample."""
-        keys = sorted(self.functions)
-        shared: set[Key] = set()
-        for ranges in self._others:
-            for start, end in ranges:
-                first, last = bisect_left(keys, (start, 0)), bisect_left(keys, (end, 0))
-                shared.update(keys[first:last])
-        return shared
 
 
 def _start(bare: Bare) -> int:

@@ -88,12 +88,7 @@ _NOWHERE = (UINT64_END, UINT64_END, _Node(None, None))
 
 
 class BreakpadReference(Reference):
-    """FUNC and PUBLIC records.
-
-    Args:
-        path: Of the file.
-        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
-    """
+    """FUNC and PUBLIC records."""
 
     source = "the FUNC records"
 
@@ -278,15 +273,11 @@ def _read_part(function: _Function | None, kind: bytes, rest: bytes) -> None:
     if kind == b"INLINE":
         _add_inline(function, rest)
     else:
-        _add_row(function, kind, rest)
-
-
-def _add_row(function: _Function, address: bytes, rest: bytes) -> None:
-    size, line, file = rest.split()[:3]
-    start = int(address, 16)
-    end = start + int(size, 16)
-    if start < end:
-        function.rows.append(_Row(start, end, max(int(line), 0), int(file)))
+        size, line, file = rest.split()[:3]
+        start = int(kind, 16)
+        end = start + int(size, 16)
+        if start < end:
+            function.rows.append(_Row(start, end, max(int(line), 0), int(file)))
 
 
 def _add_inline(function: _Function, rest: bytes) -> None:

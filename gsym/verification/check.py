@@ -76,9 +76,6 @@ def check_structure(path: str) -> list[Finding]:
     """The first thousand errors in the GSYM file at *path*; none if it is valid.
 
     Offsets are relative to the start of the GSYM file, also for an embedded file.
-
-    Raises:
-        FormatError: It is a binary without a GSYM file.
     """
     try:
         data = map_file(path)
@@ -110,9 +107,6 @@ def check_answers(path: str) -> list[Unanswered]:
     A lookup uses the last function that starts at or below an address, so a nested
     function hides the rest of the outer one. Files written by gsym have an entry for
     the rest; those of other writers may not.
-
-    Args:
-        path: A GSYM file without errors.
     """
     with gsym.reading.reader.open(path) as reader:
         return list(islice(_unanswered(FunctionTable(reader)), _KEPT))

@@ -198,13 +198,7 @@ class Comparer:
     def _explain(
         self, info: FunctionInfo, end: int, symbols: list[Symbol]
     ) -> Iterator[Difference]:
-        """A function that is not in the DWARF is a symbol, with rows of its own.
-
-        Args:
-            info: The function.
-            end: Where it ends, also if it has no size.
-            symbols: Those at its start.
-        """
+        """A function that is not in the DWARF is a symbol, with rows of its own."""
         start = info.address
         # Without DWARF, a size that the decoder works out for a symbol counts, too.
         names = [s.name for s in symbols if s.size in {info.size, 0}]

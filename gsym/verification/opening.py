@@ -55,14 +55,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
 ) -> Reference:
     """Open the file at *path* as a reference.
 
-    Args:
-        path: A binary, a dSYM bundle, a PDB or a Breakpad file.
-        said: What the GSYM file says of its module: of a fat file it chooses the slice.
-        sample: The number of units to decode; None: all.
-        path_map: (old, new) prefixes of paths that are rewritten.
-        search: Where to look for files that belong to the binary.
-        like_llvm: The conversion followed llvm-gsymutil, see `compare`.
-        progress: Called with the bytes done and their total.
+    What the GSYM file has *said* chooses the slice of a fat file.
 
     Raises:
         UnsupportedError: It is of another kind.

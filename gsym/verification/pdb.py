@@ -123,14 +123,7 @@ class _Function(NamedTuple):
 
 
 class PdbReference(Reference):
-    """Modules and public symbols of a PDB.
-
-    Args:
-        data: Its bytes.
-        path: The file, for errors.
-        base_address: Where the image starts.
-        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
-    """
+    """Modules and public symbols of a PDB."""
 
     source = "the modules of the PDB"
 
@@ -356,11 +349,7 @@ class _Module:
             self._rows.append((start + size, False, NO_FILE, 0))
 
     def _add_old_lines(self, data: bytes) -> None:
-        """The C11 part: files, each with tables of its lines.
-
-        Raises:
-            FormatError: They share their bytes.
-        """
+        """The C11 part: files, each with tables of its lines."""
         left = len(data)
         for at in unpack_from(f"<{unpack_from('<H', data)[0]}I", data, 4):
             (count,) = unpack_from("<H", data, at)

@@ -25,17 +25,7 @@ _TWO_LEBS = re.compile(rb"(?:%b){2}" % _LEB, re.DOTALL)
 def record_end(
     layout: Layout, offset: int, what: str, *, is_merged: bool = False
 ) -> int:
-    """Check the structure of the record at *offset*; return the offset after it.
-
-    Args:
-        layout: The file.
-        offset: Offset in the file.
-        what: Name of the record in findings.
-        is_merged: The record is merged into another, and cannot contain merged ones.
-
-    Raises:
-        BrokenError: The length of the record or of a payload is wrong.
-    """
+    """Check the structure of the record at *offset*; return the offset after it."""
     offset += 4 + layout.strp_size
     seen: set[int] = set()
     while True:

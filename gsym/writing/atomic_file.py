@@ -87,11 +87,7 @@ class AtomicFile:
         return self
 
     def write(self, data: Buffer) -> None:
-        """Append *data*.
-
-        Raises:
-            OSError: The device is full or failed.
-        """
+        """Append *data*."""
         left = memoryview(data).cast("B")
         try:
             while left:

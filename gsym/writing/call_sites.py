@@ -159,7 +159,10 @@ class _Document:
         name, sites = "", []
         for key in self._keys(required={"name"}, optional={"callsites"}):
             if key == "name":
-                name = self._text()
+                text = self._scalar()
+                if not text:
+                    self._fail("an empty name")
+                name = text
             else:
                 sites = [self._call_site() for _ in self._items()]
         return name, sites
@@ -175,7 +178,11 @@ class _Document:
                 patterns = [self._scalar() for _ in self._items()]
             else:
                 for _ in self._items():
-                    flags |= self._flag()
+                    text = self._scalar()
+                    flag = _FLAGS.get(text)
+                    if flag is None:
+                        self._fail(f"Unknown flag in callsite YAML: {text}")
+                    flags |= int(flag)
         return CallSite(offset, flags, tuple(patterns))
 
     # Each of these begins at the first event of its value, and ends at the last.
@@ -220,12 +227,6 @@ class _Document:
             self._fail("a string contains a NUL character")
         return text
 
-    def _text(self) -> str:
-        text = self._scalar()
-        if not text:
-            self._fail("an empty name")
-        return text
-
     def _offset(self) -> int:
         text = self._scalar()
         base = _BASE_OF_PREFIX.get(text[:2].lower(), 8 if text[:1] == "0" else 10)
@@ -236,13 +237,6 @@ class _Document:
         if not 0 <= offset < UINT64_END:
             self._fail(f"invalid return_offset '{text}'")
         return offset
-
-    def _flag(self) -> int:
-        text = self._scalar()
-        flag = _FLAGS.get(text)
-        if flag is None:
-            self._fail(f"Unknown flag in callsite YAML: {text}")
-        return int(flag)
 
     def _next(self) -> Any:
         self._event = event = next(self._events)

@@ -45,19 +45,7 @@ def new_creator(  # noqa: PLR0913 - the fields of the engine's options
     has_index: bool = False,
     path: str | None = None,
 ) -> CData:
-    """A `gsym_creator` without functions.
-
-    Args:
-        version: Of the format.
-        big_endian: Byte order of the file.
-        base_address: Image base; None: the start of the first function.
-        keep_all: Functions come in ascending order, and duplicates are kept.
-        has_index: Whether to add an index of large functions.
-        path: Of the input, for errors.
-
-    Raises:
-        ValueError: The version is invalid.
-    """
+    """A `gsym_creator` without functions."""
     options = ffi.new("gsym_creator_options *")
     options.version, options.big_endian = version, big_endian
     options.keep_all, options.has_index = keep_all, has_index

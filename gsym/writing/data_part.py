@@ -37,9 +37,7 @@ _LONGEST_UUID = 20  # of version 1
 def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
     """The part with *symbols*; b"" if none has a size.
 
-    Args:
-        symbols: Unsorted. Of several at one address the largest one is kept.
-        uuid: Of the binary; the first 20 bytes are kept.
+    Of several at one address the largest one is kept; of *uuid* the first 20 bytes.
     """
     return _make(
         [
@@ -52,12 +50,7 @@ def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
 
 
 def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
-    """One part with the variables of several; b"" if they have none.
-
-    Args:
-        parts: Results of `data_part_of`.
-        uuid: Of the binary.
-    """
+    """One part with the variables of several; b"" if they have none."""
     whole = list(dict.fromkeys(filter(None, parts)))
     if len(whole) <= 1:
         return b"".join(whole)
@@ -98,10 +91,7 @@ def _make(variables: list[FunctionInfo], uuid: bytes) -> bytes:
 def data_part_start(tail: Buffer, size: int) -> int:
     """The offset of the part in a file, or -1.
 
-    Args:
-        tail: The end of the file, at least 16 bytes, without the part that names the
-            module.
-        size: Of the file, without that part.
+    *tail* and *size* are without the part that names the module.
     """
     end = memoryview(tail)[-_FOOTER.size :]
     if len(end) < _FOOTER.size:
@@ -115,11 +105,6 @@ def open_data_part(
     path: str, offset: int = 0, size: int | None = None
 ) -> Reader | None:
     """A reader of the variables that are appended to the GSYM file at *path*.
-
-    Args:
-        path: The file, or a binary with an embedded one.
-        offset: Offset of the GSYM file.
-        size: Of the GSYM file; None: up to the end of the file at *path*.
 
     Returns:
         None if there are none, or they are damaged.

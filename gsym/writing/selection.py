@@ -30,17 +30,9 @@ if TYPE_CHECKING:
 class ImageSource:
     """The engine's view of a file, and calls that copy from it.
 
-    Args:
-        data: The bytes of the file, which must not change, or of a binary that holds
-            it.
-        path: The name that errors carry.
-
     Attributes:
         header: A `gsym_header`.
         uuid: Identifier of the binary that the file was made from, b"" for none.
-
-    Raises:
-        UnsupportedError: The version or an encoding is not known.
     """
 
     def __init__(self, data: Buffer, path: str | None = None) -> None:
@@ -51,11 +43,7 @@ class ImageSource:
         self.uuid: bytes = bytes(memoryview(data)[start:uuid_end])
 
     def copy(self, function: CData, creator: CData, *arguments: CData) -> None:
-        """Call *function*, which copies from this file to *creator*.
-
-        Raises:
-            LimitError: It does not fit the creator's version.
-        """
+        """Call *function*, which copies from this file to *creator*."""
         error = new_error()
         status = function(creator, self._mapped.image, *arguments, error)
         check(status, error, self._mapped.path)
@@ -177,12 +165,7 @@ def write_segments(
 ) -> tuple[tuple[str, ...], bool]:
     """Write the segments of a GSYM file.
 
-    Args:
-        whole: The bytes of the file.
-        output: What the names of the segments open with.
-        size: Bytes that a segment holds before no further function is added; the
-            last one added may exceed it.
-        keep_same: Leave a segment that would stay the same as it is.
+    A segment holds *size* bytes before no further function is added.
 
     Returns:
         Their paths, in order, and whether any was written.

@@ -29,9 +29,8 @@ class Piece(NamedTuple):
 def read_jobs(request: Any) -> list[Any]:
     """The jobs of a request, unchecked: the server checks them.
 
-    Args:
-        request: An object with `jobs`, a single job (also of version 4), or a list of
-            jobs.
+    The request is an object with `jobs`, a single job (also of version 4), or a list of
+    jobs.
 
     Raises:
         ValueError: It is none of these.
@@ -209,11 +208,7 @@ class JobAnswer(NamedTuple):
 
 
 class Assembly:
-    """Joins the responses to pieces, by job.
-
-    Args:
-        count: Number of jobs.
-    """
+    """Joins the responses to pieces, by job."""
 
     def __init__(self, count: int) -> None:
         self._results: list[dict[str, Any]] = [{} for _ in range(count)]
@@ -227,11 +222,7 @@ class Assembly:
         return "error" in self._results[piece.job]
 
     def take(self, piece: Piece, result: Any) -> None:
-        """Add the server's result for *piece*.
-
-        Raises:
-            ServerError: It does not match the piece.
-        """
+        """Add the server's result for *piece*."""
         _check(piece, result)
         if piece.origins is None:
             self._results[piece.job] = result
@@ -260,11 +251,7 @@ class Assembly:
 
 
 def from_version_4(piece: Piece, body: Any) -> dict[str, Any]:
-    """A response of version 4 as a result of version 5.
-
-    Raises:
-        ServerError: It is not a valid response.
-    """
+    """A response of version 4 as a result of version 5."""
     try:
         stacks = [
             [

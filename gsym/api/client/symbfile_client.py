@@ -147,10 +147,6 @@ class SymbfileClient:
         """Send parts in order; returns the outcome of each.
 
         A part that is refused or cannot be read does not stop the others.
-
-        Args:
-            parts: The parts, of any executables.
-            progress: Called with (bytes sent, total bytes).
         """
         total = sum(part.size for part in parts)
         done = 0
@@ -182,15 +178,17 @@ class SymbfileClient:
                 chance=self._chance,
             )
             self._sleep(max(attempt.wait, wait))
-        return self._outcome(part, attempt, number)
+        status, reason = attempt.status, attempt.reason
+        if attempt.wait > self._settings.longest_wait:
+            reason += f", which asks to wait {attempt.wait:.0f} s"
+        is_over = attempt.result == _LATER and status != _INTERNAL
+        if attempt.result == _UNUSABLE or is_over:
+            self.stopped = reason
+        is_there = attempt.result == _ARRIVED
+        return PartOutcome(part, is_there, reason, number, status, attempt.uuid)
 
     def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
-        """Send a part once.
-
-        Raises:
-            GsymError: Its file became shorter.
-            OSError: It cannot be read.
-        """
+        """Send a part once."""
         headers = part_headers(part, self._api_key)
         until = time.monotonic() + self._settings.attempt_timeout
         body = file_pieces(part.path, part.size, sent)
@@ -223,18 +221,6 @@ class SymbfileClient:
         """*text* without the API key, in case a server repeats it."""
         return text.replace(self._api_key, "***") if self._api_key else text
 
-    def _outcome(
-        self, part: UploadPart, attempt: _Attempt, attempts: int
-    ) -> PartOutcome:
-        status, reason = attempt.status, attempt.reason
-        if attempt.wait > self._settings.longest_wait:
-            reason += f", which asks to wait {attempt.wait:.0f} s"
-        is_over = attempt.result == _LATER and status != _INTERNAL
-        if attempt.result == _UNUSABLE or is_over:
-            self.stopped = reason
-        is_there = attempt.result == _ARRIVED
-        return PartOutcome(part, is_there, reason, attempts, status, attempt.uuid)
-
 
 def _report(
     progress: Callable[[int, int], None] | None, before: int, total: int, sent: int
@@ -262,11 +248,6 @@ class UploadFolder:
         path: Folder; created, or empty.
         url: Of the server, as for `SymbfileClient`.
         has_key: Whether the requests have an API key.
-
-    Raises:
-        GsymError: The folder is not empty.
-        OSError: It cannot be created.
-        ServerError: *url* is not a URL of http or https.
     """
 
     def __init__(self, path: str, url: str, *, has_key: bool) -> None:
@@ -281,11 +262,7 @@ class UploadFolder:
         self._has_key = has_key
 
     def write(self, parts: Iterable[UploadPart]) -> list[str]:
-        """Write the requests of parts; returns the paths of their headers.
-
-        Raises:
-            OSError: A file cannot be read or written.
-        """
+        """Write the requests of parts; returns the paths of their headers."""
         return [self._write(part) for part in parts]
 
     def _write(self, part: UploadPart) -> str:

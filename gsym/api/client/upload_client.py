@@ -101,9 +101,6 @@ class UploadClient:
 
         A module of another build is none, though the server finds it by a part of the
         id.
-
-        Raises:
-            ServerError: There is no answer.
         """
         if not key.debug_id or not key.debug_file:
             return None
@@ -124,10 +121,7 @@ class UploadClient:
     ) -> list[UploadedModule]:
         """Send a file; the modules that the server found in it.
 
-        Args:
-            path: The file.
-            name: The name of its module if the file does not contain it.
-            progress: Called with the bytes sent of this file.
+        *name* is that of its module if the file does not contain it.
 
         Raises:
             GsymError: The file became shorter.
@@ -152,7 +146,12 @@ class UploadClient:
                 for each in modules
             ]
         except (KeyError, TypeError):
-            raise self._error(status, said) from None
+            text = said.get("error") if isinstance(said, dict) else None
+            reason = f": {text}" if isinstance(text, str) else ""
+            place = str(self._server.address)
+            raise ServerError(
+                self._shown(f"HTTP status {status}{reason}"), path=place, status=status
+            ) from None
 
     def _ask(
         self,
@@ -189,14 +188,6 @@ class UploadClient:
             raise ServerError(
                 self._shown(error.reason) + tried, path=place, status=error.status
             ) from None
-
-    def _error(self, status: int, said: Any) -> ServerError:
-        text = said.get("error") if isinstance(said, dict) else None
-        reason = f": {text}" if isinstance(text, str) else ""
-        place = str(self._server.address)
-        return ServerError(
-            self._shown(f"HTTP status {status}{reason}"), path=place, status=status
-        )
 
     def _shown(self, text: str) -> str:
         """*text* without the token, in case a server repeats it."""

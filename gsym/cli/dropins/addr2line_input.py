@@ -33,16 +33,7 @@ class Input:
 
 
 def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
-    """Open the file at *path*.
-
-    Args:
-        path: A binary, or a GSYM file.
-        section: The section that addresses are relative to; None for none.
-        read_ahead: See `gsym.open`.
-
-    Raises:
-        GsymError: It cannot be used.
-    """
+    """Open the file at *path*."""
     kind = _check(path)
     found = find_gsym(path, BinarySearch(read_ahead=read_ahead, partial=True))
     notes = tuple(filter(None, (*found.notes, found.unsure)))
@@ -57,11 +48,7 @@ def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
 
 
 def _check(path: str) -> str:
-    """The kind of the file.
-
-    Raises:
-        GsymError: addr2line refuses such files.
-    """
+    """The kind of the file."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

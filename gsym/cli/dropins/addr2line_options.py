@@ -101,12 +101,7 @@ class Options:
         return self.has("C") and self._style != "none"
 
     def take(self, option: Option, value: str) -> None:
-        """Apply an option.
-
-        Raises:
-            HelpRequested: It is for help or the version.
-            UsageError: Its value is unknown.
-        """
+        """Apply an option."""
         letter = option.short[1:]
         if letter == "h":
             raise HelpRequested(help_text())
@@ -145,12 +140,7 @@ def help_text() -> str:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Read a command line.
-
-    Raises:
-        HelpRequested: Help or the version is asked for.
-        UsageError: It is invalid; the text is complete lines.
-    """
+    """Read a command line."""
     options = Options()
     try:
         words = expand_response_files(arguments, _MAX_FILES, is_strict=True)

@@ -59,7 +59,14 @@ def _run(options: Options) -> int:
 
 def _show(reader: Reader, path: str, options: Options) -> None:
     if options.statistics is not None:
-        _show_statistics(reader, path, options.statistics)
+        from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
+        from gsym.reading.statistics import measure
+
+        found = measure(reader)
+        if options.statistics == "text":
+            say(as_text(found, one_line(path, sys.stdout)))
+        else:
+            say(as_json(found, path, pretty=options.statistics == "pretty-json"))
     elif options.benchmark is not None:
         from gsym.cli.dropins.gsymutil_lookup import benchmark
 
@@ -74,17 +81,6 @@ def _show(reader: Reader, path: str, options: Options) -> None:
 
         for block in LlvmText(reader, escape=sys.stdout.isatty()).dump():
             put(block)
-
-
-def _show_statistics(reader: Reader, path: str, style: str) -> None:
-    from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
-    from gsym.reading.statistics import measure
-
-    found = measure(reader)
-    if style == "text":
-        say(as_text(found, one_line(path, sys.stdout)))
-    else:
-        say(as_json(found, path, pretty=style == "pretty-json"))
 
 
 if __name__ == "__main__":

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 class Answers:
     """Answers from one file, in the format of the options.
 
-    Args:
-        reader: The file.
-        options: The command line.
-        path: The path after the address on each line of a stream; None for none.
+    In a stream, each line has *path* after the address.
     """
 
     def __init__(
@@ -127,7 +124,10 @@ class _Stream:
             if self._answers is None and not path:
                 _address(word)  # the first error is reported, as in LLVM
             if self._answers is None or path != self._path:
-                self._answers = self._open(path)
+                self.close()
+                self._path = path
+                self._reader = open_reader(os.fsdecode(path))
+                self._answers = Answers(self._reader, self._options, path)
             if self._answers.are_plain:
                 used = self._answers.text.answer(view[at:], put)
                 if not used:
@@ -137,12 +137,6 @@ class _Stream:
                 put(self._answers.to([_address(word)]) + b"\n")
                 at = end + 1
         return lines[at:]
-
-    def _open(self, path: bytes) -> Answers:
-        self.close()
-        self._path = path
-        self._reader = open_reader(os.fsdecode(path))
-        return Answers(self._reader, self._options, path)
 
 
 def _address(word: bytes) -> int:

@@ -142,7 +142,13 @@ class Options:
             return
         self.verbose = bool(given.get("--verbose"))
         self.convert = self._last("--convert")
-        self.input_kind = self._input_kind()
+        if "-dwarf" in self._given and "-breakpad" in self._given:
+            raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
+        self.input_kind = (
+            "breakpad"
+            if "-breakpad" in self._given
+            else ("object" if "-dwarf" in self._given else "")
+        )
         self.symtab_file = self._last("--symtab-file")
         self.stubs_file = self._last("--stubs-file")
         self.output = self._last("--out-file")
@@ -176,15 +182,6 @@ class Options:
     def _number(self, name: str, end: int) -> int:
         """The value as a number, or 0."""
         return _parse(name, self._last(name), end) if name in self._given else 0
-
-    def _input_kind(self) -> str:
-        if "-dwarf" in self._given and "-breakpad" in self._given:
-            raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
-        return (
-            "breakpad"
-            if "-breakpad" in self._given
-            else ("object" if "-dwarf" in self._given else "")
-        )
 
     def _filters(self) -> list[str]:
         filters = self._given.get("--merged-functions-filter", [])
@@ -228,11 +225,7 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Parse the words after the program's name.
-
-    Raises:
-        UsageError: The command line is invalid.
-    """
+    """Parse the words after the program's name."""
     given: dict[str, list[str]] = {}
     inputs: list[str] = []
     errors: list[str] = []

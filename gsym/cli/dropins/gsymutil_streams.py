@@ -22,26 +22,14 @@ class Failure(GsymError):  # noqa: N818 - ends the program
 
 
 def standard_input() -> BinaryIO:
-    """Standard input, as bytes.
-
-    Raises:
-        Failure: It is closed.
-    """
+    """Standard input, as bytes."""
     if sys.stdin is None:
         raise Failure("standard input is closed")
     return sys.stdin.buffer
 
 
 def open_reader(path: str, addresses: int = 0) -> Reader:
-    """Open a GSYM file; "-" is standard input.
-
-    Args:
-        path: The file.
-        addresses: Expected number of lookups; 0 if not known.
-
-    Raises:
-        Failure: It cannot be opened.
-    """
+    """Open a GSYM file; "-" is standard input."""
     import gsym.reading.reader
 
     try:

@@ -41,12 +41,7 @@ def output_of(options: Options) -> SymbolizerOutput:
 
 
 class Addresses:
-    """Answers addresses of modules.
-
-    Args:
-        output: The output format.
-        context_lines: Number of source lines in an answer.
-    """
+    """Answers addresses of modules."""
 
     def __init__(self, output: SymbolizerOutput, context_lines: int) -> None:
         self._output = output

@@ -66,12 +66,7 @@ class Module:
 
 
 class Modules:
-    """All modules of a session, by their names in requests.
-
-    Args:
-        options: The command line.
-        warn: Prints messages to standard error.
-    """
+    """All modules of a session, by their names in requests."""
 
     def __init__(self, options: Options, warn: Callable[[str], None]) -> None:
         self._options = options
@@ -143,11 +138,7 @@ class Modules:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
     def _of_build(self, build_id: bytes) -> FoundFile:
-        """The file that is named by a build id.
-
-        Raises:
-            ModuleError: There is none, or it has another one.
-        """
+        """The file that is named by a build id."""
         # Most requests name a file.
         from gsym.modules.places import Folder, find_files
 

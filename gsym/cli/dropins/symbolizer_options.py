@@ -194,11 +194,7 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Parse a command line without the program, after the options of the environment.
-
-    Raises:
-        UsageError: It is invalid.
-    """
+    """Parse the options of the environment, then a command line without the program."""
     words = [*split_words(os.environ.get(_ENVIRONMENT, "")), *arguments]
     words = expand_response_files(words, _MAX_RESPONSE_FILES)
     chosen: list[tuple[str, str]] = []

@@ -45,13 +45,7 @@ class RequestError(Exception):
 def parse_request(line: str, module: str = "", build_id: bytes = b"") -> Request:
     """Parse one line.
 
-    Args:
-        line: The line, without its end.
-        module: The module of the command line, "" for none.
-        build_id: The build id of the command line, b"" for none.
-
-    Raises:
-        RequestError: The line is invalid.
+    *module* and *build_id* are those of the command line.
     """
     kind = _KINDS[0]
     for each in _KINDS:

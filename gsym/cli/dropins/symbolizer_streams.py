@@ -28,12 +28,7 @@ _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 class LineStream:
     """Answers lines as they arrive.
 
-    Args:
-        options: The command line.
-        modules: The open modules.
-        addresses: Answers addresses with the engine.
-        answer: Answers a single line of any kind.
-        put: Writes to standard output.
+    *addresses* answers addresses with the engine, *answer* a single line of any kind.
     """
 
     def __init__(

@@ -20,12 +20,7 @@ _UNKNOWN = "??"
 
 
 class PlainStyle:
-    """Formats answers as text.
-
-    Args:
-        output: The output format.
-        name_of: Converts linkage names for output.
-    """
+    """Formats answers as text."""
 
     between = ""
 
@@ -85,10 +80,6 @@ class JsonStyle:
     """Formats answers as JSON, from the engine's answers to addresses.
 
     A list for requests on the command line, else an object per line.
-
-    Args:
-        output: The output format.
-        name_of: Converts linkage names for output.
     """
 
     def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:

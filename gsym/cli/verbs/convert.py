@@ -118,7 +118,12 @@ _KEYWORDS = tuple(
 )
 def convert_all(values: Values) -> int:
     """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
-    _check_options(values)
+    # Refuse options that exclude each other
+    for option in _UNVERIFIABLE:
+        if values.flag("--verify") and values.texts(option):
+            raise UsageError(f"option '--verify' excludes '{option}'")
+    if values.flag("--data-symbols") and values.texts("--segment-size"):
+        raise UsageError("option '--data-symbols' excludes '--segment-size'")
     sources, targets = _sources_and_targets(values)
     read = [*sources, *values.texts("--call-sites-yaml")[-1:]]
     outputs = [] if values.texts("--segment-size") else [*targets]
@@ -161,11 +166,7 @@ def convert_all(values: Values) -> int:
 
 
 class _Outcomes:
-    """The outcomes of the inputs, as they are reported.
-
-    Args:
-        values: The command line.
-    """
+    """The outcomes of the inputs, as they are reported."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -223,12 +224,8 @@ def _convert(
 ) -> Iterator[Conversion]:
     """The reports and errors of all members and slices of an input.
 
-    Args:
-        path: The input.
-        target: Its output, or what the names of its outputs begin with.
-        values: The command line.
-        read: Files that must not be written over.
-        step: Converts a member and slice of an opened input to an output.
+    *target* is its output, or what the names of its outputs begin with. *step* converts
+    a member and slice of an opened input to an output.
     """
 
     def failed(error: Exception, output: str) -> Conversion:
@@ -260,15 +257,6 @@ def _convert(
                 yield failed(error, place)
 
 
-def _check_options(values: Values) -> None:
-    """Refuse options that exclude each other."""
-    for option in _UNVERIFIABLE:
-        if values.flag("--verify") and values.texts(option):
-            raise UsageError(f"option '--verify' excludes '{option}'")
-    if values.flag("--data-symbols") and values.texts("--segment-size"):
-        raise UsageError("option '--data-symbols' excludes '--segment-size'")
-
-
 def _try(
     step: Callable[P, object], *arguments: P.args, **named: P.kwargs
 ) -> str | None:
@@ -292,11 +280,7 @@ def _raise(error: Exception | None) -> None:
 
 
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
-    """Refuse to write over an input.
-
-    Raises:
-        GsymError: One of the outputs is an input.
-    """
+    """Refuse to write over an input."""
     replaced = first_replaced(outputs, sources)
     if replaced is not None:
         raise GsymError("the output would replace an input", path=replaced)

@@ -91,7 +91,10 @@ def export(values: Values) -> int:
                 reader, output, identity=identity, progress=progress.callback
             )
         except IdentityError as error:
-            raise _name_options(error, path, binary) from None
+            options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
+            if binary is None:
+                options = f"--binary or {options}"
+            raise GsymError(f"{error.reason}; use {options}", path=path) from None
     if not values.flag("--quiet"):
         _tell(path, report)
     return 0
@@ -104,13 +107,6 @@ def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleK
     # Who gives a debug id knows better than the ids in the file.
     said = None if "debug_id" in given else reader.module_like
     return identify_fitting(binary, said)._replace(**given)
-
-
-def _name_options(error: IdentityError, path: str, binary: str | None) -> GsymError:
-    options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
-    if binary is None:
-        options = f"--binary or {options}"
-    return GsymError(f"{error.reason}; use {options}", path=path)
 
 
 def _tell(path: str, report: ExportReport) -> None:

@@ -225,7 +225,14 @@ def filter_logs(values: Values) -> int:
     style = STYLES[values.chosen("--style")]
     form = _form(values)
     dumps = _dump_handler(values)
-    symbols = _symbol_options(values, style)
+    inlines = values.last_of("--inlines", "--no-inlines", default=True)
+    symbols = SymbolOptions(
+        functions=values.chosen("--functions"),
+        inlines=inlines or style.name == "llvm",
+        demangle=values.last_of("--demangle", "--no-demangle", default=True),
+        basenames=values.last_of("--basenames", "--relativenames", default=False),
+        escape=escape_for_output(),
+    )
     try:
         stacks = _open_stacks(values, style, symbols)
         log_filter = MarkupFilter(
@@ -261,14 +268,7 @@ def filter_logs(values: Values) -> int:
 
 
 def _open_modules(values: Values, style: Style) -> Opening | Asking:
-    """Open the modules of a log, or a server that looks addresses up.
-
-    Raises:
-        ServerError: The URL of the server is not of http or https.
-        UnsupportedError: It needs a package that is not installed.
-        UsageError: Options exclude each other.
-        ValueError: A source is invalid.
-    """
+    """Open the modules of a log, or a server that looks addresses up."""
     sources = _sources(values, style)
     url = values.text(SERVER.name)
     if url is not None:
@@ -366,17 +366,6 @@ def _form(values: Values) -> str:
     return form
 
 
-def _symbol_options(values: Values, style: Style) -> SymbolOptions:
-    inlines = values.last_of("--inlines", "--no-inlines", default=True)
-    return SymbolOptions(
-        functions=values.chosen("--functions"),
-        inlines=inlines or style.name == "llvm",
-        demangle=values.last_of("--demangle", "--no-demangle", default=True),
-        basenames=values.last_of("--basenames", "--relativenames", default=False),
-        escape=escape_for_output(),
-    )
-
-
 def _settings(
     values: Values, style: Style, form: str, dumps: DumpHandler | None
 ) -> FilterSettings:
@@ -453,14 +442,7 @@ _MOST_COVERAGE = 1 << 28  # bytes of a file
 
 
 class DumpList:
-    """A JSON list of dumps, complete at the end of its `with` block.
-
-    Args:
-        path: Of the file.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """A JSON list of dumps, complete at the end of its `with` block."""
 
     def __init__(self, path: str) -> None:
         self._file = AtomicFile(path)
@@ -471,11 +453,7 @@ class DumpList:
         return self
 
     def add(self, record: dict[str, Any]) -> None:
-        """Append a dump.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Append a dump."""
         self._put(f"{self._between}\n{json.dumps(record)}")
         self._between = ","
 
@@ -496,9 +474,7 @@ class DumpList:
 class DumpHandler:
     """Handles the dumps of a log.
 
-    Args:
-        coverage: Folder of .sancov files, whose points are written beside them, or "".
-        tell: Receives sentences about errors.
+    The points of .sancov files in *coverage* are written beside them.
 
     Attributes:
         kept: The list of all dumps, or None.

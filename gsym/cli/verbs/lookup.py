@@ -199,10 +199,8 @@ def _style(values: Values, unsure: str) -> Style:
 class LookupStream:
     """Answers lines as they come.
 
-    Args:
-        text: Answers what it can.
-        answer: Answers any one address.
-        refuse: Answers a line that is not an address, given with its number.
+    *text* answers what it can, *answer* any one address. *refuse* answers a line that
+    is not an address, given with its number.
     """
 
     def __init__(

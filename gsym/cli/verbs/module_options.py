@@ -17,11 +17,7 @@ FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
 
 
 def module_options(remark: str = "") -> tuple[Option, ...]:
-    """The options.
-
-    Args:
-        remark: Text after their defaults.
-    """
+    """The options."""
     return (
         Option(
             "--gsym-dir",
@@ -60,15 +56,8 @@ def open_folders(
 ) -> Finder:
     """The modules in the folders and the store of a command line.
 
-    Args:
-        values: Of a command with `module_options`.
-        sources: See `open_store`.
-        is_local: Whether the debug files of this machine and the user's store are the
-            defaults, and files are used at the paths that the log or profile has.
-
-    Raises:
-        UnsupportedError: A source needs a package that is not installed.
-        ValueError: A source is invalid.
+    Where it *is_local*, the debug files of this machine and the user's store are the
+    defaults, and files are used at the paths that the log or profile has.
     """
     from gsym.modules.finder import find_in, open_store
 
@@ -83,12 +72,7 @@ def open_folders(
 
 
 def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
-    """The modules and the binaries of a profile.
-
-    Raises:
-        UnsupportedError: A source needs a package that is not installed.
-        UsageError: A source is invalid.
-    """
+    """The modules and the binaries of a profile."""
     from gsym.profiles.binaries import Binaries
 
     sources = values.texts("--source")

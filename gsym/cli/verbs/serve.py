@@ -155,14 +155,7 @@ def serve(values: Values) -> int:
 
 
 def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) -> int:
-    """Check the configuration, and serve unless that is all.
-
-    Raises:
-        GsymError: A setting is invalid, the store has other files, or a package is not
-            installed.
-        OSError: A file cannot be read, or the address is in use.
-        ValueError: A setting is invalid.
-    """
+    """Check the configuration, and serve unless that is all."""
     from gsym.confined.process import end_processes
     from gsym.server.modules import store_path
     from gsym.server.reloading import reloading_app

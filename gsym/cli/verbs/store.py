@@ -35,11 +35,7 @@ _LEVELS = ("names", "lines", "inlined calls")
 
 
 def open_store(values: Values) -> Store:
-    """The store named on the command line, or the default one.
-
-    Raises:
-        UsageError: It is a URL.
-    """
+    """The store named on the command line, or the default one."""
     path = values.text(STORE.name) or default_store()
     if "://" in path:
         raise UsageError(
@@ -50,11 +46,7 @@ def open_store(values: Values) -> Store:
 
 
 def existing_store(values: Values) -> Store:
-    """The store of `open_store`, which must exist.
-
-    Raises:
-        GsymError: It does not exist; its name may be mistyped.
-    """
+    """The store of `open_store`, which must exist."""
     store = open_store(values)
     if store.exists():
         return store
@@ -66,10 +58,7 @@ def existing_store(values: Values) -> Store:
 def find_entry(store: Store, text: str, *, is_use: bool = True) -> tuple[Entry, str]:
     """The module named by *text*; counts as a use of it if *is_use*.
 
-    Args:
-        store: The store.
-        text: NAME/ID, a debug id or a build id; or the name of a single module.
-        is_use: Whether to note the use.
+    The text is NAME/ID, a debug id, a build id, or the name of a single module.
 
     Returns:
         The module, and why it may be another one; "" if it is certain.
@@ -103,13 +92,7 @@ def _warn(command: str, unsure: str) -> None:
 def selected_entries(
     store: Store, patterns: list[str], problems: list[FormatError]
 ) -> Iterator[Entry]:
-    """The modules of a store with matching names; all if *patterns* is empty.
-
-    Args:
-        store: The store.
-        patterns: For names of modules and of their binaries, case-insensitive.
-        problems: Errors of damaged modules are added.
-    """
+    """The modules of a store with matching names; all if *patterns* is empty."""
     from fnmatch import fnmatchcase
 
     lower = [pattern.lower() for pattern in patterns]

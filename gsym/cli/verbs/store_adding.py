@@ -303,7 +303,15 @@ def prefetch(values: Values) -> int:
                 doubt = f"{_name(keys[0])}: {resolution.unsure}"
                 warn(f"{doubt}: it may be another build", "gsym store prefetch")
             if values.flag("--json"):
-                print_json(_prefetch_record(keys[0], outcome, resolution))
+                print_json(
+                    {
+                        **keys[0]._asdict(),
+                        "outcome": outcome,
+                        "path": resolution.entry.path if resolution.entry else None,
+                        "unsure": resolution.unsure,
+                        "attempts": [each._asdict() for each in resolution.attempts],
+                    }
+                )
             elif not is_quiet:
                 sys.stdout.writelines(_lines(keys[0], outcome, resolution))
             progress(done, len(modules))
@@ -342,18 +350,6 @@ def _lines(key: ModuleKey, outcome: str, resolution: Resolution) -> Iterator[str
         for attempt in resolution.attempts:
             text = f"{attempt.source}: {attempt.outcome}: {attempt.detail}"
             yield f"         {printable(text)}\n"
-
-
-def _prefetch_record(
-    key: ModuleKey, outcome: str, resolution: Resolution
-) -> dict[str, Any]:
-    return {
-        **key._asdict(),
-        "outcome": outcome,
-        "path": resolution.entry.path if resolution.entry else None,
-        "unsure": resolution.unsure,
-        "attempts": [each._asdict() for each in resolution.attempts],
-    }
 
 
 _COMMENT = "#"

@@ -43,11 +43,7 @@ RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
 
 def extraction_options(values: Values) -> dict[str, Any]:
-    """The keywords of a command line with `NAMES` and `CONVERSION_OPTIONS`.
-
-    Raises:
-        UsageError: A value is not one of its choices.
-    """
+    """The keywords of a command line with `NAMES` and `CONVERSION_OPTIONS`."""
     names = values.choice("--names") or "symblib"
     return {"names": names, **convert_keywords(values, *_KEYWORDS)}
 

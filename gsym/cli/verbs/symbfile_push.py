@@ -126,7 +126,11 @@ def push(values: Values) -> int:
     if url is None:
         raise UsageError("option '--url' is required")
     jobs = list(push_jobs(values))
-    settings = _settings(values)
+    settings = UploadSettings()
+    settings = settings._replace(
+        timeout=values.seconds("--timeout") or settings.timeout,
+        attempts=values.number("--attempts", minimum=1) or settings.attempts,
+    )
     key, folder = read_api_key(values, os.environ), values.text("--dry-run")
     if folder is not None:
         requests = UploadFolder(folder, url, has_key=bool(key))
@@ -145,14 +149,6 @@ def push(values: Values) -> int:
         shown = str(read_web_address(url))
         print_json(json_report(shown, reports, seconds))
     return _exit_code(reports)
-
-
-def _settings(values: Values) -> UploadSettings:
-    settings = UploadSettings()
-    return settings._replace(
-        timeout=values.seconds("--timeout") or settings.timeout,
-        attempts=values.number("--attempts", minimum=1) or settings.attempts,
-    )
 
 
 def _send(
@@ -189,7 +185,13 @@ def _push_all(
         except (GsymError, OSError, MemoryError) as error:
             report = report._replace(error=describe(error))
         reports.append(report)
-        _print_report(report, values)
+        if not values.flag("--quiet"):
+            for line in () if values.flag("--json") else push_lines(report):
+                print(line)
+            for line in warning_lines(report):
+                print(line, file=sys.stderr)
+        for line in error_lines(report):
+            print(f"gsym: error: {line}", file=sys.stderr)
     return reports
 
 
@@ -201,16 +203,6 @@ def _file_id(executable: str, values: Values, others: list[PushReport]) -> FileI
             reason = f"same FileID as {other.executable}"
             raise GsymError(reason, path=executable)
     return file_id
-
-
-def _print_report(report: PushReport, values: Values) -> None:
-    if not values.flag("--quiet"):
-        for line in () if values.flag("--json") else push_lines(report):
-            print(line)
-        for line in warning_lines(report):
-            print(line, file=sys.stderr)
-    for line in error_lines(report):
-        print(f"gsym: error: {line}", file=sys.stderr)
 
 
 def _exit_code(reports: list[PushReport]) -> int:
@@ -228,11 +220,7 @@ def _exit_code(reports: list[PushReport]) -> int:
 
 
 def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
-    """Each executable, and the function that makes its parts.
-
-    Raises:
-        UsageError: The command line is invalid.
-    """
+    """Each executable, and the function that makes its parts."""
     executables = values.texts("--executable")
     debug_files = values.texts("--debug-file")
     symbfiles = values.operands("SYMBFILE")

@@ -225,18 +225,14 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
             raise GsymError(_NO_REPORT, path=path)
         text = _read_text(file)
     document = decode_document(text)
-    if _is_request(document):
+    # Whether decoded JSON is a request to the symbolication API, or jobs of one
+    jobs = document if isinstance(document, list) else [document]
+    is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
+    if bool(jobs) and all(is_job):
         from gsym.cli.verbs.symbolicate_jobs import symbolicate_jobs
 
         return symbolicate_jobs(path, document, values)
     return _symbolicate_report(path, text, values, document=document)
-
-
-def _is_request(document: Any) -> bool:
-    """Whether decoded JSON is a request to the symbolication API, or jobs of one."""
-    jobs = document if isinstance(document, list) else [document]
-    is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
-    return bool(jobs) and all(is_job)
 
 
 def _symbolicate_report(

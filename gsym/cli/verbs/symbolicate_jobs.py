@@ -32,11 +32,7 @@ _PATIENCE = 2.0  # seconds; a server that fetches symbols takes minutes
 
 
 def decode_request(data: bytes, path: str) -> Any:
-    """The JSON value of a file.
-
-    Raises:
-        FormatError: It is not JSON.
-    """
+    """The JSON value of a file."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -132,15 +128,7 @@ def answer_locally(
 ) -> dict[str, Any]:
     """The response to jobs, in version 5 of the API.
 
-    Args:
-        jobs: Decoded JSON; an invalid job gets `{"error": reason}`.
-        store: Folder or URL of the symbol store; None for the usual one.
-        sources: Sources of modules that are not in the store.
-
-    Raises:
-        GsymError: A source is of an unknown kind; or there is neither a store nor a
-            source.
-        UnsupportedError: A package is not installed.
+    An invalid job gets `{"error": reason}`. By default the store is the usual one.
     """
     try:
         from gsym.api.response import answer_v5

@@ -69,10 +69,6 @@ class ProfileForm:
 
     A trace written as a trace keeps all its records.
 
-    Args:
-        source: The input.
-        form: One of `gsym.profiles.outputs.FORMS`.
-
     Attributes:
         left_out: Records of a trace that the format cannot represent, by kind.
     """
@@ -139,11 +135,7 @@ class ProfileForm:
 
 
 def require_drawn_value(profile: Profile, values: Values, form: str) -> None:
-    """Check that a format that draws samples at their times is asked for no value.
-
-    Raises:
-        UsageError: It is asked for one that is not the time.
-    """
+    """Check that a format that draws samples at their times is asked for no value."""
     value = chosen_value(profile, values)
     has_times = all(sample.time is not None for sample in profile.samples)
     if values.text(VALUE.name) and has_times and profile.value_types[value] != TIME:
@@ -216,11 +208,7 @@ def _write_samples(
 
 
 def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
-    """The format of `--to`, or by the name of the output.
-
-    Raises:
-        UsageError: The name has no known ending.
-    """
+    """The format of `--to`, or by the name of the output."""
     form = values.choice("--to")
     path = values.text("--output") or "-"
     if form is not None or path == "-":
@@ -234,11 +222,7 @@ def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
 
 
 def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
-    """Write the events of a trace, or the samples of a profile as durations.
-
-    Returns:
-        A report.
-    """
+    """Write the events of a trace, or the samples of a profile as durations."""
     converter = ChromeJson()
     records: Iterable[Record]
     if source.trace is None:

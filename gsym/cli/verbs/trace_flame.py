@@ -85,13 +85,7 @@ def flame(values: Values) -> int:
 
 
 def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
-    """The symbolized profile that an operand or option names, and the exit code.
-
-    Raises:
-        GsymError: It cannot be read, or has no samples.
-        OSError: It cannot be opened.
-        UsageError: An option is invalid.
-    """
+    """The symbolized profile that an operand or option names, and the exit code."""
     with open_profile_input(values, operand) as source:
         profile = source.read()
         source.require_samples(profile)

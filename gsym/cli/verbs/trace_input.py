@@ -39,14 +39,6 @@ class TraceInput:
 
     At the end of a `with` block, dropped records, errors, and data that was left out
     are reported.
-
-    Args:
-        source: The file, which is closed with this.
-        selection: The records to read.
-
-    Raises:
-        FormatError: It is not a trace.
-        OSError: It cannot be read.
     """
 
     def __init__(self, source: InputFile, selection: Selection = _EVERYTHING) -> None:
@@ -104,13 +96,17 @@ class TraceInput:
     ) -> Iterator[Record]:
         """The selected records.
 
-        Args:
-            kinds: Of `gsym.fxt.decoder.KINDS`; None: all.
-            keep_context: Include records that define the meaning of others.
+        *keep_context* includes records that define the meaning of others.
         """
         takes, chosen = None, None
         if self.has_filters:
-            takes = self._record_selection(keep_context=keep_context).takes
+            survey = self.survey()
+            takes = RecordSelection(
+                self.selection,
+                survey.begin_ns or 0,
+                survey.objects,
+                keep_context=keep_context,
+            ).takes
             chosen = coarse_filter(self.selection, self.survey().begin_ns or 0)
         self._dropped.clear()
         wanted = KINDS if kinds is None else (*kinds, *_PROVIDERS)
@@ -199,15 +195,6 @@ class TraceInput:
         elif record.event == BUFFER_FULL:
             self._dropped[number] = self._dropped.get(number, 0) + 1
 
-    def _record_selection(self, *, keep_context: bool) -> RecordSelection:
-        survey = self.survey()
-        return RecordSelection(
-            self.selection,
-            survey.begin_ns or 0,
-            survey.objects,
-            keep_context=keep_context,
-        )
-
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""
         self._source.file()
@@ -218,15 +205,7 @@ def open_trace_input(
 ) -> TraceInput:
     """The trace of a command line, with its filters.
 
-    Args:
-        values: Of a command with `FILTERS`.
-        source: The file.
-        passes: How many times it will be read.
-
-    Raises:
-        UsageError: A filter is invalid.
-        FormatError: It is not a trace.
-        OSError: It cannot be opened.
+    It will be read *passes* times.
     """
     trace = TraceInput(source, read_selection(values))
     if passes > 1:

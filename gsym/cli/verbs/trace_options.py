@@ -81,11 +81,7 @@ character, [ab] a or b. One pattern of each given option must match.
 
 
 def read_selection(values: Values) -> Selection:
-    """The selection of a command line with `FILTERS`.
-
-    Raises:
-        UsageError: A value is not a time.
-    """
+    """The selection of a command line with `FILTERS`."""
     return Selection(
         _moment(values, "--from-time"),
         _moment(values, "--to-time"),
@@ -110,12 +106,7 @@ OUTPUT = output_option("output file (default and -: standard output)")
 
 
 def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
-    """Write to a file, or to standard output, which may be a terminal for text only.
-
-    Raises:
-        OSError: It cannot be written.
-        UsageError: The output is binary, and standard output is a terminal.
-    """
+    """Write to a file, or to standard output, which may be a terminal for text only."""
     if path is not None and path != "-":
         with AtomicFile(path) as file:
             for piece in pieces:
@@ -130,11 +121,7 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
 
 
 def chosen_roots(values: Values) -> tuple[str, ...]:
-    """The first frames of stacks, from the option `ROOTS`.
-
-    Raises:
-        UsageError: The value is invalid.
-    """
+    """The first frames of stacks, from the option `ROOTS`."""
     text = values.text(ROOTS.name)
     roots = tuple(text.split(",")) if text else ()
     if not {"process", "thread"}.issuperset(roots):

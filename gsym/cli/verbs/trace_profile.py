@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 class ProfileInput:
     """A file with a profile.
 
-    Args:
-        source: The file.
-        values: The command line, with filters and `PROFILE_OPTIONS`.
-
     Attributes:
         path: Of a regular file with the contents.
         kind: One of `gsym.profiles.opening.KINDS`.
@@ -68,12 +64,7 @@ class ProfileInput:
         return self.selection != Selection()
 
     def read(self) -> Profile:
-        """The complete profile.
-
-        Raises:
-            FormatError: The file is damaged.
-            UnsupportedError: It needs a package that is not installed.
-        """
+        """The complete profile."""
         if self.trace is None:
             return read_profile(self.path, self._options())
         from gsym.profiles.fxt_profile import fxt_profile
@@ -95,11 +86,7 @@ class ProfileInput:
         select_samples(profile, self.selection, origin)
 
     def require_samples(self, profile: Profile) -> None:
-        """Check that there are samples.
-
-        Raises:
-            GsymError: The file has no samples.
-        """
+        """Check that there are samples."""
         if profile.samples:
             return
         hint = ""
@@ -148,13 +135,7 @@ _STRUCTURE = (
 
 @contextmanager
 def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[ProfileInput]:
-    """The profile that an operand or option names; its errors are reported at the end.
-
-    Raises:
-        FormatError: The format is unknown, or the file is damaged.
-        OSError: It cannot be read.
-        UsageError: A filter is invalid.
-    """
+    """The profile of an operand or option; its errors are reported at the end."""
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
     with InputFile(given) as source:
@@ -164,11 +145,7 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
 
 
 def chosen_values(profile: Profile, values: Values) -> tuple[int, ...]:
-    """The requested value type, else those of all events, by their indexes.
-
-    Raises:
-        UsageError: There is no such type.
-    """
+    """The requested value type, else those of all events, by their indexes."""
     if profile.events and values.text(VALUE.name) is None:
         return profile.events
     return (chosen_value(profile, values),)
@@ -179,9 +156,6 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
 
     By default it is the one that the profile has for that, the first one of several
     events, or the last; the other events are counted as a loss.
-
-    Raises:
-        UsageError: There is no such type.
     """
     types = [each.type for each in profile.value_types]
     text = values.text(VALUE.name)
@@ -221,12 +195,7 @@ def unsure_rows(profile: Profile) -> list[dict[str, str]]:
 
 
 def symbolize_profile(profile: Profile, values: Values) -> None:
-    """Symbolize a profile by the options `SYMBOL_OPTIONS`.
-
-    Raises:
-        UnsupportedError: A source needs a package that is not installed.
-        UsageError: A source is invalid.
-    """
+    """Symbolize a profile by the options `SYMBOL_OPTIONS`."""
     is_asked = any(
         values.has(each.name) and values.texts(each.name)
         for each in SYMBOL_OPTIONS

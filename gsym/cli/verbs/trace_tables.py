@@ -73,20 +73,12 @@ def _numbered(described: dict[str, Any]) -> str:
 
 
 def chosen_group(values: Values) -> str:
-    """The group of the option `BY`.
-
-    Raises:
-        UsageError: It is none of `GROUPS`.
-    """
+    """The group of the option `BY`."""
     return values.choice(BY.name) or "function"
 
 
 def row_limit(values: Values) -> int | None:
-    """The number of rows of the option `LIMIT`; None: all.
-
-    Raises:
-        UsageError: It is not a number.
-    """
+    """The number of rows of the option `LIMIT`; None: all."""
     given = values.number(LIMIT.name)
     return _DEFAULT_LIMIT if given is None else given or None
 

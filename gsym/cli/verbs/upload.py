@@ -91,12 +91,7 @@ class _File(NamedTuple):
 
 
 class _Uploading:
-    """Sends files and prints what becomes of them.
-
-    Args:
-        client: Of the server.
-        values: The command line.
-    """
+    """Sends files and prints what becomes of them."""
 
     def __init__(self, client: UploadClient, values: Values) -> None:
         self._client = client
@@ -197,12 +192,7 @@ def _is_for_server(path: str) -> bool:
 
 
 def _described(path: str) -> _File:
-    """A file with its modules and detail.
-
-    Raises:
-        GsymError: It is damaged, or no file that servers take.
-        OSError: It cannot be read.
-    """
+    """A file with its modules and detail."""
     member = bundle_member(path)
     keys = tuple(each.identity for each in modules_in(path))
     name = os.path.basename(path.rstrip(os.sep)).removesuffix(".dSYM")

@@ -125,20 +125,8 @@ def verify(  # noqa: PLR0913 - independent keywords
 ) -> bool:
     """Check a file and print its errors and, unless *quiet*, what was checked.
 
-    Args:
-        path: GSYM file.
-        binary: What to compare it with, if anything.
-        path_map: The rules used for the conversion.
-        search: Where to look for files that belong to *binary*.
-        quiet: Print findings only.
-        sample: Number of units to compare; None: all.
-        is_json: Print all as one object of JSON instead.
-
-    Returns:
-        Whether there are no errors.
-
-    Raises:
-        GsymError: *binary* cannot be read.
+    Return whether there are no errors. *sample* is the number of units to compare,
+    *quiet* prints findings only, and *is_json* all as one object of JSON instead.
     """
     findings = check_structure(path)
     unanswered = [] if findings else check_answers(path)

@@ -40,11 +40,7 @@ def find_by_debuginfod(
 ) -> Iterator[ObjectFile]:
     """The debug file of a build.
 
-    Args:
-        search: Records what was tried.
-        build_id: Of the file.
-        fault: Returns why a file does not match; "" if it does.
-        environment: Names servers and limits.
+    *fault* returns why a file does not match; "" if it does.
 
     Raises:
         UnsupportedError: The extra `net` is not installed.

@@ -29,12 +29,7 @@ class DebuginfodCache:
         self.folder = folder
 
     def path(self, build_id: bytes, kind: str) -> str:
-        """The path of a file of a build in the cache.
-
-        Args:
-            build_id: Of the binary.
-            kind: "debuginfo" or "executable".
-        """
+        """The path of a file of a build in the cache."""
         return os.path.join(self.folder, build_id.hex(), kind)
 
     def is_held(self, path: str) -> bool:
@@ -64,11 +59,7 @@ class DebuginfodCache:
         return False
 
     def prepare(self, path: str) -> None:
-        """Make the folder for a file.
-
-        Raises:
-            OSError: It cannot be made.
-        """
+        """Make the folder for a file."""
         os.makedirs(os.path.dirname(self.folder) or os.curdir, exist_ok=True)
         for folder in (self.folder, os.path.dirname(path)):
             with suppress(FileExistsError):

@@ -42,9 +42,7 @@ def read_settings(
 ) -> DebuginfodSettings:
     """Read the settings from *environment*.
 
-    Args:
-        environment: Usually `os.environ`.
-        url_files: Pattern of the files that name servers where it names none.
+    *url_files* is a pattern of files that name servers where it names none.
     """
     servers, skipped = _servers(environment, url_files)
     return DebuginfodSettings(

@@ -86,11 +86,7 @@ def debug_link_paths(
 def debug_files(
     search: CompanionSearch, options: SearchOptions
 ) -> Iterator[ObjectFile]:
-    """The files with the debug information of an ELF or PE file, the best one first.
-
-    Raises:
-        UnsupportedError: The package for HTTP is not installed.
-    """
+    """The files with the debug information of an ELF or PE file, the best one first."""
     build_id, is_elf = search.binary.uuid, search.binary.is_elf
     wanted = ModuleKey(code_id=build_id.hex())
 
@@ -233,11 +229,7 @@ def _supplementary_paths(
 
 
 def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
-    """Name and build id in .gnu_debugaltlink, and no checksum; None without it.
-
-    Raises:
-        FormatError: It names no file.
-    """
+    """Name and build id in .gnu_debugaltlink, and no checksum; None without it."""
     section = dwarf.section(_ALTLINK.encode())
     if section is None:
         return None
@@ -257,19 +249,12 @@ def read_package_link(dwarf: ObjectFile) -> tuple[str, bytes] | None:
     """Name and id of the package with the split units, from .debug_dwp (DWARF 6).
 
     None without that section, and for the package itself.
-
-    Raises:
-        FormatError: The section is damaged, or names no file.
     """
     return _read_link(dwarf, _DWP)
 
 
 def package_id(package: ObjectFile) -> bytes:
-    """The id in the .debug_dwp of a package; b"" for none.
-
-    Raises:
-        FormatError: The section is damaged.
-    """
+    """The id in the .debug_dwp of a package; b"" for none."""
     return _own_checksum(package, _DWP)
 
 

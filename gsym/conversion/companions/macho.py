@@ -230,9 +230,7 @@ _UNREADABLE = UINT64_END  # more functions than any file lacks
 class DebugMap:
     """The object files that a Mach-O file was linked from.
 
-    Args:
-        binary: The linked file.
-        rules: (old, new) prefixes of their paths; the first that fits counts.
+    Of *rules*, (old, new) prefixes of their paths, the first that fits counts.
 
     Attributes:
         handle: The engine's `gsym_debug_map *`.
@@ -328,11 +326,7 @@ class DebugMap:
             yield LinkedObject(entry.number, file)
 
     def _find(self, entry: _Entry) -> tuple[memoryview, int]:
-        """The bytes of an object file and the second in which it was last changed.
-
-        Raises:
-            FormatError: Another entry has it, maybe by another path.
-        """
+        """The bytes of an object file and the second in which it was last changed."""
         path = entry.path
         archive, _, member = path.removesuffix(")").rpartition("(")
         if not archive or not path.endswith(")") or os.path.exists(path):

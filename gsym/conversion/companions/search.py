@@ -54,10 +54,8 @@ class Note(str):  # noqa: SLOT000 - it has an attribute
 class CompanionSearch:
     """Opens candidates; those that do not fit are kept in `tried`.
 
-    Args:
-        binary: What they should belong to.
-        many: There may be more of them than a process may have descriptors.
-        aligns: They have addresses of the binary, to which they are moved.
+    There may be *many*, more than a process may have descriptors. Where *aligns* is
+    set, they have addresses of the binary, to which they are moved.
     """
 
     def __init__(

@@ -35,12 +35,8 @@ def _mismatch(file: ObjectFile) -> str:
 class SplitUnitSearch:
     """Finds the files with the split units of a binary.
 
-    Args:
-        binary: What is converted.
-        dwarf: The file with the skeleton units.
-        options: Where to look.
-        path_map: (old, new) prefixes of paths; .dwo files may stand below the new one.
-        complete: Takes the split units of a file; whether there were any that fit.
+    *complete* takes the split units of a file and returns whether there were any that
+    fit.
 
     Attributes:
         used: Paths of the files whose units were taken.
@@ -93,9 +89,8 @@ class SplitUnitSearch:
     def take_files(self, skeletons: Iterable[tuple[str, str]]) -> None:
         """Take the .dwo files of skeleton units.
 
-        Args:
-            skeletons: (DW_AT_dwo_name, DW_AT_comp_dir) of each that is incomplete when
-                its turn comes.
+        Those are given by DW_AT_dwo_name and DW_AT_comp_dir, when the turn of each
+        comes.
         """
         for skeleton in skeletons:
             if skeleton not in self._asked:

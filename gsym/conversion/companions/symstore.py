@@ -22,10 +22,7 @@ def symstore_paths(
 ) -> Iterator[str]:
     """Relative paths of a file in a store, which some may repeat: NAME/KEY/NAME.
 
-    Args:
-        name: Of the file, without folders.
-        keys: What stores may call its build.
-        may_be_compressed: Whether it may be a cabinet, `app.pd_`.
+    *keys* are what stores may call its build.
     """
     for key in keys:
         path = f"{name}/{key}/{name}"
@@ -44,18 +41,9 @@ def fetch_from_servers(
 ) -> Iterator[str]:
     """Fetch a file from one server after the other until one of them has it.
 
-    Args:
-        search: Records what was tried.
-        servers: Their URLs.
-        paths: Where a store may have the file, relative to it.
-        cache: A folder that is a store itself.
-
     Returns:
         Paths of fetched files in the cache. A file after which another is asked for did
         not fit, and is removed.
-
-    Raises:
-        UnsupportedError: The extra `net` is not installed.
     """
     from gsym.net.transfer import Transfer
     from gsym.net.web_address import read_web_address

@@ -56,15 +56,14 @@ _MODULE_FIELDS = 4
 
 
 def read_module(records: Iterable[bytes]) -> Module:
-    """The module that MODULE and INFO records describe, in any order.
-
-    Args:
-        records: Lines; others among them are left alone.
-    """
+    """The module that MODULE and INFO records describe, in any order."""
     system, architecture, debug_id, code_id, name, _ = read_module_words(records)
+    # Apple's own name for it stands in its triples.
     return Module(
         system,
-        _architecture(architecture, is_apple=is_apple(system)),
+        architecture
+        if is_apple(system) and architecture == "arm64"
+        else _TRIPLE_ARCHITECTURES.get(architecture, architecture),
         debug_id,
         name,
         _build_id(debug_id, code_id, is_apple=is_apple(system)),
@@ -73,9 +72,6 @@ def read_module(records: Iterable[bytes]) -> Module:
 
 def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str, str]:
     """OS, architecture, debug id, code id, name and name of the binary, as they stand.
-
-    Args:
-        records: Lines, as for `read_module`.
 
     Returns:
         "" for what they do not say.
@@ -97,12 +93,7 @@ def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str
 def breakpad_identity(records: Iterable[bytes], *, is_strict: bool = True) -> ModuleKey:
     """The identity of the module that a Breakpad file describes.
 
-    Args:
-        records: Its lines, or as many as hold its MODULE and INFO records.
-        is_strict: Whether a debug id that is none is an error, and not left out.
-
-    Raises:
-        ValueError: Its debug id is none.
+    A debug id that is none is left out, or an error if it *is_strict*.
     """
     os, architecture, debug_id, code_id, name, binary = read_module_words(records)
     try:
@@ -118,13 +109,6 @@ def breakpad_identity(records: Iterable[bytes], *, is_strict: bool = True) -> Mo
         code_id=code_id.upper(),
         debug_file=name.replace("\\", "/").rpartition("/")[2],
         code_file=binary.replace("\\", "/").rpartition("/")[2],
-    )
-
-
-def _architecture(name: str, *, is_apple: bool) -> str:
-    # Apple's own name for it stands in its triples.
-    return (
-        name if is_apple and name == "arm64" else _TRIPLE_ARCHITECTURES.get(name, name)
     )
 
 
@@ -160,12 +144,9 @@ _MAX_AHEAD = 4  # batches: more of them only take memory
 class Encoding:
     """Encodes batches: at once, or in a thread while the next text is read.
 
-    All methods are called by one thread, and `stop` at last.
-
-    Args:
-        check: Raises an exception for a status and an error of the engine.
-        keep: Gives an encoded batch to the creator.
-        ahead: Whether to start a thread.
+    All methods are called by one thread, and `stop` at last. *check* raises an
+    exception for a status and an error of the engine, *keep* gives an encoded batch to
+    the creator.
     """
 
     def __init__(
@@ -303,7 +284,10 @@ class _Text:
 
     def read(self) -> None:
         """Read the complete text and add its functions to the creator."""
-        encoding = self._start_encoding()
+        threads = self._request.options.threads or core_count()
+        size = len(self._request.source.data)
+        ahead = threads > 1 and size >= _LEAST_FOR_THREAD
+        encoding = Encoding(self._check, self._keep, ahead=ahead)
         try:
             self._feed(encoding)
             self._call(lib.gsym_breakpad_finish)
@@ -311,12 +295,6 @@ class _Text:
             encoding.finish()
         finally:
             encoding.stop()
-
-    def _start_encoding(self) -> Encoding:
-        threads = self._request.options.threads or core_count()
-        size = len(self._request.source.data)
-        ahead = threads > 1 and size >= _LEAST_FOR_THREAD
-        return Encoding(self._check, self._keep, ahead=ahead)
 
     def _feed(self, encoding: Encoding) -> None:
         """Read the text in blocks, and release the pages of each after that."""
@@ -343,11 +321,7 @@ class _Text:
         self._call(lib.gsym_breakpad_keep_batch, batch)
 
     def require_functions(self) -> None:
-        """See to it that there is something to write.
-
-        Raises:
-            EmptyError: No record names a function.
-        """
+        """See to it that there is something to write."""
         counts = ffi.new("gsym_breakpad_counts *")
         lib.gsym_breakpad_count(self._handle, counts)
         if not counts.functions and not counts.publics:

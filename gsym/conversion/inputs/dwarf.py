@@ -198,13 +198,7 @@ class DwarfJob(UnitJob):
             )
 
     def add_go_functions(self) -> None:
-        """Read the pclntab, if there is one and it is wanted.
-
-        Raises:
-            EmptyError: It alone is wanted, and there is none.
-            FormatError: The same, and it is damaged.
-            UnsupportedError: The same, and it is of an old Go.
-        """
+        """Read the pclntab, if there is one and it is wanted."""
         choice = self._request.options.pclntab
         if choice == "never":
             return

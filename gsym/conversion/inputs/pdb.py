@@ -39,15 +39,7 @@ def convert_pdb(
     module: ModuleKey,
     companions: tuple[str, ...] = (),
 ) -> ConversionReport:
-    """Write the functions of *pdb*.
-
-    Args:
-        request: The conversion.
-        pdb: The debug information.
-        base_address: Where its image starts at link time.
-        module: What is known of the module.
-        companions: Files that were read besides the input.
-    """
+    """Write the functions of *pdb*."""
     output = ConversionOutput(request, big_endian=False, base_address=base_address)
     output.set_uuid(pdb.guid)
     job = PdbJob(request, output, pdb, base_address)

@@ -144,15 +144,7 @@ _GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 
 
 class ReferenceElf(ReferenceFile):
-    """An ELF file, open until `close`.
-
-    Args:
-        path: Of the file.
-        data: Its bytes, if it is not to be opened.
-
-    Raises:
-        FormatError: It is none, or pyelftools cannot make sense of it.
-    """
+    """An ELF file, open until `close`."""
 
     has_sizes = True
 

@@ -162,9 +162,6 @@ class DebugSections(NamedTuple):
 class ReferenceFile:
     """A binary, open until `close`; classes for containers fill in the rest.
 
-    Args:
-        path: Of the file.
-
     Attributes:
         path: As given.
         debug: The file that its DWARF is taken from; None: itself.

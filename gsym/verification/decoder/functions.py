@@ -67,12 +67,7 @@ class _Scope:
 
 
 class UnitFunctions:
-    """Decodes the functions of one unit.
-
-    Args:
-        unit: The unit.
-        call_sites: Whether functions shall have their call sites.
-    """
+    """Decodes the functions of one unit."""
 
     def __init__(self, unit: Unit, *, call_sites: bool = False) -> None:
         self._unit = unit

@@ -81,11 +81,7 @@ class LineSequence(NamedTuple):
 class LineTable:
     """Files and rows of one unit.
 
-    Args:
-        cu: The unit.
-        comp_dir: Its compilation directory, "" if it names none.
-        file: Whose code it describes; sequences outside of it are dead.
-        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+    Sequences outside of the code of *file* are dead.
 
     Attributes:
         begin: Where its program stands in .debug_line.
@@ -164,11 +160,7 @@ class LineTable:
     ) -> tuple[LineEntry, ...]:
         """Rows of the function [start, end).
 
-        Args:
-            start: Address.
-            end: First address after the function.
-            stmt_sequence: The sequence at this offset in .debug_line comes first.
-            declared: Where the function is declared.
+        The sequence at the offset *stmt_sequence* in .debug_line comes first.
         """
         entries: list[LineEntry] = []
         for address, file, line in self._rows(start, end, stmt_sequence, declared):
@@ -313,11 +305,6 @@ def _read_program(cu: CompileUnit, begin: int) -> tuple[Any, int, bytes]:
 
 def _check_tables(structs: DWARFStructs, stream: IO[bytes], start: int) -> None:
     """Refuse entries of directories and files without bytes: there may be any number.
-
-    Args:
-        structs: As the program has them.
-        stream: Of .debug_line.
-        start: Of the header, after its length.
 
     Raises:
         ValueError: There are such entries.

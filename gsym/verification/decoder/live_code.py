@@ -22,13 +22,7 @@ _MAX_PADDING = 16  # that aligns the next function
 
 
 class LiveCode:
-    """The functions that an image with code at address 0 has, as its symbols say.
-
-    Args:
-        symbols: Those of functions, and labels.
-        entry: The address at which the image is entered.
-        end: Where the code that starts at 0 ends.
-    """
+    """The functions that an image with code at address 0 has, as its symbols say."""
 
     def __init__(self, symbols: Iterable[Symbol], entry: int, end: int) -> None:
         # Of each address the sizes of the symbols there, of all and of each spelling.
@@ -46,10 +40,7 @@ class LiveCode:
     def holds(self, span: Range, name: str, *, is_qualified: bool) -> bool:
         """Whether the code at *span* may be the function that the DWARF has there.
 
-        Args:
-            span: As in the DWARF: at 0, or further on in rows that start there.
-            name: The linkage name, or the one with its scopes; "" for none.
-            is_qualified: The name need not be that of a symbol.
+        One that is qualified need not have the name of a symbol.
         """
         start, size = span.start, span.end - span.start
         if start not in self._sizes:

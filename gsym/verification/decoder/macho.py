@@ -69,11 +69,7 @@ class MapEntry(NamedTuple):
 
 
 class ReferenceMacho(ReferenceFile):
-    """A Mach-O file.
-
-    Raises:
-        FormatError: It is cut off.
-    """
+    """A Mach-O file."""
 
     def __init__(self, path: str, data: memoryview) -> None:
         super().__init__(path)
@@ -314,13 +310,7 @@ class ReferenceMacho(ReferenceFile):
 
 
 class LinkedObject(ReferenceMacho):
-    """An object file of a debug map: its functions lie elsewhere in what was linked.
-
-    Args:
-        path: Of the file.
-        data: Its bytes.
-        functions: Names and addresses of the functions after linking.
-    """
+    """An object file of a debug map: its functions lie elsewhere in what was linked."""
 
     def __init__(
         self, path: str, data: memoryview, functions: list[tuple[str, int]]

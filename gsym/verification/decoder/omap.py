@@ -36,9 +36,8 @@ class Place(NamedTuple):
 class Omap:
     """The tables of a PDB, either of which may be empty.
 
-    Args:
-        to_source: (address in the image, address in the source), ascending.
-        from_source: The other way round.
+    A table has (address in the image, address in the source), ascending, or the other
+    way round.
     """
 
     def __init__(self, to_source: bytes, from_source: bytes) -> None:

@@ -46,12 +46,7 @@ class _Call(NamedTuple):
 
 
 class ReferencePclntab:
-    """The pclntab of a binary.
-
-    Args:
-        file: One that `has_pclntab`.
-        path_map: Prefixes of paths that are replaced: the first that fits.
-    """
+    """The pclntab of a binary."""
 
     def __init__(
         self, file: ReferenceFile, path_map: Sequence[tuple[str, str]]
@@ -76,11 +71,7 @@ class ReferencePclntab:
         self._trees = self._find_trees(words)
 
     def __iter__(self) -> Iterator[FunctionInfo]:
-        """All functions that code is of, in order of their addresses.
-
-        Raises:
-            ValueError: The table counts more than it holds.
-        """
+        """All functions that code is of, in order of their addresses."""
         if self._functions + 2 * self._count * self._entry > len(self._data):
             raise ValueError("the table of functions is cut off")
         for index in range(self._count):
@@ -158,7 +149,12 @@ class ReferencePclntab:
         if data_count > _FUNCDATA_TREE:
             tree = self._uint(at + _FUNCDATA_TREE * self._entry, self._entry)
         size = min(size, max(_end(files), _end(lines)) or size)
-        rows = self._rows(address, size, unit, files, lines)
+        rows: list[LineEntry] = []
+        for start in sorted({step.start for step in files + lines}):
+            path = self._path(unit, _value_at(files, start))
+            line = max(_value_at(lines, start), 0)
+            if start < size and (not rows or rows[-1][1:] != (path, line)):
+                rows.append(LineEntry(address + start, path, line))
         inline = None
         if calls and tree != no_tree:
             loaded = self._loaded(self._trees + tree)
@@ -197,17 +193,6 @@ class ReferencePclntab:
         if place == _NONE:
             return ""
         return rewritten(self._string(self._paths + place), self._path_map)
-
-    def _rows(
-        self, address: int, size: int, unit: int, files: list[_Step], lines: list[_Step]
-    ) -> list[LineEntry]:
-        rows: list[LineEntry] = []
-        for start in sorted({step.start for step in files + lines}):
-            path = self._path(unit, _value_at(files, start))
-            line = max(_value_at(lines, start), 0)
-            if start < size and (not rows or rows[-1][1:] != (path, line)):
-                rows.append(LineEntry(address + start, path, line))
-        return rows
 
     # Inlined calls.
 

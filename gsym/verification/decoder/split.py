@@ -45,11 +45,7 @@ class _Part(NamedTuple):
 
 
 class SplitUnits:
-    """The split units of a binary.
-
-    Args:
-        main: The units of the binary, with the skeleton units.
-    """
+    """The split units of a binary."""
 
     def __init__(self, main: Units) -> None:
         self._main = main
@@ -71,11 +67,7 @@ class SplitUnits:
         return bool(self._names)
 
     def complete(self, read: Callable[[], DebugSections]) -> bool:
-        """Take the units of a file; whether there were any that were missing.
-
-        Args:
-            read: Gives the sections of split units.
-        """
+        """Take the units of a file; whether there were any that were missing."""
         file = SplitFile(read, self._main)
         found = {
             offset: file
@@ -104,12 +96,7 @@ class SplitUnits:
 
 
 class SplitFile:
-    """The split units of a file.
-
-    Args:
-        read: Gives its sections of split units.
-        main: The units of the binary.
-    """
+    """The split units of a file."""
 
     def __init__(self, read: Callable[[], DebugSections], main: Units) -> None:
         self._read = read

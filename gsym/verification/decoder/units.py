@@ -73,12 +73,6 @@ _INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_ori
 class Units:
     """All units of .debug_info.
 
-    Args:
-        file: The binary, or a file that others refer to.
-        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
-        sections: Instead of those of the file, for split units.
-        types: The units of a file that has the type of a signature, for a package.
-
     Attributes:
         file: As given.
         path_map: As given.
@@ -280,13 +274,7 @@ def _home(die: DIE) -> Units:
 
 
 class Unit:
-    """One unit, with the attributes of its root DIE.
-
-    Args:
-        units: Those of its file.
-        cu: As pyelftools has it.
-        skeleton: That of a split unit.
-    """
+    """One unit, with the attributes of its root DIE."""
 
     def __init__(
         self, units: Units, cu: CompileUnit, skeleton: Unit | None = None
