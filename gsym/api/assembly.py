@@ -49,18 +49,12 @@ _TARGET = re.compile(r"(?:.*, )?#?(0x[0-9a-f]+)")
 
 
 class Disassembler:
-    """Reads the code of one architecture.
-
-    Attributes:
-        name: Of the architecture, as in the API.
-        syntax: Of the text.
-        alignment: Of instructions, in bytes.
-    """
+    """Reads the code of one architecture."""
 
     def __init__(self, name: str, engine: Any, alignment: int) -> None:
-        self.name = name
-        self.syntax = "Intel" if alignment == 1 else "ARM"
-        self.alignment = alignment
+        self.name = name  # of the architecture, as in the API
+        self.syntax = "Intel" if alignment == 1 else "ARM"  # of the text
+        self.alignment = alignment  # of instructions, in bytes
         self._engine = engine
         self._branch = _X86_BRANCH if alignment == 1 else _ARM_BRANCH
 

@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 
 class FrameTexts:
-    """The frames of a module, to be written into stacks.
-
-    Attributes:
-        queue: The frames for the engine, and the position of the next one.
-        size: Maximum bytes of the text.
-    """
+    """The frames of a module, to be written into stacks."""
 
     def __init__(self, work: ModuleWork, texts: AnswerTexts, most: int) -> None:
         # Keeps alive what the engine reads.
         self._kept: list[object] = []
         self._most = most
+        # the frames for the engine, and the position of the next one
         self.queue: CData = ffi.new("gsym_frame_queue *")
         prefix = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
         opening = self._keep(ffi.from_buffer("char[]", prefix))
@@ -43,6 +39,7 @@ class FrameTexts:
         self.queue.offsets, self.queue.count = offsets, len(work.offsets)
         unknown = self._keep(ffi.new("uint64_t[]", work.unknown))
         self.queue.unknown, self.queue.unknown_count = unknown, len(work.unknown)
+        # maximum bytes of the text
         self.size = self._checked(lib.gsym_frame_queue_size(self.queue))
         if work.is_found and work.module is not None:
             self._look_up(work, work.module, texts)

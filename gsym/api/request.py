@@ -63,19 +63,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class RequestError(CopyableError):
-    """The request is invalid or too large.
-
-    Attributes:
-        status: HTTP status.
-        title: The message for the client; contains nothing of the request.
-        reason: The kind of error, in one word, for statistics.
-    """
+    """The request is invalid or too large."""
 
     def __init__(self, title: str, reason: str, status: int = _BAD_REQUEST) -> None:
         super().__init__(title)
+        # the message for the client; contains nothing of the request
         self.title = title
-        self.reason = reason
-        self.status = status
+        self.reason = reason  # the kind of error, in one word, for statistics
+        self.status = status  # HTTP status
 
 
 def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
@@ -258,15 +253,11 @@ DebugId = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9A-F]{33}$"})]
 
 
 class ExtensionError(GsymError):
-    """The request cannot be answered.
-
-    Attributes:
-        status: For HTTP.
-    """
+    """The request cannot be answered."""
 
     def __init__(self, reason: str, status: int = _BAD_REQUEST) -> None:
         super().__init__(reason)
-        self.status = status
+        self.status = status  # for HTTP
 
 
 def decode_request(body: bytes, kind: type[Fields]) -> Fields:

@@ -26,19 +26,7 @@ _UNKNOWN = "<unknown>"
 
 
 class ModuleWork:
-    """A module of a request, and the offsets to look up.
-
-    Attributes:
-        name: Its debug file as in the request.
-        debug_id: As in the request.
-        code_id: As in the request; "" if it has none.
-        offsets: Of its frames, from its base, in the order of the request.
-        unknown: Indexes of unknown offsets, which are 0 in *offsets*.
-        key: None if nothing is to be looked up, or the id is invalid.
-        module: The result of opening it; None before that, and without a key.
-        was_open: Whether it was open or in the store before.
-        seconds: The time that opening it took.
-    """
+    """A module of a request, and the offsets to look up."""
 
     __slots__ = (
         "code_id",
@@ -53,15 +41,19 @@ class ModuleWork:
     )
 
     def __init__(self, name: str, debug_id: str, code_id: str = "") -> None:
-        self.name = name
-        self.debug_id = debug_id
-        self.code_id = code_id
+        self.name = name  # its debug file as in the request
+        self.debug_id = debug_id  # as in the request
+        self.code_id = code_id  # as in the request; "" if it has none
+        # of its frames, from its base, in the order of the request
         self.offsets: array[int] = array("Q")
+        # indexes of unknown offsets, which are 0 in *offsets*
         self.unknown: list[int] = []
+        # None if nothing is to be looked up, or the id is invalid
         self.key: ModuleKey | None = None
+        # the result of opening it; None before that, and without a key
         self.module: OpenModule | None = None
-        self.was_open = False
-        self.seconds = 0.0
+        self.was_open = False  # whether it was open or in the store before
+        self.seconds = 0.0  # the time that opening it took
 
     @property
     def label(self) -> str:
@@ -123,20 +115,15 @@ class ModuleWork:
 
 
 class Symbolication:
-    """The work for one request.
-
-    Attributes:
-        jobs: Each with the modules of its memory map, and one for frames without a
-            module.
-        modules: The distinct modules of the request.
-        frames: Number of frames of all jobs.
-    """
+    """The work for one request."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._started = time.perf_counter()
+        # the distinct modules of the request
         self.modules: dict[tuple[str, str, str], ModuleWork] = {}
+        # each with the modules of its memory map, and one for frames without a module
         self.jobs: list[tuple[Job, list[ModuleWork]]] = []
-        self.frames = 0
+        self.frames = 0  # number of frames of all jobs
         nowhere = ModuleWork("", "")
         for job in jobs:
             code_ids = job.code_ids or [""] * len(job.modules)

@@ -17,17 +17,13 @@ REASONS = (NO_FUNCTION, DAMAGED, "no address", "no module")
 
 
 class Known:
-    """The addresses that were looked up, and the numbers of their frames.
-
-    Attributes:
-        known: For the engine.
-        modules: Number of each module.
-        reasons: Number of each reason that the engine was given.
-    """
+    """The addresses that were looked up, and the numbers of their frames."""
 
     def __init__(self) -> None:
+        # for the engine
         self.known = new_object("known", lib.gsym_known_create, lib.gsym_known_destroy)
-        self.modules: dict[bytes | str, int] = {}
+        self.modules: dict[bytes | str, int] = {}  # number of each module
+        # number of each reason that the engine was given
         self.reasons: dict[str, int] = {}
 
     @property
@@ -41,9 +37,6 @@ class Answers:
 
     *bulk* are the engine's answers, *known* what was known, now with these. *unsure*
     says why the module of each row may be another build; null if it is sure.
-
-    Attributes:
-        first_frame: Number of the first frame; older ones were in other answers.
     """
 
     def __init__(
@@ -56,6 +49,7 @@ class Answers:
         self.unsure = unsure
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
+        # number of the first frame; older ones were in other answers
         self.first_frame = int(self._view.first_frame)
 
     def _numbers(self, values: CData, count: int, kind: str) -> Column:

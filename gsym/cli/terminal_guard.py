@@ -59,11 +59,7 @@ class _GuardedOutput(io.BufferedIOBase):
 
 
 class GuardedStream(io.TextIOWrapper):
-    """A text stream that replaces *terminal*.
-
-    Attributes:
-        terminal: The stream that it replaces.
-    """
+    """A text stream that replaces *terminal*."""
 
     def __init__(self, terminal: io.TextIOWrapper) -> None:
         terminal.flush()
@@ -74,7 +70,7 @@ class GuardedStream(io.TextIOWrapper):
             errors=terminal.errors,
             line_buffering=True,
         )
-        self.terminal = terminal
+        self.terminal = terminal  # the stream that it replaces
 
     def let_colours_through(self) -> None:
         """Pass on colours, and line ends of Windows, which logs contain."""

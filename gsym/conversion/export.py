@@ -91,11 +91,7 @@ _NEEDED = ("os", "architecture", "debug_id", "debug_file")
 
 
 class IdentityError(GsymError):
-    """Fields of the module's identity must be given.
-
-    Attributes:
-        missing: Fields of `ModuleKey`.
-    """
+    """Fields of the module's identity must be given."""
 
     def __init__(self, missing: tuple[str, ...], path: str | None) -> None:
         words = " and ".join(name.replace("_", " ") for name in missing)
@@ -103,7 +99,7 @@ class IdentityError(GsymError):
             f"the {words} of the module must be given: the file does not name it",
             path=path,
         )
-        self.missing = missing
+        self.missing = missing  # fields of `ModuleKey`
 
 
 def export_breakpad(

@@ -39,10 +39,6 @@ class PartialConversion:
     """A binary of which parts are converted as addresses are asked for.
 
     Thread-safe. The binary must stay open.
-
-    Attributes:
-        has_split_units: Whether the rest of units is in other files; then there are no
-            partial conversions.
     """
 
     def __init__(
@@ -59,6 +55,8 @@ class PartialConversion:
         _, self._scanned = self._job(1)
         self._scanned.scan()
         handle = self._scanned.handle
+        # whether the rest of units is in other files; then there are no partial
+        # conversions
         self.has_split_units = bool(lib.gsym_conversion_skeleton_count(handle))
         if self.has_split_units:
             return

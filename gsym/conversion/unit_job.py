@@ -61,11 +61,7 @@ _MAX_THREADS = 256
 
 
 class UnitJob:
-    """The engine's `gsym_conversion` and its workers.
-
-    Attributes:
-        handle: The `gsym_conversion *`, once it is created.
-    """
+    """The engine's `gsym_conversion` and its workers."""
 
     def __init__(
         self,
@@ -80,7 +76,7 @@ class UnitJob:
         self._threads = threads
         self._flags = engine_flags(request.options, lib)
         self._error: Any = new_error()
-        self.handle: Any = None
+        self.handle: Any = None  # the `gsym_conversion *`, once it is created
 
     def warnings(self) -> dict[str, int]:
         """Category of warning -> number."""

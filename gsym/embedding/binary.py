@@ -34,29 +34,19 @@ _SHARING_MULTIPLE = 8  # bytes of a file that shares strings
 
 
 class Payload:
-    """A GSYM file on its way into a binary.
-
-    Attributes:
-        size: In bytes.
-        chunks: Its bytes, each valid until the next is asked for.
-    """
+    """A GSYM file on its way into a binary."""
 
     def __init__(self, size: int, chunks: Iterable[Buffer]) -> None:
-        self.size = size
-        self.chunks = chunks
+        self.size = size  # in bytes
+        self.chunks = chunks  # its bytes, each valid until the next is asked for
 
 
 class SharedTable:
-    """A string table of a binary, as it will follow a GSYM file.
-
-    Attributes:
-        table: Its bytes.
-        distance: Bytes from the end of the GSYM file to the table.
-    """
+    """A string table of a binary, as it will follow a GSYM file."""
 
     def __init__(self, table: bytes | memoryview, distance: int) -> None:
-        self.table = table
-        self.distance = distance
+        self.table = table  # its bytes
+        self.distance = distance  # bytes from the end of the GSYM file to the table
 
 
 class Binary:

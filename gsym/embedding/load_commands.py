@@ -69,19 +69,14 @@ _NAMES_SIZE = 32  # the names of a section and of its segment
 
 
 class LoadCommand:
-    """One load command.
-
-    Attributes:
-        kind: `LC_...`.
-        raw: All its bytes.
-    """
+    """One load command."""
 
     def __init__(self, binary: Binary, offset: int, raw: bytes) -> None:
         """*offset* is its place in the file as it was."""
         self._binary = binary
         self._offset = offset
-        self.raw = bytearray(raw)
-        self.kind: int = self.unpack("I", 0)[0]
+        self.raw = bytearray(raw)  # all its bytes
+        self.kind: int = self.unpack("I", 0)[0]  # `LC_...`
 
     def unpack(self, fields: str, at: int) -> tuple[Any, ...]:
         """The values at byte *at* of the command."""
@@ -106,30 +101,21 @@ class LoadCommand:
 
 
 class Segment:
-    """The contents of a segment command.
-
-    Attributes:
-        command: The command itself.
-        name: Without the zeros at its end.
-        address: Of its first byte in memory.
-        memory_size: In bytes.
-        offset: Of its first byte in the file.
-        size: Bytes in the file.
-    """
+    """The contents of a segment command."""
 
     def __init__(self, command: LoadCommand, *, is_wide: bool) -> None:
-        self.command = command
+        self.command = command  # the command itself
         self._places = "4Q" if is_wide else "4I"
         # Of a section, after its two names: address, size, offset.
         self._section_place = "QQI" if is_wide else "3I"
         self._offset_at = 48 if is_wide else 40
         self._section_size = 80 if is_wide else 68
         name, *places = command.unpack(f"16s{self._places}", 8)
-        self.name: bytes = name.rstrip(b"\0")
-        self.address: int
-        self.memory_size: int
-        self.offset: int
-        self.size: int
+        self.name: bytes = name.rstrip(b"\0")  # without the zeros at its end
+        self.address: int  # of its first byte in memory
+        self.memory_size: int  # in bytes
+        self.offset: int  # of its first byte in the file
+        self.size: int  # bytes in the file
         self.address, self.memory_size, self.offset, self.size = places
         self._first_section = 24 + calcsize("<" + self._places) + 16
         (count,) = command.unpack("I", self._first_section - 8)

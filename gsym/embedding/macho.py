@@ -85,10 +85,6 @@ class _Fixups:
 class MachoBinary:
     """A Mach-O file that a GSYM file can go into.
 
-    Attributes:
-        signature: "" for a file without one, "ad hoc" where it is made again as it
-            was, "identity dropped" where it was that of somebody.
-
     Raises:
         UnsupportedError: The file is of a kind or laid out in a way that leaves no
             place for a segment.
@@ -125,6 +121,8 @@ class MachoBinary:
             data = with_one_more_segment(self._binary, offset, size, count)
         self._fixups = _Fixups(offset, size, data)
         self._signature, self._unsigned_end = self._read_signature()
+        # "" for a file without one, "ad hoc" where it is made again as it was,
+        # "identity dropped" where it was that of somebody
         self.signature = ""
         if self._signature is not None:
             had_identity = self._signature.had_identity

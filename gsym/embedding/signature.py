@@ -98,11 +98,7 @@ class _CodeDirectory:
 
 
 class Signature:
-    """The signature of a file, to be made again for the file as it will be.
-
-    Attributes:
-        had_identity: Whether somebody signed it, whose name and entitlements are lost.
-    """
+    """The signature of a file, to be made again for the file as it will be."""
 
     def __init__(self, binary: Binary, offset: int, size: int) -> None:
         """Read the signature at *offset* of the file."""
@@ -122,6 +118,7 @@ class Signature:
         strength = list(_HASHES).index
         directory = max(directories, key=lambda found: strength(found.hash_type))
         has_cms = len(blobs.get(_SLOT_CMS, b"")) > _BLOB.size
+        # whether somebody signed it, whose name and entitlements are lost
         self.had_identity = has_cms or not directory.flags & _AD_HOC
         self._directory = directory
         self._blobs = blobs

@@ -168,9 +168,6 @@ class MappedImage:
     """The engine's handle on the bytes of a file, and decoded text.
 
     The bytes are a GSYM file, or a binary with one.
-
-    Attributes:
-        file: The mapping of a file that the bytes are, if so.
     """
 
     __slots__ = (
@@ -206,7 +203,7 @@ class MappedImage:
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path
-        self.file: mmap | None = None
+        self.file: mmap | None = None  # the mapping of a file that the bytes are, if so
         self.strings = Strings(self.image, by_pages)
         self.files = Files(self.image, self.strings)
         self._functions: BoundedCache[int, FunctionRange] = BoundedCache(_MAX_CACHED)

@@ -50,10 +50,6 @@ class NameTexts:
     *escape* makes what is printed of a text, *reduce* another name of a demangled one.
     With a separator, the text of a name of a function is the name, this, and the
     demangled name.
-
-    Attributes:
-        handle: The engine's table, to be handed in anew for each block.
-        images: Those that the numbers before names are of.
     """
 
     def __init__(
@@ -65,13 +61,14 @@ class NameTexts:
         reduce: Callable[[bytes], bytes] | None = None,
         separator: bytes = b"",
     ) -> None:
-        self.images = [image]
+        self.images = [image]  # those that the numbers before names are of
         self._demangles = demangle
         self._escape = escape
         self._reduce = reduce
         self._separator = separator
         self._error = new_error()
         self._size = ffi.new("size_t *")
+        # the engine's table, to be handed in anew for each block
         self.handle = self._new_table()
 
     @property

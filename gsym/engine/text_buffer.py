@@ -19,23 +19,19 @@ _TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 
 
 class TextBuffer:
-    r"""A `gsym_text` and access to its bytes; for one thread at a time.
-
-    Attributes:
-        handle: The engine's, which its functions append to.
-        used: Receives the number of bytes of lines that were answered.
-        error: Receives errors.
-    """
+    r"""A `gsym_text` and access to its bytes; for one thread at a time."""
 
     __slots__ = ("_size", "error", "handle", "used")
 
     def __init__(self, *, escape: bool = False) -> None:
         life = lib.gsym_text_create, lib.gsym_text_destroy
+        # the engine's, which its functions append to
         self.handle: CData = new_object("text", *life)
         if escape:
             lib.gsym_text_escape(self.handle)
+        # receives the number of bytes of lines that were answered
         self.used = ffi.new("size_t *")
-        self.error = new_error()
+        self.error = new_error()  # receives errors
         self._size = ffi.new("size_t *")
 
     def reserve(self, size: int) -> None:

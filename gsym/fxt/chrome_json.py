@@ -133,17 +133,14 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class ChromeJson:
-    """Converts one trace.
-
-    Attributes:
-        left_out: How many records of each kind Chrome JSON cannot hold.
-        closed: How many durations and operations have no end and get that of the trace.
-        changed: Differences from the recorded data, and their number.
-    """
+    """Converts one trace."""
 
     def __init__(self) -> None:
+        # how many records of each kind Chrome JSON cannot hold
         self.left_out: dict[str, int] = {}
+        # how many durations and operations have no end and get that of the trace
         self.closed = 0
+        # differences from the recorded data, and their number
         self.changed: dict[str, int] = {}
         self._events = SortedSpool()
         self._scheduling = SchedulingText(SortedSpool())
@@ -423,16 +420,7 @@ def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, An
 
 
 class _Moment:
-    """The events of a thread at one time.
-
-    Attributes:
-        early: Those that no duration is, recorded before an end.
-        ends: Of durations that began before, in the order of their records.
-        complete_ends: Of complete durations, by their numbers.
-        recorded: Begins, and ends of those that begin now.
-        complete_begins: Of complete durations, the longest first.
-        late: The others.
-    """
+    """The events of a thread at one time."""
 
     def __init__(self, events: list[dict[str, Any]]) -> None:
         recorded = [
@@ -441,12 +429,17 @@ class _Moment:
             if event["ph"] == "E" and _NUMBER not in event
         ]
         last_end = max(recorded, default=-1)
+        # those that no duration is, recorded before an end
         self.early: list[dict[str, Any]] = []
+        # of durations that began before, in the order of their records
         self.ends: list[dict[str, Any]] = []
+        # of complete durations, by their numbers
         self.complete_ends: dict[int, dict[str, Any]] = {}
+        # begins, and ends of those that begin now
         self.recorded: list[dict[str, Any]] = []
+        # of complete durations, the longest first
         self.complete_begins: list[dict[str, Any]] = []
-        self.late: list[dict[str, Any]] = []
+        self.late: list[dict[str, Any]] = []  # the others
         begun = 0
         for at, event in enumerate(events):
             is_complete, phase = _NUMBER in event, event["ph"]

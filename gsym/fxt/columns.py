@@ -144,17 +144,12 @@ _CODES |= {"argument_first": "I", "argument_end": "I"}
 
 
 class Texts:
-    """Texts of strings and ids of providers, by the numbers that columns have.
-
-    Attributes:
-        strings: Of all columns up to the last.
-        providers: Of all columns; None for records before any provider.
-        version: Another number whenever strings have changed.
-    """
+    """Texts of strings and ids of providers, by the numbers that columns have."""
 
     def __init__(self) -> None:
-        self.strings = [""]
-        self.version = 0
+        self.strings = [""]  # of all columns up to the last
+        self.version = 0  # another number whenever strings have changed
+        # of all columns; None for records before any provider
         self.providers: list[int | None] = []
 
     def take(self, columns: CData) -> None:
@@ -177,31 +172,23 @@ class Texts:
 
 
 class Columns:
-    """Records as columns, good until the next ones are asked for.
-
-    Attributes:
-        kinds: Number of the kind of each record in file order; events have the lowest
-            ones, in the order of EVENT_KINDS.
-        event_count: How many are events.
-        other_count: How many are none.
-        argument_count: How many arguments they all have.
-        strings: Texts by the numbers in columns.
-        strings_version: Changes whenever they change.
-        providers: Ids likewise.
-        first_new_string: From which number on strings are new; 1: all that there were
-            before are gone, and their numbers mean others.
-    """
+    """Records as columns, good until the next ones are asked for."""
 
     def __init__(self, columns: CData, texts: Texts, data: memoryview) -> None:
         self._columns = columns
         self._data = data
-        self.strings: Sequence[str] = texts.strings
-        self.strings_version = texts.version
-        self.providers: Sequence[int | None] = texts.providers
+        self.strings: Sequence[str] = texts.strings  # texts by the numbers in columns
+        self.strings_version = texts.version  # changes whenever they change
+        self.providers: Sequence[int | None] = texts.providers  # ids likewise
+        # number of the kind of each record in file order; events have the lowest ones,
+        # in the order of EVENT_KINDS
         self.kinds = self._view("kinds", "B", columns.count)
+        # from which number on strings are new; 1: all that there were before are gone,
+        # and their numbers mean others
         self.first_new_string: int = columns.string_first
-        self.event_count: int = columns.event_count
-        self.other_count: int = columns.other_count
+        self.event_count: int = columns.event_count  # how many are events
+        self.other_count: int = columns.other_count  # how many are none
+        # how many arguments they all have
         self.argument_count: int = columns.argument_count
 
     def event_kinds(self) -> bytes:

@@ -121,9 +121,6 @@ class Decoder:
         whole: The complete input, if available, such as a mapped file: large records
             are read from it instead of being assembled from pieces.
 
-    Attributes:
-        problems: Errors in what has been read, by offset; up to 65536.
-
     Raises:
         FormatError: While it reads, if it is strict, after the records before the first
             problem.
@@ -141,6 +138,7 @@ class Decoder:
         most_record_size: int | None = None,
         whole: memoryview | None = None,
     ) -> None:
+        # errors in what has been read, by offset; up to 65536
         self.problems: list[Problem] = []
         self._path = path
         self._error: CData = new_error()

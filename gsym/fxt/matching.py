@@ -19,16 +19,12 @@ if TYPE_CHECKING:
 
 
 class Begun:
-    """An operation or flow that has begun.
-
-    Attributes:
-        item: The object given for it; None after its end.
-    """
+    """An operation or flow that has begun."""
 
     __slots__ = ("item", "keys", "process")
 
     def __init__(self, item: Any, keys: tuple[_Key, ...], process: int) -> None:
-        self.item = item
+        self.item = item  # the object given for it; None after its end
         self.keys = keys
         self.process = process
 
@@ -49,12 +45,10 @@ class OpenById:
     Categories and processes assign ids on their own: of those open with an id, the one
     of the same category and name comes first, then one of the same category, then any;
     each first in the same process, then in another one, if only one has it open.
-
-    Attributes:
-        open: All that has not ended, in the order of begins.
     """
 
     def __init__(self) -> None:
+        # all that has not ended, in the order of begins
         self.open: dict[Begun, None] = {}
         self._stacks: dict[_Key, dict[int, _Stack]] = {}
 
@@ -195,42 +189,31 @@ def _order(item: tuple[int, Event]) -> tuple[int, bool, int]:
 
 
 class _Open:
-    """An open duration.
-
-    Attributes:
-        index: Among all durations.
-        end_ns: The time of its end, once known.
-        position: Its index in the file. Events before a complete duration in the file,
-            at the time of its end, are within it, as it was written when it ended.
-    """
+    """An open duration."""
 
     __slots__ = ("end_ns", "index", "position")
 
     def __init__(self, index: int, end_ns: int | None, position: int) -> None:
-        self.index = index
-        self.end_ns = end_ns
+        self.index = index  # among all durations
+        self.end_ns = end_ns  # the time of its end, once known
+        # its index in the file. Events before a complete duration in the file, at the
+        # time of its end, are within it, as it was written when it ended
         self.position = position
 
 
 class _Thread:
-    """The open durations of a thread, and its flow events at one time.
-
-    Attributes:
-        stack: All of them, the innermost last.
-        waiting: Those that wait for the event of their end.
-        points: Of flows at the time *now*, each with the innermost duration so far.
-        complete: The innermost complete duration that began at that time.
-        now: In nanoseconds.
-    """
+    """The open durations of a thread, and its flow events at one time."""
 
     __slots__ = ("complete", "now", "points", "stack", "waiting")
 
     def __init__(self) -> None:
-        self.stack: list[_Open] = []
-        self.waiting: list[_Open] = []
+        self.stack: list[_Open] = []  # all of them, the innermost last
+        self.waiting: list[_Open] = []  # those that wait for the event of their end
+        # of flows at the time *now*, each with the innermost duration so far
         self.points: list[tuple[list[Any], _Open | None]] = []
+        # the innermost complete duration that began at that time
         self.complete: int | None = None
-        self.now = 0
+        self.now = 0  # in nanoseconds
 
     def advance(self, now: int) -> None:
         """Advance to a time; then the duration around each point is known.
@@ -362,16 +345,12 @@ class _Matching:
 
 
 class _Chains:
-    """Events that belong together by their ids.
-
-    Attributes:
-        chains: All, each with what was taken for its events.
-        open_by_id: Those of them without an end.
-    """
+    """Events that belong together by their ids."""
 
     def __init__(self) -> None:
+        # all, each with what was taken for its events
         self.chains: list[list[Any]] = []
-        self.open_by_id = OpenById()
+        self.open_by_id = OpenById()  # those of them without an end
 
     def add(self, event: Event, item: Any) -> bool:
         """Begin a chain with an event, or add it to the open one that fits it best."""

@@ -50,13 +50,7 @@ _PACK_2, _PACK_3 = _PACKERS[2:4]
 
 
 class ProcessTrace:
-    """Writes events of this process.
-
-    Attributes:
-        process: Its koid.
-        current: The thread that asks for it.
-        output: As given.
-    """
+    """Writes events of this process."""
 
     def __init__(
         self,
@@ -66,8 +60,8 @@ class ProcessTrace:
         *,
         is_first: bool = True,
     ) -> None:
-        self.output = output
-        self.process = os.getpid()
+        self.output = output  # as given
+        self.process = os.getpid()  # its koid
         self._append = output.append
         self._records = output.records
         self._words = Words("little")
@@ -79,7 +73,7 @@ class ProcessTrace:
         self.put(ProviderInfo(name, self.process))
         self.put(Initialization(_SECOND))
         self.name_process(name)
-        self.current = _CurrentThread(self, self._tables)
+        self.current = _CurrentThread(self, self._tables)  # the thread that asks for it
 
     def be_one_of_several(self) -> None:
         """Other processes write to the file as well from now on."""
@@ -180,17 +174,13 @@ class ProcessTrace:
 
 
 class _CurrentThread(threading.local):
-    """The current thread in the trace.
-
-    Attributes:
-        thread: Its koid.
-        index: In the table; 0 if that is full.
-        headers: Of events, without size and number of arguments.
-    """
+    """The current thread in the trace."""
 
     def __init__(self, trace: ProcessTrace, tables: ProcessTables) -> None:
-        self.thread = threading.get_native_id()
+        self.thread = threading.get_native_id()  # its koid
+        # of events, without size and number of arguments
         self.headers: dict[tuple[int, str, str], int] = {}
+        # in the table; 0 if that is full
         self.index = tables.enter_thread(trace.process, self.thread)
         self._place = _Place(tables, trace.process, self.thread)
         trace.name_thread(threading.current_thread().name, self.thread)

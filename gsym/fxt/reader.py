@@ -35,11 +35,6 @@ class Trace:
     """A trace that is read once, as records or as columns.
 
     Iterating over it gives its records. `open_trace` makes it.
-
-    Attributes:
-        path: Its name, or None.
-        size: Bytes of the file; None if unknown.
-        bytes_read: Bytes read so far.
     """
 
     def __init__(  # noqa: PLR0913 - each is named
@@ -52,9 +47,9 @@ class Trace:
         strict: bool = False,
         is_order_known: bool = True,
     ) -> None:
-        self.path = path
-        self.size = size
-        self.bytes_read = 0
+        self.path = path  # its name, or None
+        self.size = size  # bytes of the file; None if unknown
+        self.bytes_read = 0  # bytes read so far
         self._strict = strict
         self._decoder = decoder
         self._pieces: Iterable[Buffer] = self._inflated(self._counted(pieces))

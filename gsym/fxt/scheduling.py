@@ -29,16 +29,11 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 class SchedulingText:
-    """The text of a trace.
-
-    Attributes:
-        events: Their fields, by time.
-        threads: Koids of all threads in them; 0 is idle.
-    """
+    """The text of a trace."""
 
     def __init__(self, spool: SortedSpool) -> None:
-        self.events = spool
-        self.threads: set[int] = set()
+        self.events = spool  # their fields, by time
+        self.threads: set[int] = set()  # koids of all threads in them; 0 is idle
 
     def add(
         self, record: ContextSwitch | LegacyContextSwitch | ThreadWakeup

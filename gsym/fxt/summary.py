@@ -50,45 +50,34 @@ _TIMED = frozenset(
 
 
 class Provider:
-    """The writer of a part of a trace.
-
-    Attributes:
-        id: Its number; None for records before any provider.
-        name: The last one it was given; "" without one.
-        ticks_per_second: The unit of its times; None if it has none.
-        dropped: How many times it reported that records were dropped.
-        events: How many it wrote.
-    """
+    """The writer of a part of a trace."""
 
     __slots__ = ("dropped", "events", "id", "name", "ticks_per_second")
 
     def __init__(self, number: int | None) -> None:
-        self.id = number
-        self.name = ""
+        self.id = number  # its number; None for records before any provider
+        self.name = ""  # the last one it was given; "" without one
+        # the unit of its times; None if it has none
         self.ticks_per_second: int | None = None
-        self.dropped = 0
-        self.events = 0
+        self.dropped = 0  # how many times it reported that records were dropped
+        self.events = 0  # how many it wrote
 
 
 class Survey:
-    """Summarizes a trace in two passes: its times, and the records that describe it.
-
-    Attributes:
-        begin_ns: The earliest time in it, in nanoseconds; None without any.
-        end_ns: The latest one, ends of complete durations among them.
-        objects: Names of processes and threads, and whose threads are.
-        providers: By id.
-        threads: How many events each thread has, by the koids of its process and its
-            own; those without events that are described, too.
-        processes: Koids of the processes that are described or have threads.
-    """
+    """Summarizes a trace in two passes: its times, and the records that describe it."""
 
     def __init__(self) -> None:
+        # the earliest time in it, in nanoseconds; None without any
         self.begin_ns: int | None = None
+        # the latest one, ends of complete durations among them
         self.end_ns: int | None = None
+        # names of processes and threads, and whose threads are
         self.objects = Objects()
-        self.providers: dict[int | None, Provider] = {}
+        self.providers: dict[int | None, Provider] = {}  # by id
+        # how many events each thread has, by the koids of its process and its own;
+        # those without events that are described, too
         self.threads: Counter[tuple[int, int]] = Counter()
+        # koids of the processes that are described or have threads
         self.processes: set[int] = set()
 
     def add_times(self, parts: Iterable[Columns]) -> None:
@@ -245,14 +234,10 @@ OTHERS = "(others)"
 
 
 class EventSums:
-    """Counts and bytes of events by group.
-
-    Attributes:
-        sums: Both by group.
-    """
+    """Counts and bytes of events by group."""
 
     def __init__(self) -> None:
-        self.sums: dict[EventKey, tuple[int, int]] = {}
+        self.sums: dict[EventKey, tuple[int, int]] = {}  # both by group
 
     def add(self, key: EventKey, events: int, size: int) -> None:
         """Count events of a group."""

@@ -114,20 +114,14 @@ class TraceOutput:
     Args:
         descriptor: Of the file.
         fail: Called for records that could not be written: their size, and why.
-
-    Attributes:
-        records: Not written yet; `append` is thread-safe.
-        due: When they have to be written, by the clock of the events.
-        lock: Guards records whose order in the file matters.
-        section: The first record of each block.
     """
 
     def __init__(self, descriptor: int, fail: Callable[[int, str], None]) -> None:
-        self.records: list[bytes] = []
+        self.records: list[bytes] = []  # not written yet; `append` is thread-safe
         self.append = self.records.append
-        self.due = 0
-        self.lock = RLock()
-        self.section = b""
+        self.due = 0  # when they have to be written, by the clock of the events
+        self.lock = RLock()  # guards records whose order in the file matters
+        self.section = b""  # the first record of each block
         self._descriptor = descriptor
         self._fail = fail
         self._is_writing = False

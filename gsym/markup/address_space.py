@@ -80,19 +80,14 @@ class AddressSpace:
         keeps_mmaps: Use an mmap unchanged, and refuse one that overlaps an earlier one.
             Otherwise it replaces the earlier one, and its module-relative address is
             rounded down like its start.
-
-    Attributes:
-        modules: By their numbers.
-        version: Incremented by each change.
-        remarks: Warnings about the last mmap, which was accepted.
     """
 
     def __init__(
         self, budget: SpaceBudget | None = None, *, keeps_mmaps: bool = True
     ) -> None:
-        self.modules: dict[int, LoadedModule] = {}
-        self.version = 0
-        self.remarks: list[str] = []
+        self.modules: dict[int, LoadedModule] = {}  # by their numbers
+        self.version = 0  # incremented by each change
+        self.remarks: list[str] = []  # warnings about the last mmap, which was accepted
         self._keeps_mmaps = keeps_mmaps
         self._bases: dict[int, int] = {}  # of modules: start minus link-time address
         self._budget = budget or SpaceBudget()

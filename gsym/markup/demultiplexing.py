@@ -137,9 +137,6 @@ class LineJoiner:
 
     The mark is removed, and so is the end of the line before. The stream receives
     complete lines, of at most *limit* bytes.
-
-    Attributes:
-        lines_before: Number of lines of the log before the next one.
     """
 
     def __init__(
@@ -150,7 +147,7 @@ class LineJoiner:
         counts_lines: bool,
         limit: int = 1 << 20,
     ) -> None:
-        self.lines_before = 0
+        self.lines_before = 0  # number of lines of the log before the next one
         self._mark = mark
         self._stream = stream
         self._counts_lines = counts_lines

@@ -86,18 +86,12 @@ def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
 
 
 class LineParts:
-    """The parts of one line from left to right: text and elements.
-
-    Attributes:
-        notes: Lines to be printed after it.
-        has_context: Whether a contextual element was removed.
-        has_other: Whether another element was found.
-    """
+    """The parts of one line from left to right: text and elements."""
 
     def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
-        self.notes: list[bytes] = []
-        self.has_context = False
-        self.has_other = False
+        self.notes: list[bytes] = []  # lines to be printed after it
+        self.has_context = False  # whether a contextual element was removed
+        self.has_other = False  # whether another element was found
         self._line = line
         blanks = line[len(prefix) :]
         self._blanks = len(line) - len(blanks.lstrip(b" \t"))

@@ -25,13 +25,10 @@ _SUMMARY = b"SUMMARY: "  # the last line with addresses
 
 
 class Headings:
-    """Follows the reports of a log.
-
-    Attributes:
-        are_exact: Whether its addresses without a kind are exact, by the heading.
-    """
+    """Follows the reports of a log."""
 
     def __init__(self) -> None:
+        # whether its addresses without a kind are exact, by the heading
         self.are_exact = False
 
     def parts(self, lines: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:

@@ -54,10 +54,6 @@ class LineFilter:
 
     Every output line begins with the line up to the end of the match of *key*, as in a
     `Demultiplexer`.
-
-    Attributes:
-        are_exact: Whether the current report says that addresses without a kind are
-            exact.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the filter
@@ -70,6 +66,7 @@ class LineFilter:
         *,
         key: re.Pattern[bytes] | None = None,
     ) -> None:
+        # whether the current report says that addresses without a kind are exact
         self.are_exact = False
         self._settings = settings
         self._style = settings.style

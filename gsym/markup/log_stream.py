@@ -33,10 +33,6 @@ class LogStream:
 
     *collector* receives complete lines before they are filtered, *stacks* answers
     stacks that are not markup.
-
-    Attributes:
-        lines_before: Number of lines before the next one; counted if the output needs
-            it.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the filter
@@ -56,6 +52,7 @@ class LogStream:
         self._process = process
         self._stacks = stacks
         self._answer_lines: AnswersLines | None = None  # of a stack that may continue
+        # number of lines before the next one; counted if the output needs it
         self.lines_before = 0
         self._counts_lines = output.counts_lines
         self._rest = bytearray()  # the beginning of a line

@@ -24,17 +24,14 @@ class Output:
 
     Args:
         write: Writes all of its argument before it returns; None: hold everything.
-
-    Attributes:
-        form: The format, also for runs of lines that the engine formats: "text", "json"
-            or "html".
-        quoted: Escapes a text; None: no escapes are needed.
-        counts_lines: Whether `begin_line` is called.
     """
 
+    # the format, also for runs of lines that the engine formats: "text", "json" or
+    # "html"
     form = "text"
+    # escapes a text; None: no escapes are needed
     quoted: Callable[[bytes], bytes] | None = None
-    counts_lines = False
+    counts_lines = False  # whether `begin_line` is called
 
     def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
         self._write = write

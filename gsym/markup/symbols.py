@@ -59,17 +59,12 @@ _MOST_DOUBTS = 4_096  # sentences about modules
 
 
 class ModuleSymbols:
-    """The symbols of one module.
+    """The symbols of one module."""
 
-    Attributes:
-        module: The result of opening it.
-        is_local: Whether its reader has all symbols of its code.
-    """
-
-    is_local = True
+    is_local = True  # whether its reader has all symbols of its code
 
     def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
-        self.module = module
+        self.module = module  # the result of opening it
         self._options = options
         self._frames: dict[int, tuple[Location, ...]] = {}
 

@@ -329,18 +329,14 @@ _PRECEDENCE = OTHER, SAME, PART, UNKNOWN  # of the results for several ids
 
 
 class Comparison(NamedTuple):
-    """Whether two keys are of one build.
+    """Whether two keys are of one build."""
 
-    Attributes:
-        outcome: `SAME`, `PART`, `UNKNOWN` or `OTHER`.
-        reason: Reason why it is not `SAME`, a sentence about the second key: "its build
-            id is 2c, not 2d".
-        is_by_code: Whether it is `SAME` only because the code is equal. The lines may
-            be those of another build then.
-    """
-
-    outcome: str
+    outcome: str  # `SAME`, `PART`, `UNKNOWN` or `OTHER`
+    # reason why it is not `SAME`, a sentence about the second key: "its build id is 2c,
+    # not 2d"
     reason: str = ""
+    # whether it is `SAME` only because the code is equal. The lines may be those of
+    # another build then
     is_by_code: bool = False
 
     @property

@@ -21,22 +21,7 @@ if TYPE_CHECKING:
 
 
 class OpenModule:
-    """A module, or the result of an unsuccessful search for it.
-
-    Attributes:
-        entry: Its entry in the store; None if it was not found.
-        reader: Its GSYM file; None if it was not found or cannot be used.
-        attempts: The answers of the sources.
-        is_cached: Whether nothing had to be fetched or converted.
-        unsure: Why it may be another build than the one that was asked for, in words;
-            "" if it is that one.
-        path: The file that was found for it on this machine; "" if there is none.
-        find_files: Returns the paths of all of its files on this machine; None: none
-            was found.
-        code: Its machine code; None: not read yet.
-        data_symbols: The symbols of its binary, if it has any; None: not read yet.
-        variables: The GSYM file of its variables, if there is one; None: not read yet.
-    """
+    """A module, or the result of an unsuccessful search for it."""
 
     __slots__ = (
         "__weakref__",
@@ -62,15 +47,22 @@ class OpenModule:
         is_cached: bool = False,
         unsure: str = "",
     ) -> None:
-        self.entry = entry
+        self.entry = entry  # its entry in the store; None if it was not found
+        # its GSYM file; None if it was not found or cannot be used
         self.reader = reader
-        self.attempts = attempts
-        self.is_cached = is_cached
+        self.attempts = attempts  # the answers of the sources
+        self.is_cached = is_cached  # whether nothing had to be fetched or converted
+        # why it may be another build than the one that was asked for, in words; "" if
+        # it is that one
         self.unsure = unsure
+        # the file that was found for it on this machine; "" if there is none
         self.path = ""
+        # returns the paths of all of its files on this machine; None: none was found
         self.find_files: Callable[[], Iterable[str]] | None = None
-        self.code: MachineCode | None = None
+        self.code: MachineCode | None = None  # its machine code; None: not read yet
+        # the symbols of its binary, if it has any; None: not read yet
         self.data_symbols: tuple[DataSymbols, ...] | None = None
+        # the GSYM file of its variables, if there is one; None: not read yet
         self.variables: tuple[Reader, ...] | None = None
         self.checked = time.monotonic()  # when the store was checked for a newer one
 

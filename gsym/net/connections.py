@@ -216,14 +216,10 @@ def _proxy_of(url: str) -> httpcore2.Proxy:
 
 
 class AnswerLength:
-    """Counts the bytes of one answer.
-
-    Attributes:
-        body: Bytes after the headers; None before their end.
-    """
+    """Counts the bytes of one answer."""
 
     def __init__(self) -> None:
-        self.body: int | None = None
+        self.body: int | None = None  # bytes after the headers; None before their end
         self._headers = b""
 
     def count(self, data: bytes) -> None:

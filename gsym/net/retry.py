@@ -22,13 +22,7 @@ _MAX_BACKOFF = 30.0
 
 
 class RetryableError(SourceError):
-    """An attempt failed, and a later one may succeed.
-
-    Attributes:
-        wait: Seconds that the server asks to wait; None if it does not.
-        is_unreachable: Whether no connection could be opened.
-        attempts: How many attempts there were, set by `retry`.
-    """
+    """An attempt failed, and a later one may succeed."""
 
     def __init__(
         self,
@@ -39,9 +33,9 @@ class RetryableError(SourceError):
         is_unreachable: bool = False,
     ) -> None:
         super().__init__(reason, may_retry=True, status=status)
-        self.wait = wait
-        self.is_unreachable = is_unreachable
-        self.attempts = 1
+        self.wait = wait  # seconds that the server asks to wait; None if it does not
+        self.is_unreachable = is_unreachable  # whether no connection could be opened
+        self.attempts = 1  # how many attempts there were, set by `retry`
 
 
 def retry(

@@ -38,12 +38,7 @@ _ABBREVIATED = frozenset(
 
 
 class FunctionTable:
-    """The functions of an open file, in the order of their addresses.
-
-    Attributes:
-        starts: Link-time addresses.
-        sizes: In bytes; 0 for a symbol without a size.
-    """
+    """The functions of an open file, in the order of their addresses."""
 
     __slots__ = ("_by_name", "_image", "_names", "sizes", "starts")
 
@@ -52,7 +47,8 @@ class FunctionTable:
         mapped.strings.read_ahead()
         self._image = mapped.image
         cells = mapped.all_functions()
-        self.starts = array("Q", cells[::_COLUMNS].tolist())
+        self.starts = array("Q", cells[::_COLUMNS].tolist())  # link-time addresses
+        # in bytes; 0 for a symbol without a size
         self.sizes = array("Q", cells[1::_COLUMNS].tolist())
         self._names = array("Q", cells[2::_COLUMNS].tolist())
         self._by_name: array[int] | None = None

@@ -28,18 +28,7 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """The calls of a program in ascending order of addresses.
-
-    Attributes:
-        handle: The engine's `gsym_calls *`.
-        columns: Its `gsym_call_columns *`, valid as long as *handle*.
-        ranges: Number of scanned ranges of functions.
-        ended_early: Ranges whose scan stopped at an undefined or truncated instruction;
-            the calls before it are included.
-        instructions: Number of scanned instructions.
-        without_code: Ranges of functions without code in the binary.
-        damaged: Functions with a damaged record.
-    """
+    """The calls of a program in ascending order of addresses."""
 
     __slots__ = (
         "columns",
@@ -52,14 +41,20 @@ class Calls:
     )
 
     def __init__(self, handle: CData) -> None:
+        # the engine's `gsym_calls *`
         self.handle = ffi.gc(handle, lib.gsym_calls_destroy)
+        # its `gsym_call_columns *`, valid as long as *handle*
         self.columns: CData = ffi.new("gsym_call_columns *")
         lib.gsym_calls_columns(self.handle, self.columns)
-        self.ranges: int = self.columns.ranges
+        self.ranges: int = self.columns.ranges  # number of scanned ranges of functions
+        # ranges whose scan stopped at an undefined or truncated instruction; the calls
+        # before it are included
         self.ended_early: int = self.columns.ended_early
+        # number of scanned instructions
         self.instructions: int = self.columns.instructions
+        # ranges of functions without code in the binary
         self.without_code: int = self.columns.without_code
-        self.damaged: int = self.columns.damaged
+        self.damaged: int = self.columns.damaged  # functions with a damaged record
 
     def __len__(self) -> int:
         return int(self.columns.count)

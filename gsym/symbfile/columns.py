@@ -74,17 +74,14 @@ class Columns:
     """Records as columns, valid until the next ones are read.
 
     Strings are numbers, indexes into *strings*; number 0 is None.
-
-    Attributes:
-        kinds: Of each record in file order: 2 a range, 3 a return pad.
-        offsets: Of the message of each record, from the start of the file.
-        strings: Texts by number, including those of earlier columns.
     """
 
     def __init__(self, columns: CData, strings: list[str | None]) -> None:
         self._columns = columns
-        self.strings = strings
+        self.strings = strings  # texts by number, including those of earlier columns
+        # of each record in file order: 2 a range, 3 a return pad
         self.kinds = self._view("kinds", "B", columns.count)
+        # of the message of each record, from the start of the file
         self.offsets = self._view("offsets", "Q", columns.count)
 
     def range_column(self, name: str) -> memoryview:

@@ -108,32 +108,23 @@ _NAMES_AT_ONCE = 1 << 12
 
 
 class NameTexts:
-    """The texts of the names of one file, made once for several symbfiles.
-
-    Attributes:
-        style: The style.
-        blocks: The texts of all names in order, with a NUL after each; filled when the
-            first symbfile is written.
-        collected: The names of the first symbfile, for others of the same reader.
-    """
+    """The texts of the names of one file, made once for several symbfiles."""
 
     __slots__ = ("blocks", "collected", "style")
 
     def __init__(self, names: str) -> None:
         if names not in STYLES:
             raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
-        self.style = names
+        self.style = names  # the style
+        # the texts of all names in order, with a NUL after each; filled when the first
+        # symbfile is written
         self.blocks: tuple[bytes, ...] = ()
+        # the names of the first symbfile, for others of the same reader
         self.collected: ImageNames | None = None
 
 
 class ImageNames:
-    """Adds all names of a file to an encoder.
-
-    Attributes:
-        image: The engine's `gsym_image` of the file.
-        handle: Its `gsym_symbfile_names`.
-    """
+    """Adds all names of a file to an encoder."""
 
     def __init__(
         self,
@@ -142,10 +133,11 @@ class ImageNames:
         texts: NameTexts,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        self.image: Any = reader.mapped.image
+        self.image: Any = reader.mapped.image  # the engine's `gsym_image` of the file
         self._path = reader.path
         self._error: Any = new_error()
         life = lib.gsym_symbfile_names_create, lib.gsym_symbfile_names_destroy
+        # its `gsym_symbfile_names`
         self.handle = new_object("symbfile_names", *life, self.image, path=reader.path)
         known = texts.collected
         if known is not None and known.image is self.image:

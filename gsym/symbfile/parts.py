@@ -29,17 +29,12 @@ class PartFiles:
 
     With *is_split* each part adds its number to the target. Further parts of an earlier
     output are removed at the end.
-
-    Attributes:
-        paths: The complete files.
-        removed: Removed parts of an earlier output.
-        size: Total bytes written.
     """
 
     def __init__(self, target: str, *, is_split: bool) -> None:
-        self.paths: list[str] = []
-        self.removed: list[str] = []
-        self.size = 0
+        self.paths: list[str] = []  # the complete files
+        self.removed: list[str] = []  # removed parts of an earlier output
+        self.size = 0  # total bytes written
         self._target = target
         self._is_split = is_split
         self._file: AtomicFile | None = None

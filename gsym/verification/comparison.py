@@ -84,22 +84,16 @@ class _Functions:
 
 
 class Comparer:
-    """Compares one GSYM file with what its binary says.
-
-    Attributes:
-        functions: Functions compared so far.
-        symbols: Functions of the file that are only in the symbol table.
-        undecided: Functions with other records in units outside the sample.
-        rows_alone: Ranges with rows of line tables where the file has no function.
-        uncompared: The number of functions that were not compared, by reason.
-    """
+    """Compares one GSYM file with what its binary says."""
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
-        self.functions = 0
-        self.symbols = 0
-        self.undecided = 0
+        self.functions = 0  # functions compared so far
+        self.symbols = 0  # functions of the file that are only in the symbol table
+        self.undecided = 0  # functions with other records in units outside the sample
+        # ranges with rows of line tables where the file has no function
         self.rows_alone = 0
+        # the number of functions that were not compared, by reason
         self.uncompared = Counter(reference.uncompared)
         self._around: list[FunctionInfo] = []  # that cover the current address
 

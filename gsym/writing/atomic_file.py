@@ -43,9 +43,6 @@ class AtomicFile:
         sync_folder: Whether to sync the folder, too, so that a power failure cannot
             bring the old file back. For many files the caller may do it once.
 
-    Attributes:
-        is_written: Whether the bytes are those of *path* now, and were not before.
-
     Raises:
         OSError: The file cannot be created, written, synced or renamed. The temporary
             file is removed, and *path* is unchanged.
@@ -64,6 +61,7 @@ class AtomicFile:
         self._keep_same = keep_same
         self._mode = mode
         self._sync_folder = sync_folder
+        # whether the bytes are those of *path* now, and were not before
         self.is_written = False
         self._is_discarded = False
         self._temporary: str | None = None

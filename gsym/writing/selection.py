@@ -28,18 +28,14 @@ if TYPE_CHECKING:
 
 
 class ImageSource:
-    """The engine's view of a file, and calls that copy from it.
-
-    Attributes:
-        header: A `gsym_header`.
-        uuid: Identifier of the binary that the file was made from, b"" for none.
-    """
+    """The engine's view of a file, and calls that copy from it."""
 
     def __init__(self, data: Buffer, path: str | None = None) -> None:
         self._mapped = MappedImage(data, path)
-        self.header: CData = self._mapped.header
+        self.header: CData = self._mapped.header  # a `gsym_header`
         start = self.header.file_offset + self.header.uuid_offset
         uuid_end = start + self.header.uuid_size
+        # identifier of the binary that the file was made from, b"" for none
         self.uuid: bytes = bytes(memoryview(data)[start:uuid_end])
 
     def copy(self, function: CData, creator: CData, *arguments: CData) -> None:

@@ -94,10 +94,6 @@ class SymbfileClient:
         sleep: Waits for a number of seconds.
         chance: A random number from 0 up to, but not including, 1.
 
-    Attributes:
-        stopped: Why nothing more is sent: the server accepts no part, or does not
-            respond; else "".
-
     Raises:
         ServerError: *url* is not a URL of http or https, or has credentials beside a
             key.
@@ -127,6 +123,8 @@ class SymbfileClient:
             raise ServerError(reason, path=str(self._server.address))
         self._sleep = sleep
         self._chance = chance
+        # why nothing more is sent: the server accepts no part, or does not respond;
+        # else ""
         self.stopped = ""
 
     def __enter__(self) -> Self:

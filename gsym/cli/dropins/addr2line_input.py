@@ -15,20 +15,15 @@ if TYPE_CHECKING:
 
 
 class Input:
-    """An open file.
-
-    Attributes:
-        reader: Its reader; None if it contains no function.
-        notes: Messages about files that were not used, or may be of another build.
-        is_64: Whether addresses have 64 bits.
-        sections: Start and end of the sections that addresses are relative to; None for
-            link-time addresses.
-    """
+    """An open file."""
 
     def __init__(self, reader: Reader | None, notes: tuple[str, ...]) -> None:
-        self.reader = reader
+        self.reader = reader  # its reader; None if it contains no function
+        # messages about files that were not used, or may be of another build
         self.notes = notes
-        self.is_64 = True
+        self.is_64 = True  # whether addresses have 64 bits
+        # start and end of the sections that addresses are relative to; None for
+        # link-time addresses
         self.sections: list[tuple[int, int]] | None = None
 
 

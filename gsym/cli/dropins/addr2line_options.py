@@ -76,17 +76,13 @@ _HELP_COLUMN = 25
 
 
 class Options:
-    """A parsed command line.
-
-    Attributes:
-        file: The input file.
-        section: The section that addresses are relative to; None for none.
-        addresses: Unparsed addresses; if empty, they are read from standard input.
-    """
+    """A parsed command line."""
 
     def __init__(self) -> None:
-        self.file = _DEFAULT_FILE
+        self.file = _DEFAULT_FILE  # the input file
+        # the section that addresses are relative to; None for none
         self.section: str | None = None
+        # unparsed addresses; if empty, they are read from standard input
         self.addresses: list[str] = []
         self._letters: set[str] = set()
         self._style = "auto"

@@ -121,21 +121,12 @@ _SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
 
 
 class Options:
-    """A parsed command line.
-
-    Attributes:
-        inputs: Paths of GSYM files, in order.
-        addresses: Numbers of --address, in order.
-        input_kind: "object" or "breakpad" if the file to convert must be of that kind,
-            else "".
-        statistics: "text", "json" or "pretty-json", or None.
-        benchmark: First entry and stride of --benchmark-reader, or None.
-    """
+    """A parsed command line."""
 
     def __init__(self, given: dict[str, list[str]], inputs: list[str]) -> None:
         """Check and convert the values; the order decides which error is reported."""
         self._given = given
-        self.inputs = inputs
+        self.inputs = inputs  # paths of GSYM files, in order
         self.help = bool(given.get("--help"))
         self.version = bool(given.get("--version"))
         if self.help or self.version:
@@ -144,6 +135,7 @@ class Options:
         self.convert = self._last("--convert")
         if "-dwarf" in self._given and "-breakpad" in self._given:
             raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
+        # "object" or "breakpad" if the file to convert must be of that kind, else ""
         self.input_kind = (
             "breakpad"
             if "-breakpad" in self._given
@@ -158,6 +150,7 @@ class Options:
         self.threads = self._number("--num-threads", _UINT32_END)
         self.segment_size = self._number("--segment-size", UINT64_END)
         self.quiet = bool(given.get("--quiet"))
+        # numbers of --address, in order
         self.addresses = [
             _parse("--address", text, UINT64_END) for text in given.get("--address", [])
         ]
@@ -172,7 +165,8 @@ class Options:
         self.dwarf_call_sites = bool(given.get("--dwarf-callsites"))
         self.filters = self._filters()
         self.output_version = self._output_version()
-        self.statistics = self._statistics()
+        self.statistics = self._statistics()  # "text", "json" or "pretty-json", or None
+        # first entry and stride of --benchmark-reader, or None
         self.benchmark = self._benchmark()
 
     def _last(self, name: str) -> str:

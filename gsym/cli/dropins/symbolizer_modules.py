@@ -37,18 +37,13 @@ class ModuleError(Exception):
 
 
 class Module:
-    """One module: its functions, and the symbols of its binary.
-
-    Attributes:
-        reader: The reader of its functions; None if it has none.
-        shift: Added to requested addresses.
-    """
+    """One module: its functions, and the symbols of its binary."""
 
     def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
-        self.reader = reader
+        self.reader = reader  # the reader of its functions; None if it has none
         self._path = path
         base = _image_base(path) if options.relative_address else 0
-        self.shift = base - options.adjust_vma
+        self.shift = base - options.adjust_vma  # added to requested addresses
         self._symbols: DataSymbols | None = None
 
     def symbol(self, name: str, offset: int) -> list[int]:

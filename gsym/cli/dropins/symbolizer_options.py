@@ -128,26 +128,14 @@ read before those of the command line.
 
 
 class Options:
-    """A parsed command line.
-
-    Attributes:
-        inputs: Requests; if empty, they are read from standard input.
-        obj: The module of all requests; None if each names its own.
-        build_id: The build id of that module, b"" for none.
-        style: One of STYLES.
-        functions: "none", "short" or "linkage".
-        debuginfod: Whether to use debuginfod; None: by default.
-        color: "always", "auto" or "never", for markup.
-        context_lines: Number of source lines to print, 0 for none.
-        warnings: Messages to print to standard error first.
-    """
+    """A parsed command line."""
 
     def __init__(self, chosen: list[tuple[str, str]], inputs: list[str]) -> None:
         last = {name: value for name, value in chosen if value != _NO_VALUE}
         names = [name for name, _ in chosen]
         without_value = {name for name, value in chosen if value == _NO_VALUE}
         given = set(names)
-        self.inputs = inputs
+        self.inputs = inputs  # requests; if empty, they are read from standard input
         self.help = "--help" in given
         self.version = "--version" in given
         self.filter_markup = "--filter-markup" in given
@@ -158,6 +146,7 @@ class Options:
         self.disable_gsym = "--disable-gsym" in given
         self.inlines = _last_of(names, "--inlines", "--no-inlines")
         self.demangle = _last_of(names, "--demangle", "--no-demangle")
+        # whether to use debuginfod; None: by default
         self.debuginfod: bool | None = None
         if given & {"--debuginfod", "--no-debuginfod"}:
             self.debuginfod = _last_of(names, "--debuginfod", "--no-debuginfod")
@@ -165,14 +154,17 @@ class Options:
             names, "--basenames", "--relativenames"
         )
         functions = "" if "--functions" in without_value else last.get("--functions")
+        # "none", "short" or "linkage"
         self.functions = functions if functions in {"none", "short"} else "linkage"
         self.adjust_vma = _number(last, "--adjust-vma", UINT64_END)
+        # number of source lines to print, 0 for none
         self.context_lines = _number(last, "--print-source-context-lines", _LINES_END)
         _number(last, "--cache-size", UINT64_END)
         style = last.get("--output-style", "")
         color = "always" if "--color" in without_value else last.get("--color")
+        # "always", "auto" or "never", for markup
         self.color = color if color in {"always", "never"} else "auto"
-        self.style = style if style in STYLES else STYLES[0]
+        self.style = style if style in STYLES else STYLES[0]  # one of STYLES
         self.default_arch = last.get("--default-arch") or None
         self.dwp = last.get("--dwp") or None
         self.debug_directories = [
@@ -183,8 +175,11 @@ class Options:
         self.gsym_directories = [
             value for name, value in chosen if name == "--gsym-file-directory"
         ]
+        # the module of all requests; None if each names its own
         self.obj = last.get("--obj")
+        # the build id of that module, b"" for none
         self.build_id = b"" if self.filter_markup else _build_id(last)
+        # messages to print to standard error first
         self.warnings = [
             f"Warning: invalid dSYM hint: \"{value}\" (must have the '.dSYM' "
             "extension).\n"

@@ -475,13 +475,10 @@ class DumpHandler:
     """Handles the dumps of a log.
 
     The points of .sancov files in *coverage* are written beside them.
-
-    Attributes:
-        kept: The list of all dumps, or None.
     """
 
     def __init__(self, *, coverage: str, tell: Callable[[str], object]) -> None:
-        self.kept: DumpList | None = None
+        self.kept: DumpList | None = None  # the list of all dumps, or None
         self._coverage = coverage
         self._tell = tell
 

@@ -68,9 +68,6 @@ class ProfileForm:
     """Writes a profile in a format.
 
     A trace written as a trace keeps all its records.
-
-    Attributes:
-        left_out: Records of a trace that the format cannot represent, by kind.
     """
 
     def __init__(self, source: ProfileInput, form: str) -> None:
@@ -78,6 +75,7 @@ class ProfileForm:
         self._form = form
         self._trace = source.trace if form == TRACE_FORM else None
         self._has_ids = form in {"pprof", "firefox"}
+        # records of a trace that the format cannot represent, by kind
         self.left_out = {} if self._trace else source.left_out()
         self._dropped = 0
 

@@ -28,28 +28,22 @@ if TYPE_CHECKING:
 
 
 class ProfileInput:
-    """A file with a profile.
-
-    Attributes:
-        path: Of a regular file with the contents.
-        kind: One of `gsym.profiles.opening.KINDS`.
-        trace: The file as a trace; None if it is not a trace.
-        has_samples: Whether the profile that was read is of samples, not of durations.
-    """
+    """A file with a profile."""
 
     def __init__(self, source: InputFile, values: Values) -> None:
-        self.path = source.file()
+        self.path = source.file()  # of a regular file with the contents
         self.name = source.name
-        self.kind = source.kind()
+        self.kind = source.kind()  # one of `gsym.profiles.opening.KINDS`
         if not self.kind:
             raise unknown_format(source.name, self.path)
         self.selection = read_selection(values)
         self._values = values
-        self.trace = None
+        self.trace = None  # the file as a trace; None if it is not a trace
         if self.kind == "fxt":
             from gsym.cli.verbs.trace_input import TraceInput
 
             self.trace = TraceInput(source)
+        # whether the profile that was read is of samples, not of durations
         self.has_samples = True
 
     def exit_code(self, profile: Profile | None = None) -> int:

@@ -231,27 +231,21 @@ class DebugMap:
     """The object files that a Mach-O file was linked from.
 
     Of *rules*, (old, new) prefixes of their paths, the first that fits counts.
-
-    Attributes:
-        handle: The engine's `gsym_debug_map *`.
-        objects: The object files that are there.
-        paths: Those of the files and archives that were read.
-        missing: Why none of the object files that it names is used; "" if one is.
-        wanted: Paths of the files that are missing.
     """
 
     def __init__(
         self, binary: ObjectFile, rules: Sequence[tuple[str, str]] = ()
     ) -> None:
         self._binary = binary
-        self.paths: list[str] = []
+        self.paths: list[str] = []  # those of the files and archives that were read
         self._read: set[tuple[int, int]] = set()
         self._archives: dict[tuple[int, int], _Archive] = {}
         self._left_to_compare = _COMPARED
         self._missing: list[str] = []
-        self.wanted: list[str] = []
+        self.wanted: list[str] = []  # paths of the files that are missing
         self._changed: list[str] = []
         self._assumed: list[str] = []
+        # the engine's `gsym_debug_map *`
         self.handle: Any = new_object(
             *("debug_map", lib.gsym_debug_map_create, lib.gsym_debug_map_destroy),
             binary.handle,
@@ -263,7 +257,8 @@ class DebugMap:
             entry._replace(path=os.path.join(folder, rewritten(entry.path, rules)))
             for entry in self._entries()
         ]
-        self.objects = tuple(self._open(entries))
+        self.objects = tuple(self._open(entries))  # the object files that are there
+        # why none of the object files that it names is used; "" if one is
         self.missing = ""
         if self._missing and not self.objects:
             self.missing = (

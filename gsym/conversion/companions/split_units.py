@@ -37,9 +37,6 @@ class SplitUnitSearch:
 
     *complete* takes the split units of a file and returns whether there were any that
     fit.
-
-    Attributes:
-        used: Paths of the files whose units were taken.
     """
 
     def __init__(
@@ -50,7 +47,7 @@ class SplitUnitSearch:
         path_map: Sequence[tuple[str, str]],
         complete: Callable[[ObjectFile], bool],
     ) -> None:
-        self.used: list[str] = []
+        self.used: list[str] = []  # paths of the files whose units were taken
         self._own = (dwarf,) if dwarf is binary else (dwarf, binary)
         self._search = CompanionSearch(binary, many=True, aligns=False)
         self._folder = os.path.dirname(binary.path)

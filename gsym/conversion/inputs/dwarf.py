@@ -120,15 +120,7 @@ def _open_companion(path: str, source: ObjectFile) -> ObjectFile:
 
 
 class DwarfJob(UnitJob):
-    """A conversion of DWARF, and what the engine borrows for it.
-
-    Attributes:
-        companions: Paths of the files with split units that were read.
-        go_functions: How many functions the pclntab gave.
-        symbol_sources: How many functions each kind of symbol table gave, and stubs.
-        notes: Sentences on split units that were not found, and on a pclntab that
-            cannot be read.
-    """
+    """A conversion of DWARF, and what the engine borrows for it."""
 
     def __init__(
         self,
@@ -145,9 +137,13 @@ class DwarfJob(UnitJob):
         self._missing_functions = 0  # of linked objects
         threads = thread_count(request, self._info_size(), _BYTES_PER_THREAD)
         super().__init__(request, output, self._source.path, threads)
+        # paths of the files with split units that were read
         self.companions: tuple[str, ...] = ()
-        self.go_functions = 0
+        self.go_functions = 0  # how many functions the pclntab gave
+        # how many functions each kind of symbol table gave, and stubs
         self.symbol_sources: dict[str, int] = {}
+        # sentences on split units that were not found, and on a pclntab that cannot be
+        # read
         self.notes: tuple[str, ...] = ()
 
     def read(self) -> None:

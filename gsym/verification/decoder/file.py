@@ -160,30 +160,25 @@ class DebugSections(NamedTuple):
 
 
 class ReferenceFile:
-    """A binary, open until `close`; classes for containers fill in the rest.
-
-    Attributes:
-        path: As given.
-        debug: The file that its DWARF is taken from; None: itself.
-        supplementary: The file that the DWARF refers to.
-        bias: How far its binary is from the addresses in it, if it is a debug file.
-        symbol_files: The files whose symbols are its own; none: itself.
-        isa_bit: The bit of an address of code that is no part of the address but says
-            which instruction set the code is of; 0 where there is none.
-        has_sizes: Whether its symbol table has the sizes of symbols.
-    """
+    """A binary, open until `close`; classes for containers fill in the rest."""
 
     little_endian: bool  # the order of the bytes in its words
     address_size: int  # in bytes
     text_ranges: Sequence[Range]  # those of the sections with code, merged
+    # the bit of an address of code that is no part of the address but says which
+    # instruction set the code is of; 0 where there is none
     isa_bit = 0
-    has_sizes = False
+    has_sizes = False  # whether its symbol table has the sizes of symbols
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = path  # as given
+        # the file that its DWARF is taken from; None: itself
         self.debug: ReferenceFile | None = None
+        # the file that the DWARF refers to
         self.supplementary: ReferenceFile | None = None
+        # how far its binary is from the addresses in it, if it is a debug file
         self.bias = 0
+        # the files whose symbols are its own; none: itself
         self.symbol_files: tuple[ReferenceFile, ...] = ()
         self._claimed = 0  # bytes of all sections inflated
 

@@ -48,21 +48,16 @@ _MAX_SCOPES = 64
 
 
 class _Scope:
-    """A subprogram or an inlined call, with its direct contents.
-
-    Attributes:
-        die: Of it.
-        ranges: Live ranges of a function, those of an inlined call; merged.
-        calls: Inlined directly into it.
-        call_sites: Call sites of the complete function; shared with the calls.
-    """
+    """A subprogram or an inlined call, with its direct contents."""
 
     __slots__ = ("call_sites", "calls", "die", "ranges")
 
     def __init__(self, die: DIE, ranges: list[Range], call_sites: list[DIE]) -> None:
-        self.die = die
+        self.die = die  # of it
+        # live ranges of a function, those of an inlined call; merged
         self.ranges = ranges
-        self.calls: list[_Scope] = []
+        self.calls: list[_Scope] = []  # inlined directly into it
+        # call sites of the complete function; shared with the calls
         self.call_sites = call_sites
 
 

@@ -82,9 +82,6 @@ class LineTable:
     """Files and rows of one unit.
 
     Sequences outside of the code of *file* are dead.
-
-    Attributes:
-        begin: Where its program stands in .debug_line.
     """
 
     def __init__(
@@ -94,6 +91,7 @@ class LineTable:
         file: ReferenceFile,
         path_map: Sequence[tuple[str, str]] = (),
     ) -> None:
+        # where its program stands in .debug_line
         self.begin: int = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
         header, start, opcodes = _read_program(cu, self.begin)
         self._version: int = header["version"]
