@@ -54,10 +54,7 @@ class ModuleTexts:
     """
 
     def __init__(
-        self,
-        image: CData,
-        path_map: PathMap | None,
-        memory: CacheBudget,
+        self, image: CData, path_map: PathMap | None, memory: CacheBudget
     ) -> None:
         self.kept_size = self.last_used = 0
         self._image = image

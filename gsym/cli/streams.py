@@ -148,9 +148,7 @@ def _read_all(source: int) -> Iterator[bytes]:
             return
 
 
-def _inflater(
-    first: bytes,
-) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
+def _inflater(first: bytes) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
     if not first.startswith((_GZIP_MAGIC, _ZSTD_MAGIC)):
         return None
     from gsym.containers.inflation import inflate_gzip, inflate_zstd

@@ -187,8 +187,7 @@ def complete_identity(identity: ModuleKey, reader: Reader) -> ModuleKey:
     if is_windows(identity.os):
         debug_id = ""  # the age is missing
     found = identity._replace(
-        debug_id=identity.debug_id or debug_id,
-        debug_file=identity.debug_file or name,
+        debug_id=identity.debug_id or debug_id, debug_file=identity.debug_file or name
     )
     if not found.code_id and found.debug_id == debug_id:
         found = found._replace(code_id=uuid_code_id(header.uuid, identity.os))

@@ -335,9 +335,7 @@ def slice_outputs(
 
 
 def member_outputs(
-    source: InputFile,
-    output: str | os.PathLike[str] | None,
-    members: Sequence[str],
+    source: InputFile, output: str | os.PathLike[str] | None, members: Sequence[str]
 ) -> tuple[tuple[str | None, str], ...]:
     """(member, output) of each object file that `convert_members` converts.
 

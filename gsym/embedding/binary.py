@@ -124,8 +124,7 @@ def shared_payload(
     table = ffi.from_buffer("uint8_t[]", shared.table)
     everything = _filled(source, source.creator(index=False))
     status = lib.gsym_creator_share_strings(
-        *(creator, everything, table, len(table)),
-        *(shared.distance + len(part), error),
+        *(creator, everything, table, len(table)), *(shared.distance + len(part), error)
     )
     check(status, error, path)
     ffi.release(everything)

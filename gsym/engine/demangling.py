@@ -26,11 +26,7 @@ MAX_CXX_WORK = 1 << 24
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
 _NULL = ffi.NULL
-_CXX_RUNTIMES = (
-    "libstdc++.so.6",
-    "libc++abi.so.1",
-    "/usr/lib/libc++abi.dylib",
-)
+_CXX_RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "/usr/lib/libc++abi.dylib")
 _FIRST_CHARACTERS = (b"_", b"$", b".", b"?")
 # A class, maybe nested, of `std`, or local to a function.
 _TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"

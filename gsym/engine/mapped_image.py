@@ -11,15 +11,7 @@ from __future__ import annotations
 from struct import Struct
 
 from gsym.cache import BoundedCache
-from gsym.engine.native import (
-    bytes_of,
-    check,
-    ffi,
-    lib,
-    new_error,
-    new_object,
-    to_str,
-)
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str
 from gsym.model import Frame, FunctionRange, Lookup, join_path
 
 TYPE_CHECKING = False

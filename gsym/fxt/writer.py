@@ -254,11 +254,7 @@ def _step(layout: Layout, part: Part) -> _Step:
 # They change a table, or are not stored as one record with a layout.
 _SPECIAL = {String, Thread, Blob, LargeBlob, Unknown}
 _STEPS: dict[type, tuple[int, int, list[_Step]]] = {
-    layout.record: (
-        layout.type,
-        layout.subtype,
-        _steps(layout),
-    )
+    layout.record: (layout.type, layout.subtype, _steps(layout))
     for layout in LAYOUTS
     if layout.record not in _SPECIAL or layout.record is Blob
 }
@@ -289,10 +285,7 @@ class Encoder:
     """
 
     def __init__(
-        self,
-        byteorder: Literal["little", "big"] = "little",
-        *,
-        interning: bool = True,
+        self, byteorder: Literal["little", "big"] = "little", *, interning: bool = True
     ) -> None:
         self._byteorder: Literal["little", "big"] = byteorder
         self._words = Words(byteorder)

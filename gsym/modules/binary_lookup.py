@@ -184,9 +184,7 @@ def _reader_of(found: FoundGsym, path: str) -> Reader:
 
 
 def find_gsym(
-    path: str,
-    search: BinarySearch | None = None,
-    uuid: bytes | str | None = None,
+    path: str, search: BinarySearch | None = None, uuid: bytes | str | None = None
 ) -> FoundGsym:
     """Open the GSYM file at *path*, or that of the binary there, made if necessary.
 

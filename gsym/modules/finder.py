@@ -82,10 +82,7 @@ class Finder:
         return again
 
     def files(
-        self,
-        key: ModuleKey,
-        name: str = "",
-        compare_code: CompareCode | None = None,
+        self, key: ModuleKey, name: str = "", compare_code: CompareCode | None = None
     ) -> Iterator[FoundFile]:
         """The files of a module on this machine, see `open`."""
         places = (*self._places, *self._last)
@@ -139,11 +136,7 @@ class Finder:
         return found
 
     def _best(
-        self,
-        files: Iterator[FoundFile],
-        attempts: list[Attempt],
-        *,
-        may_be_surer: bool,
+        self, files: Iterator[FoundFile], attempts: list[Attempt], *, may_be_surer: bool
     ) -> OpenModule:
         """The best of the files of a module; without a reader if none has functions."""
         best = OpenModule(None, None)

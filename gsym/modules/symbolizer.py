@@ -14,12 +14,7 @@ import time
 from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from collections import OrderedDict
 
-from gsym.errors import (
-    AmbiguousModuleError,
-    FormatError,
-    GsymError,
-    UuidMismatchError,
-)
+from gsym.errors import AmbiguousModuleError, FormatError, GsymError, UuidMismatchError
 from gsym.model import UINT64_END, Lookup
 from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.modules.open_module import OpenModule

@@ -154,10 +154,7 @@ class Transfer:
 
         try:
             result = retry(
-                lambda: download.run(take),
-                wait_before,
-                sleep=self._sleep,
-                until=until,
+                lambda: download.run(take), wait_before, sleep=self._sleep, until=until
             )
         except RetryableError as error:
             if is_trusted and error.wait:
@@ -324,9 +321,7 @@ def inflated_pieces(
 
 
 def write_pieces(
-    pieces: Iterable[Buffer],
-    path: str,
-    progress: Callable[[int], object] | None = None,
+    pieces: Iterable[Buffer], path: str, progress: Callable[[int], object] | None = None
 ) -> None:
     """Write a new file, complete or absent."""
     partial = f"{path}.part"

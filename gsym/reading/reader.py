@@ -219,12 +219,7 @@ class Reader:
         UuidMismatchError: The file belongs to another binary.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_functions_by_name",
-        "_images",
-        "_mapped",
-    )
+    __slots__ = ("__weakref__", "_functions_by_name", "_images", "_mapped")
 
     def __init__(
         self,

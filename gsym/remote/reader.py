@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from gsym.errors import (
-    ClosedError,
-    LimitError,
-    SourceError,
-)
+from gsym.errors import ClosedError, LimitError, SourceError
 from gsym.model import UINT64_END
 from gsym.net.ranges import RemoteFile
 from gsym.reading.reader import Reader, header_of, module_named

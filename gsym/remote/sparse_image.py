@@ -222,10 +222,7 @@ class SparseImage:
     def _tables(self) -> Ranges:
         header = self.mapped.header
         yield header.uuid_offset, header.uuid_size
-        yield (
-            header.addr_offsets_offset,
-            header.num_addresses * header.addr_off_size,
-        )
+        yield (header.addr_offsets_offset, header.num_addresses * header.addr_off_size)
         yield header.file_table_offset, 4 + header.num_files * 2 * self._width
         yield header.index_offset, header.index_size  # 0 unless it was read already
 

@@ -120,12 +120,7 @@ class Decoder:
         return Counts(*(getattr(counts, name) for name in Counts._fields))
 
     def _read(
-        self,
-        piece: Buffer,
-        used: CData,
-        wanted: CData,
-        *,
-        is_last: bool,
+        self, piece: Buffer, used: CData, wanted: CData, *, is_last: bool
     ) -> Generator[CData, None, bytes]:
         """Read up to the last complete message; returns the bytes after it."""
         view, start, size = bytes_of(piece), 0, memoryview(piece).nbytes

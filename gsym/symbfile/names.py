@@ -65,13 +65,7 @@ STYLES: dict[str, Callable[[bytes], bytes]] = {
 class TextsOfNames:
     """Writes names of one file in one style."""
 
-    __slots__ = (
-        "_demangler",
-        "_image",
-        "_size",
-        "_style",
-        "_without_arguments",
-    )
+    __slots__ = ("_demangler", "_image", "_size", "_style", "_without_arguments")
 
     def __init__(self, image: CData, style: str) -> None:
         self._image = image

@@ -173,10 +173,7 @@ class Comparer:
         return None
 
     def _compare(
-        self,
-        info: FunctionInfo,
-        candidates: list[FunctionInfo],
-        symbols: list[Symbol],
+        self, info: FunctionInfo, candidates: list[FunctionInfo], symbols: list[Symbol]
     ) -> Iterator[Difference]:
         if info.merged:
             yield from _compare_merged(info, candidates)

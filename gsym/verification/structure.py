@@ -287,10 +287,7 @@ def _check_header(layout: Layout) -> Iterator[Finding]:
     for name, alignment in widths.items():
         if layout.parts[name].start % alignment:
             yield Finding(layout.parts[name].start, f"{name} is not aligned")
-    for name, width in (
-        ("AddrOffsets", layout.addr_off_size),
-        ("AddrInfoOffsets", 8),
-    ):
+    for name, width in (("AddrOffsets", layout.addr_off_size), ("AddrInfoOffsets", 8)):
         if layout.parts[name].size != layout.count * width:
             reason = f"{name} does not have {layout.count} entries of {width} bytes"
             raise BrokenError(layout.parts[name].start, reason)

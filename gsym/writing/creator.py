@@ -12,14 +12,7 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
-from gsym.engine.native import (
-    check,
-    ffi,
-    lib,
-    new_error,
-    to_bytes,
-    uuid_bytes,
-)
+from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
 from gsym.errors import ClosedError
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import (

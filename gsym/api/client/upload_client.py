@@ -114,10 +114,7 @@ class UploadClient:
             return None  # it lacks the module, or may not be asked
 
     def send(
-        self,
-        path: str,
-        name: str,
-        progress: Callable[[int], object] = lambda _: None,
+        self, path: str, name: str, progress: Callable[[int], object] = lambda _: None
     ) -> list[UploadedModule]:
         """Send a file; the modules that the server found in it.
 

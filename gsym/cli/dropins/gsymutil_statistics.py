@@ -84,11 +84,7 @@ def as_json(statistics: Statistics, path: str, *, pretty: bool) -> str:
     }
     indent, separators = (2, (",", ": ")) if pretty else (None, (",", ":"))
     text = json.dumps(
-        found,
-        ensure_ascii=False,
-        indent=indent,
-        separators=separators,
-        sort_keys=True,
+        found, ensure_ascii=False, indent=indent, separators=separators, sort_keys=True
     )
     return text + "\n"
 

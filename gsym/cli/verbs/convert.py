@@ -216,11 +216,7 @@ class _Outcomes:
 
 
 def _convert(
-    path: str,
-    target: str,
-    values: Values,
-    read: list[str],
-    step: Step,
+    path: str, target: str, values: Values, read: list[str], step: Step
 ) -> Iterator[Conversion]:
     """The reports and errors of all members and slices of an input.
 

@@ -320,10 +320,7 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
         names = "', '".join((*FILES, "--debuginfod"))
         raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
     from gsym.api.client.remote_symbolizer import RemoteSymbolizer
-    from gsym.api.client.symbolication_client import (
-        ClientSettings,
-        SymbolicationClient,
-    )
+    from gsym.api.client.symbolication_client import ClientSettings, SymbolicationClient
 
     # Do not delay a log for long if the server is unavailable.
     settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))

@@ -79,11 +79,7 @@ _TEXTS = {
             metavar="OLD=TEMPLATE",
             repeatable=True,
         ),
-        Option(
-            "--root-path",
-            "path prefix that a proxy removes",
-            metavar="PATH",
-        ),
+        Option("--root-path", "path prefix that a proxy removes", metavar="PATH"),
         Option("--enable-source", "answer /source/v1: source files of --source-root"),
         Option(
             "--source-root",
@@ -105,12 +101,7 @@ _TEXTS = {
             metavar="NAME=VALUE",
             repeatable=True,
         ),
-        Option(
-            "--set",
-            "set any other setting",
-            metavar="NAME=VALUE",
-            repeatable=True,
-        ),
+        Option("--set", "set any other setting", metavar="NAME=VALUE", repeatable=True),
         Option(
             "--check-config", "check all settings and the files they name, and exit"
         ),

@@ -129,10 +129,7 @@ _RIGHT_ALIGNED = {"FUNCTIONS", "SIZE"}
 @Command(
     "gsym store list",
     (NAMES,),
-    (
-        STORE,
-        JSON,
-    ),
+    (STORE, JSON),
     "Modules are sorted by name. The exit code is 1 if a module is damaged.",
 )
 def list_modules(values: Values) -> int:
@@ -198,11 +195,7 @@ _LABELS = {
 _TIMES = {"added", "last_used"}
 
 
-@Command(
-    "gsym store info",
-    (MODULE,),
-    (STORE, JSON),
-)
+@Command("gsym store info", (MODULE,), (STORE, JSON))
 def show_module(values: Values) -> int:
     """Print the properties of one module."""
     store = existing_store(values)

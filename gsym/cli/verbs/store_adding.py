@@ -29,10 +29,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, progress_for, warn
-from gsym.cli.verbs.store import (
-    entry_record,
-    open_store,
-)
+from gsym.cli.verbs.store import entry_record, open_store
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey, keys_of_text
 from gsym.modules.resolver import Resolver

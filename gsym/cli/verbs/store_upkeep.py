@@ -41,11 +41,7 @@ if TYPE_CHECKING:
             "maximum time since a module was used, such as 30d or 12h",
             metavar="TIME",
         ),
-        Option(
-            "--min-free",
-            "minimum free space of the file system",
-            metavar="SIZE",
-        ),
+        Option("--min-free", "minimum free space of the file system", metavar="SIZE"),
         Option(
             "--cache",
             "collect the cache of converted binaries instead of a store; without "

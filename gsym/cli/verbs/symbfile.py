@@ -66,11 +66,7 @@ def dump(values: Values) -> int:
 _LABEL_WIDTH = 18
 
 
-@Command(
-    "gsym symbfile stats",
-    (SYMBFILE,),
-    (JSON,),
-)
+@Command("gsym symbfile stats", (SYMBFILE,), (JSON,))
 def show_statistics(values: Values) -> int:
     """Measure one file and print the result."""
     path = values.operand("FILE")
@@ -114,10 +110,7 @@ def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]
 @Command(
     "gsym symbfile verify",
     (SYMBFILE,),
-    (
-        JSON,
-        QUIET,
-    ),
+    (JSON, QUIET),
     """\
 Checks the order and the nesting of inlined calls, overlaps, line tables and missing
 fields. A note reports missing information, such as bytes without a line. The exit code
@@ -149,10 +142,7 @@ def verify_records(values: Values) -> int:
         Operand("OLD", "symbfile, plain or compressed by zstd"),
         Operand("NEW", "symbfile to compare it with"),
     ),
-    (
-        JSON,
-        QUIET,
-    ),
+    (JSON, QUIET),
     """\
 - marks a record that only OLD has, + one that only NEW has, ! one that both have with
 different fields. The order of records and the storage of strings are ignored. The exit
@@ -200,16 +190,9 @@ def _diff_lines(difference: Difference) -> Iterator[str]:
     "gsym symbfile lookup",
     (
         SYMBFILE,
-        Operand(
-            "ADDRESS",
-            "link-time address: 1f64, 0x1f64, or decimal",
-            many=True,
-        ),
+        Operand("ADDRESS", "link-time address: 1f64, 0x1f64, or decimal", many=True),
     ),
-    (
-        JSON,
-        STRICT,
-    ),
+    (JSON, STRICT),
     """\
 Return pads are used for their own addresses (return addresses minus 1), ranges for all
 others. Functions are printed innermost first. The complete file is read: for many
@@ -295,9 +278,7 @@ def convert(values: Values) -> int:
     chosen = convert_keywords(values, "output_version", "byteorder", "uuid")
     try:
         report = convert_symbfiles(
-            paths,
-            output,
-            **{"output_version": 1, "byteorder": "little", **chosen},
+            paths, output, **{"output_version": 1, "byteorder": "little", **chosen}
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -6,14 +6,7 @@ import os
 import sys
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
-from gsym.cli.options import (
-    HEADER,
-    JSON,
-    SERVER,
-    STORE_TO_READ,
-    STRICT,
-    parse_address,
-)
+from gsym.cli.options import HEADER, JSON, SERVER, STORE_TO_READ, STRICT, parse_address
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.containers.recognition import recognise_file

@@ -9,10 +9,7 @@ from contextlib import contextmanager
 from threading import Timer
 
 from gsym.api.client.jobs import JobAnswer, StackFrame, read_answer, read_jobs
-from gsym.api.client.symbolication_client import (
-    ClientSettings,
-    SymbolicationClient,
-)
+from gsym.api.client.symbolication_client import ClientSettings, SymbolicationClient
 from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
@@ -103,8 +100,7 @@ def _print(answer: dict[str, Any], values: Values) -> int:
     for number, each in enumerate(answers):
         if each.error:
             print(
-                f"gsym: job {number} refused: {printable(each.error)}",
-                file=sys.stderr,
+                f"gsym: job {number} refused: {printable(each.error)}", file=sys.stderr
             )
     doubts = {
         f"{name.partition('/')[0]}: {unsure}: it may be another build": None

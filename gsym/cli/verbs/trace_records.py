@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@Command(
-    "gsym trace info",
-    (PROFILE,),
-    (JSON, *FILTERS, STRICT),
-    FILTER_HELP,
-)
+@Command("gsym trace info", (PROFILE,), (JSON, *FILTERS, STRICT), FILTER_HELP)
 def info(values: Values) -> int:
     """Describe one file."""
     source = InputFile(values.operand("FILE"))

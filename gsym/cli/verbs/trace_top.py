@@ -46,16 +46,7 @@ _BARS = 16
 @Command(
     "gsym trace top",
     (PROFILE,),
-    (
-        BY,
-        LIMIT,
-        JSON,
-        VALUE,
-        *SYMBOL_OPTIONS,
-        *PROFILE_OPTIONS,
-        *FILTERS,
-        STRICT,
-    ),
+    (BY, LIMIT, JSON, VALUE, *SYMBOL_OPTIONS, *PROFILE_OPTIONS, *FILTERS, STRICT),
     f"""\
 {FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere

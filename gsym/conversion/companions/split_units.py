@@ -101,9 +101,7 @@ class SplitUnitSearch:
         return Note(f"{units}: tried {self._search.describe()}{more}", self._wanted)
 
     def _take_first(
-        self,
-        paths: Iterable[str],
-        mismatch: Callable[[ObjectFile], str] = _mismatch,
+        self, paths: Iterable[str], mismatch: Callable[[ObjectFile], str] = _mismatch
     ) -> None:
         tried = self._search.tried
         known = len(tried)

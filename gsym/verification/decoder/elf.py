@@ -243,13 +243,7 @@ class ReferenceElf(ReferenceFile):
                 is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
                 if is_local and not symbol["st_size"] and marks.match(text):
                     continue  # mold types those of its thunks as functions
-                yield Symbol(
-                    address,
-                    symbol["st_size"],
-                    text,
-                    kind,
-                    limit,
-                )
+                yield Symbol(address, symbol["st_size"], text, kind, limit)
 
     def _described(self, section: Section, address: int) -> int | None:
         """The code of a function of 64-bit PowerPC (ELFv1), by its descriptor.
