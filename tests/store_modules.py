@@ -62,7 +62,9 @@ def write_gsym(path: Path | str, number: int, functions: int = 1) -> str:
     return str(path)
 
 
-def put(store: Store, number: int, functions: int = 1, **fields: str) -> Publication:
+def put(
+    store: Store, number: int, functions: int = 1, *, source: str = "", **fields: str
+) -> Publication:
     """Publish the module *number* as one with so many functions."""
     with store.temporary_folder() as folder:
         return store.publish(
@@ -70,7 +72,7 @@ def put(store: Store, number: int, functions: int = 1, **fields: str) -> Publica
             identity(number, **fields),
             uuid=build_id(number),
             quality=Quality(0, functions),
-            source=f"source of {number}",
+            source=source or f"source of {number}",
         )
 
 

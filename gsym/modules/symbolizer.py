@@ -189,6 +189,21 @@ class Symbolizer:
             self._open.clear()
             self._mapped = 0
 
+    def forget_removed(self) -> None:
+        """Release the readers of files that were removed, to free their space."""
+        with self._lock:
+            paths = {
+                name: module.entry.path
+                for name, module in self._open.items()
+                if module.entry is not None and not module.entry.path.startswith(REMOTE)
+            }
+        gone = {name: path for name, path in paths.items() if not os.path.exists(path)}
+        with self._lock:
+            for name, path in gone.items():
+                module = self._open.get(name)
+                if module and module.entry and module.entry.path == path:
+                    self._drop(name)
+
     def close(self) -> None:
         """Release all readers; calls in progress finish normally."""
         self.forget()

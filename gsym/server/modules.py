@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from gsym.confined.binaries import ConfinedBinaries
@@ -35,6 +36,18 @@ def source_names(symbolizer: Symbolizer) -> list[str]:
     """The names of the sources of a server."""
     sources = getattr(symbolizer.resolver, "sources", ())
     return [each.name for each in sources if not isinstance(each, LooseFiles)]
+
+
+def is_uploaded(symbolizer: Symbolizer, source: str) -> bool:
+    """Whether no source of a server has a module again that came from *source*."""
+    for each in getattr(symbolizer.resolver, "sources", ()):
+        place = each.name if each.name[:1] == "/" else each.name.rpartition(" ")[2]
+        place = place.rstrip("/*")
+        if source.startswith((f"{place}/", f"{place}:")):
+            # Of a package, the place in it follows.
+            path = source.partition(": ")[0]
+            return path[:1] == "/" and not os.path.exists(path)
+    return True
 
 
 def read_folders(symbolizer: Symbolizer) -> None:

@@ -124,6 +124,14 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_store_bytes": ((), "bytes of the files in the store, once a minute or less"),
     "gsym_store_modules": ((), "modules in the store"),
     "gsym_store_free_bytes": ((), "free bytes of the file system of the store"),
+    "gsym_store_pending_bytes": (
+        (),
+        "bytes of removed modules that are freed when they are closed",
+    ),
+    "gsym_store_lacking_bytes": (
+        (),
+        "bytes by which the store exceeds `max_store` or `min_free`",
+    ),
     "gsym_evictions": ((), "modules removed from the store by its limits"),
     "gsym_open_modules": ((), "open modules"),
     "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
@@ -157,6 +165,8 @@ class Metrics:
         self.store_bytes = self._new(Gauge, "gsym_store_bytes", **_LATEST)
         self.store_modules = self._new(Gauge, "gsym_store_modules", **_LATEST)
         self.store_free = self._new(Gauge, "gsym_store_free_bytes", **_LATEST)
+        self.store_pending = self._new(Gauge, "gsym_store_pending_bytes", **_LATEST)
+        self.store_lacking = self._new(Gauge, "gsym_store_lacking_bytes", **_LATEST)
         self.evictions = self._new(Counter, "gsym_evictions")
         self._open_modules = self._new(Gauge, "gsym_open_modules", **_LIVE)
         self._mapped_bytes = self._new(Gauge, "gsym_mapped_bytes", **_LIVE)

@@ -221,6 +221,7 @@ class Service:
             symbolizer, settings.limits.fetch_threads, self.metrics.opening
         )
         watch_processes(self.metrics.converters.set)
+        self.is_store_over = False
         self.notes: list[str] = []
         self.on_close: list[Callable[[], object]] = []
         self.facts: dict[str, list[str]] = {}

@@ -148,11 +148,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         threads: threads of a worker that compute answers
         store: folder of the store; "": the user's default store
         max_store: size of the files in the store above which the least recently used
-            modules are removed; 0: no limit
-        max_unused: time without a use after which a module is removed from the store;
-            0: no limit
-        min_free: free space below which modules are removed from the store, and uploads
-            are refused; 0: no limit
+            modules that a source has are removed; 0: no limit
+        max_unused: time without a use after which a module that a source has is removed
+            from the store; 0: no limit
+        max_unused_uploads: time without a use after which another module is removed; 0:
+            never
+        min_free: free space below which modules that a source has are removed from the
+            store, and uploads are refused; 0: no limit
         sources: where to get modules that the store lacks, in order
         allow_private: allow private addresses for redirects of sources and for
             `upload_hosts`
@@ -199,6 +201,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: str = ""
     max_store: Size = 0
     max_unused: Age = 0.0
+    max_unused_uploads: Age = 0.0
     min_free: Size = 0
     sources: list[str] = []
     allow_private: bool = False

@@ -7,14 +7,17 @@ import gc
 import logging
 import os
 import time
+from functools import partial
 from threading import Event, Thread
 
 from gsym.errors import GsymError
-from gsym.server.modules import store_path
-from gsym.store.collection import free_bytes
+from gsym.server.modules import is_uploaded, store_path
+from gsym.store.collection import StoreLimits, collect, free_bytes
 from gsym.store.directory import Store
 from gsym.store.layout import LOCKS
 from gsym.store.locking import held_at_once
+from gsym.store.publication import remove_evicted
+from gsym.store.served_time import read_served_time, write_served_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +25,15 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.server.settings import Settings
+    from gsym.store.collection import Collection
+    from gsym.store.served_time import ServedTime
 
 _LOG = logging.getLogger("gsym.server")
 _PAUSE = 60.0  # seconds
 # A store that takes long to look through is looked at less often.
 _PAUSE_PER_WORK = 20.0
 _LOCK = "upkeep"
+_MOST_OF_A_ROUND = 0.1  # of the modules; the rest follows in later rounds
 _NEW_OBJECTS = 100_000  # threshold of the garbage collector
 # Parameters of mallopt(3) and their values.
 _MALLOC = (
@@ -62,7 +68,7 @@ class Upkeep:
         while not self._end.wait(pause):
             started = time.monotonic()
             try:
-                look_after_store(self._service())
+                look_after_store(self._service(), _PAUSE)
             except (GsymError, OSError) as error:
                 _LOG.error("cannot look after the store: %s", error)
             except Exception:  # noqa: BLE001 - a fault must not end all later rounds
@@ -71,32 +77,76 @@ class Upkeep:
             pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
 
 
-def look_after_store(service: Service) -> None:
-    """Apply the limits of the store and update its metrics, in one process at a time.
+def look_after_store(service: Service, pause: float = 0.0) -> None:
+    """Apply the limits of the store and update its metrics.
+
+    All workers close the modules that one of them has removed. Only one of them
+    removes modules at a time, and none if another one did so in the last half of
+    *pause* seconds.
 
     Raises:
         GsymError: The store is damaged.
         OSError: It cannot be read, or a module cannot be removed.
     """
-    settings, metrics = service.settings, service.metrics
-    store = Store(store_path(settings))
+    store = Store(store_path(service.settings))
     if not store.exists():
         return
+    service.symbolizer.forget_removed()
     with held_at_once([os.path.join(store.path, LOCKS, _LOCK)]) as is_mine:
         if not is_mine:
             return
-        done = store.collect(
-            settings.max_store or None,
-            max_age=settings.max_unused or None,
-            min_free=settings.min_free,
-        )
+        now = time.time()
+        served = read_served_time(store.path, now)
+        if 0 <= now - served.last < pause / 2:
+            service.metrics.store_pending.set(remove_evicted(store.path))
+            return
+        served = served.at(now)
+        done = _collect(service, store, served)
+        try:
+            write_served_time(store.path, served)
+        except OSError as error:
+            _LOG.error("cannot write the store: %s", error)
+    _report(service, store, done)
+
+
+def _collect(service: Service, store: Store, served: ServedTime) -> Collection:
+    """Remove what the limits demand, after closing it."""
+    settings = service.settings
+    limits = StoreLimits(
+        settings.max_store or None,
+        settings.max_unused or None,
+        settings.min_free,
+        max_part=_MOST_OF_A_ROUND,
+        is_lasting=partial(is_uploaded, service.symbolizer),
+        max_lasting_age=settings.max_unused_uploads or None,
+        age=served.since,
+    )
+    done = collect(store.path, list(store.slots()), limits)
+    service.symbolizer.forget_removed()
+    return done._replace(pending=remove_evicted(store.path))
+
+
+def _report(service: Service, store: Store, done: Collection) -> None:
+    metrics = service.metrics
     if done.removed:
         metrics.evictions.inc(done.removed)
         text = "removed %d modules from the store, %d bytes"
-        _LOG.info(text, done.removed, done.size_before - done.size_after)
+        _LOG.warning(text, done.removed, done.size_before - done.size_after)
+    if bool(done.lacking) != service.is_store_over:
+        service.is_store_over = bool(done.lacking)
+        text = "the store no longer exceeds its limits"
+        if done.lacking:
+            text = (
+                f"the store exceeds its limits by {done.lacking} bytes: max_store, "
+                "min_free; uploads are not removed to make space, and of other modules "
+                "a tenth at a time"
+            )
+        _LOG.warning(text)
     metrics.store_bytes.set(done.size_after)
     metrics.store_modules.set(done.kept)
     metrics.store_free.set(free_bytes(store.path))
+    metrics.store_pending.set(done.pending)
+    metrics.store_lacking.set(done.lacking)
 
 
 def has_free_space(settings: Settings, size: int) -> bool:

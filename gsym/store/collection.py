@@ -21,6 +21,7 @@ from gsym.store.layout import (
 from gsym.store.locking import held_at_once, remove_abandoned
 from gsym.store.publication import (
     published_folder,
+    remove_evicted,
     remove_leftovers,
     remove_module,
     swap_lock_path,
@@ -30,7 +31,10 @@ from gsym.store.sidecar import read_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+
+_MOST_AHEAD = 60 * 10**9  # nanoseconds
 
 
 class Collection(NamedTuple):
@@ -42,6 +46,8 @@ class Collection(NamedTuple):
         removed: Number of removed modules and files of return pads.
         locked: Modules that were not removed because they are in use.
         kept: Number of modules and files of return pads that are left.
+        pending: Bytes of removed modules that are freed when processes close them.
+        lacking: Bytes by which the store exceeds its limits afterwards.
     """
 
     size_before: int = 0
@@ -49,6 +55,31 @@ class Collection(NamedTuple):
     removed: int = 0
     locked: int = 0
     kept: int = 0
+    pending: int = 0
+    lacking: int = 0
+
+
+class StoreLimits(NamedTuple):
+    """Limits that `collect` applies to a store.
+
+    Attributes:
+        max_size: Maximum total bytes of the files of all modules.
+        max_age: Maximum seconds since a module was used.
+        min_free: Minimum free bytes of the file system.
+        max_part: Maximum part of the modules that one call removes, but at least one.
+        is_lasting: Whether a module with this `Entry.source` is removed only because
+            of `max_lasting_age`, as no source has it.
+        max_lasting_age: Maximum seconds since such a module was used.
+        age: Seconds of use since a time in seconds since 1970.
+    """
+
+    max_size: int | None = None
+    max_age: float | None = None
+    min_free: int = 0
+    max_part: float = 1.0
+    is_lasting: Callable[[str], bool] | None = None
+    max_lasting_age: float | None = None
+    age: Callable[[float], float] | None = None
 
 
 class _Kept(NamedTuple):
@@ -64,24 +95,19 @@ class _Kept(NamedTuple):
     size: int
 
 
-def collect(
-    store: str,
-    slots: Iterable[str],
-    max_size: int | None,
-    max_age: float | None,
-    min_free: int,
-) -> Collection:
+def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection:
     """Implements `Store.collect`."""
     remove_all_leftovers(store)
+    pending = remove_evicted(store)
     modules = sorted([*_modules(store, slots), *_return_pads(store)])
     before = size = sum(module.size for module in modules)
-    lacking = max(0, min_free - free_bytes(store))
-    most = min(before - lacking, before if max_size is None else max_size)
-    oldest = 0 if max_age is None else time.time_ns() - int(max_age * 1e9)
+    lacking = max(0, limits.min_free - free_bytes(store) - pending)
+    most = min(before - lacking, before if limits.max_size is None else limits.max_size)
+    allowed = max(1, int(len(modules) * limits.max_part))
     removed = locked = 0
-    for module in modules:
-        if size <= most and module.used >= oldest:
-            break
+    for module, is_expired in _candidates(modules, limits):
+        if removed == allowed or (size <= most and not is_expired):
+            continue
         if not module.slot:
             with suppress(FileNotFoundError):  # removed by another process
                 os.unlink(module.path)
@@ -95,7 +121,35 @@ def collect(
                 remove_module(store, module.slot)
                 size -= module.size
                 removed += 1
-    return Collection(before, size, removed, locked, len(modules) - removed)
+    return Collection(
+        *(before, size, removed, locked, len(modules) - removed),
+        pending=remove_evicted(store),
+        lacking=max(0, size - most),
+    )
+
+
+def _candidates(
+    modules: list[_Kept], limits: StoreLimits
+) -> Iterator[tuple[_Kept, bool]]:
+    """Modules that may be removed, and whether they were unused for too long."""
+    now = time.time()
+    for module in modules:
+        used = module.used / 1e9
+        age = limits.age(used) if limits.age else now - used
+        is_lasting = limits.is_lasting is not None and limits.is_lasting(
+            _source(module)
+        )
+        most = limits.max_lasting_age if is_lasting else limits.max_age
+        is_expired = most is not None and age > most
+        if is_expired or not is_lasting:
+            yield module, is_expired
+
+
+def _source(module: _Kept) -> str:
+    """`Entry.source` of a module; "" of one that is damaged, and of return pads."""
+    with suppress(FormatError, FileNotFoundError):
+        return read_entry(module.path).source if module.slot else ""
+    return ""
 
 
 def free_bytes(path: str) -> int:
@@ -139,11 +193,20 @@ def _return_pads(store: str) -> Iterator[_Kept]:
 
 
 def _used(folder: str) -> int:
-    """Time at which the module in a folder was last used; 0 if it is incomplete."""
+    """Time at which the module in a folder was last used; 0 if it is incomplete.
+
+    A time to come, from when the clock was wrong, is replaced by that of now.
+    """
+    path = os.path.join(folder, SIDECAR)
     try:
-        return os.stat(os.path.join(folder, SIDECAR)).st_mtime_ns
+        used = os.stat(path).st_mtime_ns
+        now = time.time_ns()
+        if used > now + _MOST_AHEAD:
+            os.utime(path, ns=(now, now))
+            used = os.stat(path).st_mtime_ns
     except FileNotFoundError:
         return 0
+    return used
 
 
 def _is_unused(store: str, module: _Kept) -> bool:

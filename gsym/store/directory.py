@@ -307,18 +307,20 @@ class Store:
     ) -> Collection:
         """Remove the least recently used modules until the store fits its limits.
 
-        Locked modules are kept. Files left by killed processes are always removed.
+        Locked modules are kept. Files left by killed processes are always removed. The
+        bytes of a module that is open are freed when it is closed.
 
         Args:
             max_size: Maximum total bytes of the files of all modules.
             max_age: Maximum seconds since a module was used.
             min_free: Minimum free bytes of the file system.
         """
-        from gsym.store.collection import Collection, collect
+        from gsym.store.collection import Collection, StoreLimits, collect
 
         if not self.exists():
             return Collection()
-        return collect(self.path, list(self.slots()), max_size, max_age, min_free)
+        limits = StoreLimits(max_size, max_age, min_free)
+        return collect(self.path, list(self.slots()), limits)
 
     # ---- internal
 

@@ -11,6 +11,8 @@
     .code-id/NAME/CODEID                    code ids of Windows
     .code-id/.go-GOID/id                    Go build ids
     .locks/ .tmp/                           locks; unfinished files
+    .evicted/DEBUGID.RANDOM/                removed modules that processes have open
+    .served                                 the times in which a server ran
 
 The links after these are aliases, which point through the link that publishes the
 module. No name can escape from the store: `/` is written as `%2F`.
@@ -57,6 +59,8 @@ BUILD_IDS = ".build-id"
 CODE_IDS = ".code-id"
 LOCKS = ".locks"
 TEMPORARY = ".tmp"
+EVICTED = ".evicted"
+SERVED = ".served"
 
 GSYM_FILE = "module.gsym"
 SIDECAR = "module.json"

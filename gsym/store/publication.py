@@ -30,6 +30,7 @@ from gsym.store.aliases import (
 )
 from gsym.store.layout import (
     ENTRY_ROOTS,
+    EVICTED,
     GSYM_FILE,
     GUID_DIGITS,
     LOCKS,
@@ -44,7 +45,13 @@ from gsym.store.layout import (
     slot_of_folder,
     slots_of,
 )
-from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
+from gsym.store.locking import (
+    OwnedFolder,
+    held,
+    is_open,
+    remove_abandoned,
+    remove_tree,
+)
 from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
@@ -52,7 +59,7 @@ from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from gsym.store.modules import Entry
@@ -171,10 +178,48 @@ def remove_module(store: str, slot: str) -> None:
         os.unlink(link)
     if folder is not None:
         remove_aliases(store, slot, aliases)
-        remove_tree(folder)
+        _bury(store, folder)
     # Links that it had alone, of several modules with its names, lead to another one.
     for other in _modules(store, debug_id_of_slot(slot)):
         add_aliases(store, other.folder, other.slot, aliases_of(other))
+
+
+def _bury(store: str, folder: str) -> None:
+    """Remove the folder of a module, or move it to where `remove_evicted` finds it."""
+    grave = os.path.join(store, EVICTED)
+    moved = os.path.join(grave, os.path.basename(folder))
+    try:
+        os.makedirs(grave, exist_ok=True)
+        os.rename(folder, moved)
+    except OSError:  # a full disk, or removed by another process
+        remove_tree(folder)
+    remove_evicted(store, [moved])
+
+
+def remove_evicted(store: str, folders: Iterable[str] | None = None) -> int:
+    """Remove the files of removed modules that no process has open.
+
+    While a process has a file open, removing it frees nothing; and it could not be seen
+    any more how much will be freed.
+
+    Returns:
+        Total bytes of those that are left.
+    """
+    grave = os.path.join(store, EVICTED)
+    if folders is None:
+        folders = [os.path.join(grave, name) for name in names_in(grave)]
+    pending = 0
+    for folder in folders:
+        paths = [os.path.join(folder, name) for name in names_in(folder)]
+        if not any(map(is_open, paths)):
+            remove_tree(folder)
+            continue
+        for path in paths:
+            with suppress(FileNotFoundError):
+                pending += os.stat(path).st_size
+    with suppress(OSError):
+        os.rmdir(grave)
+    return pending
 
 
 def published_folder(store: str, slot: str) -> str | None:

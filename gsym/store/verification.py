@@ -21,9 +21,11 @@ from gsym.store.layout import (
     BUILD_IDS,
     CODE_IDS,
     ENTRY_ROOTS,
+    EVICTED,
     LINK_ROOTS,
     LOCKS,
     MARKER,
+    SERVED,
     TEMPORARY,
     aliases_of,
     debug_id_of_slot,
@@ -66,7 +68,7 @@ class StoreFinding(NamedTuple):
     is_repaired: bool = False
 
 
-_OWN_FOLDERS = {*ENTRY_ROOTS, *LINK_ROOTS, LOCKS, TEMPORARY, ".misses"}
+_OWN_FOLDERS = {*ENTRY_ROOTS, *LINK_ROOTS, LOCKS, TEMPORARY, EVICTED, ".misses"}
 _ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
 
 
@@ -244,7 +246,7 @@ class _Verification:
 
     def _all_aliases(self) -> Iterator[str]:
         for top in names_in(self._store):
-            if top in _OWN_FOLDERS or top == MARKER:
+            if top in _OWN_FOLDERS or top in {MARKER, SERVED}:
                 continue
             if top.startswith(".") and top not in _ALIAS_FOLDERS:
                 continue  # not part of a store

@@ -20,6 +20,8 @@ from gsym.server.service import Service
 from gsym.server.upkeep import Upkeep, has_free_space, look_after_store
 from gsym.store.directory import Store
 from gsym.store.locking import held
+from gsym.store.served_time import ServedTime, write_served_time
+from gsym.store.sources.settings import open_source
 from tests.server.running import RunningServer, made_settings, wait_until
 from tests.server.test_serve_command import Serving
 from tests.store_modules import put, write_sym
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
+FETCHED = "https://symbols.test"
 FREED = """
 import re
 from gsym.server.upkeep import trim_memory, tune_memory
@@ -48,12 +51,16 @@ show()
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store with three modules, used today, yesterday and the day before."""
+    """A store with three modules, used today, yesterday and the day before.
+
+    A source has them, so that they may be removed.
+    """
     store = Store(tmp_path / "store")
     for number in range(3):
-        entry = put(store, number).entry
+        entry = put(store, number, source=f"{FETCHED}/{number}").entry
         used = time.time() - number * 86_400
         os.utime(Path(entry.path).with_name("module.json"), (used, used))
+    write_served_time(store.path, ServedTime(time.time()))
     return store
 
 
@@ -63,7 +70,8 @@ def look_after(store: Store) -> Callable[..., dict[str, float]]:
 
     def run(**settings: Any) -> dict[str, float]:
         known = made_settings(store=store.path, **settings)
-        service = Service(known, Symbolizer(Resolver(store)))
+        source = open_source(FETCHED)
+        service = Service(known, Symbolizer(Resolver(store, [source])))
         look_after_store(service)
         service.close()
         lines = service.metrics.text().decode().splitlines()
@@ -119,6 +127,34 @@ def test_modules_leave_a_full_file_system(
     assert names(store) == ["lib0.so", "lib1.so"]
 
 
+def test_uploads_leave_the_store_by_their_own_limit_only(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    upload = put(store, 7).entry
+    used = time.time() - 10 * 86_400
+    os.utime(Path(upload.path).with_name("module.json"), (used, used))
+    limits = {"max_store": 1, "max_unused": 1.0, "min_free": 1 << 60}
+    for _ in range(4):
+        metrics = look_after(**limits)
+    assert names(store) == ["lib7.so"]
+    assert metrics["gsym_store_lacking_bytes"] > 0
+    look_after(max_unused_uploads=11 * 86_400.0)
+    assert names(store) == ["lib7.so"]
+    look_after(max_unused_uploads=9 * 86_400.0)
+    assert names(store) == []
+
+
+def test_time_that_no_server_ran_is_no_time_without_use(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    write_served_time(store.path, ServedTime(time.time() - 47 * 3600))
+    look_after(max_unused=3600.0)
+    assert names(store) == ["lib0.so", "lib1.so"]
+    Path(store.path, ".served").unlink()
+    look_after(max_unused=3600.0)
+    assert names(store) == ["lib0.so", "lib1.so"]
+
+
 def test_one_process_at_a_time_looks_after_the_store(
     store: Store, look_after: Callable[..., dict[str, float]]
 ) -> None:
@@ -126,7 +162,7 @@ def test_one_process_at_a_time_looks_after_the_store(
         look_after(max_store=1)
         assert len(names(store)) == 3
     look_after(max_store=1)
-    assert names(store) == []
+    assert names(store) == ["lib0.so", "lib1.so"]
 
 
 def test_an_upload_is_refused_while_there_is_too_little_space(
@@ -154,7 +190,7 @@ def test_a_round_that_fails_is_logged_and_does_not_end_the_next(
     ended = Event()
     reasons = iter([OSError("the disk is gone"), KeyError("a defect")])
 
-    def look_after(_service: Service) -> None:
+    def look_after(_service: Service, _pause: float) -> None:
         for reason in reasons:
             raise reason
         ended.set()
@@ -184,10 +220,12 @@ def test_a_store_that_does_not_exist_yet_has_the_space_of_its_folder(
 def test_a_server_looks_after_its_store_from_its_start(
     store: Store, tmp_path: Path
 ) -> None:
-    with Serving(tmp_path, f"--store={store.path}", "--set=max_store=1") as serving:
-        wait_until(lambda: not names(store))
-    texts = [json.loads(line)["message"] for line in serving.lines]
-    assert any(text.startswith("removed 3 modules from the store") for text in texts)
+    options = f"--store={store.path}", f"--source={FETCHED}", "--set=max_store=1"
+    with Serving(tmp_path, *options) as serving:
+        wait_until(lambda: len(names(store)) == 2)
+    lines = [json.loads(line) for line in serving.lines]
+    levels = {line["message"].partition(",")[0]: line["level"] for line in lines}
+    assert levels["removed 1 modules from the store"] == "warning"
 
 
 @pytest.mark.no_engine  # which brings another malloc where it has sanitizers

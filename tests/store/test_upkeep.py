@@ -74,7 +74,7 @@ def test_least_recently_used_module_is_collected_first(store: Store) -> None:
         use(entry, seconds)
     exact = sizes[0] + sizes[2]
     done = store.collect(exact)
-    assert tuple(done) == (sum(sizes), exact, 2, 0, 2)
+    assert tuple(done) == (sum(sizes), exact, 2, 0, 2, 0, 0)
     assert {entry.identity.debug_file for entry in store.entries()} == {
         "lib0.so",
         "lib2.so",
@@ -104,8 +104,11 @@ def test_locked_module_is_not_collected(store: Store) -> None:
 def test_reader_keeps_a_collected_module(store: Store) -> None:
     entry = put(store, 1).entry
     with gsym.open(entry.path) as reader:
-        store.collect(0)
+        done = store.collect(0)
+        assert done.pending == done.size_before > 0
         found = reader.lookup(0x1000)
+    assert store.collect(0).pending == 0
+    assert files(store) == {"gsym-store.json"}
     assert found is not None
     assert found.function.name == "f1_1"
 
@@ -132,6 +135,8 @@ def test_the_command_collects(store: Store, capsys: pytest.CaptureFixture[str]) 
         "removed": 0,
         "locked": 0,
         "kept": 2,
+        "pending": 0,
+        "lacking": 0,
     }
     assert main([*arguments, "0"]) == 0
     size = rounded_size(sum(sizes))

@@ -78,6 +78,8 @@ def collect(values: Values) -> int:
     )
     if done.locked:
         print(f"{done.locked:,} kept because they are in use")
+    if done.pending:
+        print(f"{rounded_size(done.pending)} are freed when other processes close them")
     return 0
 
 
