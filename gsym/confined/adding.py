@@ -22,11 +22,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from gsym.confined.process import run_confined
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
-from gsym.errors import (
-    EmptyError,
-    FormatError,
-    UuidMismatchError,
-)
+from gsym.errors import EmptyError, FormatError, UuidMismatchError
 from gsym.modules.key import ModuleKey, compare
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -60,15 +56,7 @@ def describe(entry: Entry) -> dict[str, Any]:
 
 
 def read_descriptions(rows: Any, folder: str) -> list[Entry]:
-    """The modules in an answer, which is untrusted; one without functions has no path.
-
-    Args:
-        rows: As made by `describe`.
-        folder: Folder of the process, where the files must be.
-
-    Raises:
-        FormatError: The answer is malformed.
-    """
+    """Modules in an answer, which is untrusted; one without functions has no path."""
     try:
         modules = [
             Entry(
@@ -97,11 +85,7 @@ def read_descriptions(rows: Any, folder: str) -> list[Entry]:
 
 
 def read_description(answer: Mapping[str, Any], folder: str) -> Entry:
-    """The one module in an answer, as by `read_descriptions`.
-
-    Raises:
-        FormatError: The answer is malformed, or has another number of modules.
-    """
+    """The one module in an answer, as by `read_descriptions`."""
     modules = read_descriptions(answer.get("modules"), folder)
     if len(modules) != 1:
         raise FormatError("the conversion had an invalid result")
@@ -118,12 +102,8 @@ def publish_described(
 ) -> list[Publication | None]:
     """Check all modules, then publish them in a store.
 
-    Args:
-        store: The store.
-        modules: The modules.
-        source: Where they are from.
-        keys: A further key for each.
-        may_replace: Whether to replace modules of the store by better ones.
+    *keys* are a further key for each. With *may_replace* better ones replace modules of
+    the store.
 
     Returns:
         The outcome for each module; None for an executable without functions whose
@@ -246,12 +226,7 @@ _MAX_REFUSED = 50_000  # files in an answer, whose size is limited
 
 
 class ConfinedAdder:
-    """Runs `add_file` in a confined process.
-
-    Args:
-        limits: Of the process.
-        most_inflated: Maximum inflated bytes of a compressed file.
-    """
+    """Runs `add_file` in a confined process."""
 
     def __init__(self, limits: ChildLimits, most_inflated: int) -> None:
         self._limits = limits
@@ -269,13 +244,8 @@ class ConfinedAdder:
     ) -> Publication:
         """Add the module of a file to a store.
 
-        Args:
-            store: The store.
-            path: The file. The process can read its folder.
-            key: The module that the file must contain.
-            identity: Overrides the identity in the file.
-            source: Where the file is from.
-            options: *keep_original*, as of `add_file`.
+        The process can read the folder of the file. *key* is the module that it must
+        contain; *identity* overrides that in the file. *options* are as of `add_file`.
 
         Raises:
             ConfinedError: The process was stopped or failed.

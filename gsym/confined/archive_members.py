@@ -40,10 +40,7 @@ def is_archive(path: str) -> bool:
 def unpack(path: str, folder: str, limits: ArchiveLimits) -> Iterator[tuple[str, str]]:
     """Extract the files of an archive.
 
-    Args:
-        path: The archive.
-        folder: Where they are written, named by number and not by the archive.
-        limits: Limits of the archive.
+    They are named by number and not by the archive.
 
     Yields:
         Name in the archive, with slashes, and path of each file.

@@ -10,7 +10,12 @@ from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.store.archives import ArchiveLimits
 from gsym.store.binary_facts import BinaryFacts, facts_of
-from gsym.store.packages import extract_from_package, index_package, member_of_row
+from gsym.store.packages import (
+    PackageMember,
+    extract_from_package,
+    index_package,
+    member_of_row,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,19 +23,12 @@ if TYPE_CHECKING:
 
     from gsym.confined.confinement import ChildLimits
     from gsym.store.directory import Store
-    from gsym.store.packages import PackageMember
 
 _INVALID = "reading the file had an invalid result"
 
 
 class ConfinedBinaries:
-    """Reads files in confined processes.
-
-    Args:
-        store: For temporary folders.
-        limits: Of each process.
-        most_inflated: Maximum inflated bytes of the files in a package.
-    """
+    """Reads files in confined processes."""
 
     def __init__(self, store: Store, limits: ChildLimits, most_inflated: int) -> None:
         self._store = store
@@ -38,12 +36,7 @@ class ConfinedBinaries:
         self._archive = list(ArchiveLimits(inflated=most_inflated))
 
     def facts(self, path: str, section: str = "") -> BinaryFacts:
-        """Find the facts, as `facts_of` does.
-
-        Raises:
-            GsymError: The file is damaged or no object file, or the process failed.
-            OSError: The file cannot be read.
-        """
+        """Find the facts, as `facts_of` does."""
         with self._store.temporary_folder() as folder:
             order = {"path": path, "section": section}
             answer = self._run("facts", order, path, folder)
@@ -58,12 +51,7 @@ class ConfinedBinaries:
         return found
 
     def index(self, path: str) -> list[PackageMember]:
-        """Index a package, as `index_package` does.
-
-        Raises:
-            GsymError: The package is damaged or too large, or the process failed.
-            OSError: It cannot be read.
-        """
+        """Index a package, as `index_package` does."""
         with self._store.temporary_folder() as folder:
             order = {"path": path, "folder": folder, "limits": self._archive}
             answer = self._run("index", order, path, folder)

@@ -264,21 +264,13 @@ def _allow(
 
 
 class ChildLimits(NamedTuple):
-    """Limits of a confined process.
+    """Limits of a confined process."""
 
-    Attributes:
-        memory: Bytes of address space, in addition to mapped inputs.
-        seconds: Processor time and real time.
-        seconds_per_100_mib: Additional seconds for each 100 MiB of input.
-        output: Bytes of each file that it writes.
-        files: Number of open files.
-    """
-
-    memory: int = 2 << 30
-    seconds: int = 60
-    seconds_per_100_mib: int = 20
-    output: int = 8 << 30
-    files: int = 64
+    memory: int = 2 << 30  # bytes of address space, in addition to mapped inputs
+    seconds: int = 60  # processor time and real time
+    seconds_per_100_mib: int = 20  # additional seconds for each 100 MiB of input
+    output: int = 8 << 30  # bytes of each file that it writes
+    files: int = 64  # number of open files
 
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38

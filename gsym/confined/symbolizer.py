@@ -50,18 +50,10 @@ def open_symbolizer(  # noqa: PLR0913 - independent keywords
 ) -> Symbolizer:
     """Open modules from a store, and from sources if the store lacks them.
 
-    Closing the symbolizer closes the connections of the sources.
-
-    Args:
-        store: Folder of the store.
-        sources: Folders and URLs, in order; without any, the current folder.
-        transfers: Limits of a file from a source; inflated, it may have twice the size.
-        processes: Limits of the processes that convert files.
-        allow_private: Whether redirects may lead to private addresses.
-        missing_seconds: How long a missing module is not searched again.
-        most_open: Number of modules that stay open.
-        patience: Seconds to wait for the first scan of a folder; None: no limit.
-        add: Adds fetched files to the store; by default a confined process does.
+    Closing the symbolizer closes the connections of the sources. Without any sources,
+    the current folder is one. A file from a source may have twice its limit of
+    *transfers* when it is inflated. *patience* are the seconds to wait for the first
+    scan of a folder.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.

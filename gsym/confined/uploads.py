@@ -34,19 +34,12 @@ if TYPE_CHECKING:
 
 
 class FormPart(NamedTuple):
-    """A field of a multipart form.
+    """A field of a multipart form."""
 
-    Attributes:
-        name: Name of the field.
-        file: Name of the file in it; None for text.
-        start: Offset of its contents in the form.
-        end: Offset of their end.
-    """
-
-    name: str
-    file: str | None
-    start: int
-    end: int
+    name: str  # name of the field
+    file: str | None  # name of the file in it; None for text
+    start: int  # offset of its contents in the form
+    end: int  # offset of their end
 
 
 _MAX_PARTS = 100
@@ -55,11 +48,7 @@ _MAX_BOUNDARY = 70  # characters, by RFC 2046
 
 
 def boundary_of(content_type: str) -> bytes | None:
-    """The boundary between parts; None if the type is not `multipart/form-data`.
-
-    Raises:
-        FormatError: The boundary is missing or too long.
-    """
+    """The boundary between parts; None if the type is not `multipart/form-data`."""
     header = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1", "replace")
     message = BytesHeaderParser().parsebytes(header)
     if message.get_content_type() != "multipart/form-data":
@@ -71,11 +60,7 @@ def boundary_of(content_type: str) -> bytes | None:
 
 
 def form_parts(data: mmap.mmap | bytes, boundary: bytes) -> Iterator[FormPart]:
-    """The parts of a form, in order.
-
-    Raises:
-        FormatError: The form is damaged or has too many parts.
-    """
+    """The parts of a form, in order."""
     mark = b"--" + boundary
     at = data.find(mark, 0, _MAX_HEADER)
     if at < 0:
