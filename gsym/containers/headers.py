@@ -166,14 +166,23 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
         None of them for another format, and for a file whose headers say of places
         what a loader would refuse, as a tool leaves them that strips code.
     """
+    headers = [each for each in program_headers(data, path) if each.kind == PT_LOAD]
     segments = [
         Segment(each.offset, size, each.address, each.is_executable)
-        for each in program_headers(data, path)
-        if each.kind == PT_LOAD
+        for each in headers
         for size in (each.file_size or each.memory_size,)
     ]
     if any((each.offset - each.address) % _PAGE for each in segments):
         return ()
+    # A file without the code may keep the places where it was, or have none: then other
+    # segments begin in its place.
+    for code, header in zip(segments, headers, strict=True):
+        if header.is_executable and not header.file_size:
+            end = code.offset + code.size
+            if any(
+                code.offset <= each.offset < end for each in segments if each != code
+            ):
+                return ()
     return tuple(segments)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.containers.headers import Segment, file_address
+from gsym.containers.headers import Segment, file_address, load_segments
 from gsym.modules.finder import find_in
 from gsym.profiles.binaries import (
     AddressRanges,
@@ -144,6 +145,28 @@ def test_a_debug_file_is_sufficient(
     binaries = Binaries(find_in([str(tmp_path)]))
     symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
     assert frames(profile) == CHAIN
+
+
+def test_a_debug_file_without_places_of_code_is_passed_over(
+    program: Path, tmp_path: Path
+) -> None:
+    data = bytearray(program.read_bytes())
+    start, size, count = struct.unpack_from("<Q14xHH", data, 32)
+    for place in range(start, start + size * count, size):
+        kind, _, _, address = struct.unpack_from("<IIQQ", data, place)
+        if kind == 1:  # PT_LOAD: nothing of it is here, where in the file is not kept
+            struct.pack_into("<Q", data, place + 8, address % 0x1000)
+            struct.pack_into("<Q", data, place + 32, 0)
+    digits = module_at(str(program), {}).build_id
+    kept = tmp_path / f".build-id/{digits[:2]}/{digits[2:]}.debug"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(data)
+    assert load_segments(memoryview(data), None) == ()
+    profile = seen_by(program)
+    binaries = Binaries(find_in((), [str(tmp_path)], at_paths=True))
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
+    assert frames(profile) == CHAIN
+    assert GUESSED not in profile.losses
 
 
 def test_a_binary_with_another_build_id_is_ignored(
