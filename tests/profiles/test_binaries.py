@@ -153,10 +153,12 @@ def test_a_debug_file_without_places_of_code_is_passed_over(
     data = bytearray(program.read_bytes())
     start, size, count = struct.unpack_from("<Q14xHH", data, 32)
     for place in range(start, start + size * count, size):
-        kind, _, _, address = struct.unpack_from("<IIQQ", data, place)
-        if kind == 1:  # PT_LOAD: nothing of it is here, where in the file is not kept
+        kind, flags, _, address = struct.unpack_from("<IIQQ", data, place)
+        if kind == 1:  # PT_LOAD: nothing of it is here, where it was is not kept
             struct.pack_into("<Q", data, place + 8, address % 0x1000)
             struct.pack_into("<Q", data, place + 32, 0)
+            if flags & 1:  # large code, so that others begin in its place
+                struct.pack_into("<Q", data, place + 40, 0x2000)
     digits = module_at(str(program), {}).build_id
     kept = tmp_path / f".build-id/{digits[:2]}/{digits[2:]}.debug"
     kept.parent.mkdir(parents=True)
