@@ -1,13 +1,8 @@
-/* hash.h - compute a checksum at the speed of memory, and hashes of strings.
- *
- * The checksum is XXH64 with seed 0, as its specification defines it: 64 bits, the same in
- * either byte order. It detects accidental changes, not deliberate ones. */
+/* hash.h - compute hashes of strings, which no file contains. */
 #ifndef GSYM_BASE_HASH_H
 #define GSYM_BASE_HASH_H
 
 #include "base/error.h"
-
-uint64_t xxh64(const uint8_t *bytes, size_t size);
 
 /* Odd numbers without a pattern: the first 64 fractional bits of the square roots of 2, 3
  * and 5, with the lowest bit set. */

@@ -18,19 +18,6 @@ static instruction_size decoder_of(gsym_instruction_set set) {
     }
 }
 
-const gsym_code *code_piece_at(const gsym_machine_code *code, uint64_t address) {
-    size_t low = 0, left = code->count;
-    while (left > 1) {
-        size_t half = left / 2;
-        if (code->pieces[low + half].address <= address) low += half;
-        left -= half;
-    }
-    return left == 1 && code->pieces[low].address <= address &&
-                   address - code->pieces[low].address < code->pieces[low].size
-               ? &code->pieces[low]
-               : NULL;
-}
-
 typedef struct call_search {
     const gsym_image *image;
     instruction_size size_of;
@@ -38,34 +25,6 @@ typedef struct call_search {
     uint64_t done; /* end of the code visited so far, from the base address */
     gsym_calls *calls;
 } call_search;
-
-/* ---- the list -------------------------------------------------------------------- */
-
-bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line) {
-    if (!LIST_RESERVE(calls->addresses, 1) || !LIST_RESERVE(calls->sizes, 1) ||
-        !LIST_RESERVE(calls->lines, 1))
-        return false;
-    calls->addresses.items[calls->addresses.count++] = address;
-    calls->sizes.items[calls->sizes.count++] = (uint8_t)size;
-    calls->lines.items[calls->lines.count++] = has_line;
-    return true;
-}
-
-void gsym_calls_columns(const gsym_calls *calls, gsym_call_columns *columns_ret) {
-    *columns_ret = calls->counts;
-    columns_ret->count = calls->addresses.count;
-    columns_ret->address = calls->addresses.items;
-    columns_ret->size = calls->sizes.items;
-    columns_ret->has_line = calls->lines.items;
-}
-
-void gsym_calls_destroy(gsym_calls *calls) {
-    if (calls == NULL) return;
-    free(calls->addresses.items);
-    free(calls->sizes.items);
-    free(calls->lines.items);
-    free(calls);
-}
 
 /* ---- the code of one function ---------------------------------------------------- */
 

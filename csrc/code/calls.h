@@ -1,4 +1,5 @@
-/* calls.h - define a list of calls, and measure instructions. */
+/* calls.h - declare what the files of this folder share: the list of calls (call_list.c),
+ * the code at an address (machine_code.c), sizes of instructions (instructions.c). */
 #ifndef GSYM_CODE_CALLS_H
 #define GSYM_CODE_CALLS_H
 

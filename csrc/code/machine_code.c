@@ -1,4 +1,5 @@
-/* machine_code.c - find the machine code in a binary. */
+/* machine_code.c - find the machine code in a binary, and the code at an address. */
+#include "code/calls.h"
 #include "containers/elf.h"
 
 /* Sections are preferred to segments: they say better what is code and whether the file has
@@ -40,4 +41,17 @@ gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
         .address = section.address,
     };
     return GSYM_OK;
+}
+
+const gsym_code *code_piece_at(const gsym_machine_code *code, uint64_t address) {
+    size_t low = 0, left = code->count;
+    while (left > 1) {
+        size_t half = left / 2;
+        if (code->pieces[low + half].address <= address) low += half;
+        left -= half;
+    }
+    return left == 1 && code->pieces[low].address <= address &&
+                   address - code->pieces[low].address < code->pieces[low].size
+               ? &code->pieces[low]
+               : NULL;
 }

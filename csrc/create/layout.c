@@ -21,7 +21,7 @@
  * memory. */
 #include <inttypes.h>
 
-#include "base/hash.h"
+#include "base/checksum.h"
 #include "create/state.h"
 #include "gsym/image.h"
 #include "gsym/index.h"

@@ -4,7 +4,7 @@
  * put into the original order. */
 #include "gsym/batch.h"
 #include "base/list.h"
-#include "gsym/lookup.h"
+#include "gsym/frames.h"
 #include "gsym/sweep.h"
 
 enum {

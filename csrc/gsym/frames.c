@@ -1,5 +1,5 @@
 /* frames.c - turn the inlined calls at an address into frames. */
-#include "gsym/lookup.h"
+#include "gsym/frames.h"
 
 static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
     uint64_t directory, basename;

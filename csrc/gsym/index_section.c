@@ -13,7 +13,7 @@
  *
  * The numbers come last, because a version-1 file has no directory: only what stands at its
  * end can be found. */
-#include "base/hash.h"
+#include "base/checksum.h"
 #include "gsym/index.h"
 
 enum {

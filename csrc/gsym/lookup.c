@@ -6,7 +6,7 @@
  * line. */
 #include <inttypes.h>
 
-#include "gsym/lookup.h"
+#include "gsym/frames.h"
 
 /* The result of one pass over a record. */
 typedef struct found_function {

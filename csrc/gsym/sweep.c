@@ -2,7 +2,7 @@
  * else each address separately. */
 #include "gsym/sweep.h"
 #include "base/system.h"
-#include "gsym/lookup.h"
+#include "gsym/frames.h"
 
 /* ---- one function ------------------------------------------------------------------- */
 

@@ -1,10 +1,11 @@
 /* pdb.h - read program databases: streams, modules, types and names.
  *
  * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere
- * in the file. msf.c reads streams; pdb.c the streams that describe the others; modules.c
- * code symbols and ids of other modules; types.c records of types and the names made of
- * them; source_names.c names of source files. sources/pdb_functions.c reads symbols and
- * lines of modules. All numbers are little-endian. */
+ * in the file. msf.c reads streams; pdb.c the streams that describe the others;
+ * code_symbols.c symbols for code; shared_ids.c ids that modules share; types.c records of
+ * types and the names made of them; source_names.c names of source files.
+ * sources/pdb_functions.c reads the symbols of modules, sources/pdb_lines.c their lines.
+ * All numbers are little-endian. */
 #ifndef GSYM_PDB_PDB_H
 #define GSYM_PDB_PDB_H
 
@@ -138,10 +139,13 @@ bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end,
 /* Return the number of ranges from `first` on that are adjacent in the image, and their
  * size. */
 size_t pdb_moved_run(const pdb_moved_list *moved, size_t first, uint32_t *size_ret);
+
+/* ---- names of source files (source_names.c) ------------------------------------------ */
+
 /* Return the string of /names at an offset; "" for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
 
-/* ---- subsections of C13, and ids of other modules (modules.c) ------------------------ */
+/* ---- subsections of C13, and ids that modules share (shared_ids.c) ------------------- */
 
 enum pdb_subsection_kind {
     DEBUG_S_LINES = 0xf2,

@@ -1,6 +1,6 @@
-/* lookup.h - write the frames of a function at an address. */
-#ifndef GSYM_GSYM_LOOKUP_H
-#define GSYM_GSYM_LOOKUP_H
+/* frames.h - write the frames of a function at an address. */
+#ifndef GSYM_GSYM_FRAMES_H
+#define GSYM_GSYM_FRAMES_H
 
 #include "gsym/image.h"
 

@@ -1,4 +1,4 @@
-/* modules.c - read code symbols of modules, and ids of other modules.
+/* shared_ids.c - find the ids that modules share.
  *
  * If a program is optimized as a whole, the linker generates the code of its modules. A
  * module may then refer to an id of another module: by the name of that module and a local
@@ -66,42 +66,5 @@ bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_
         !number_map_find(&pdb->exports, exporter << 32 | id, &exported))
         return false;
     *id_ret = (uint32_t)exported;
-    return true;
-}
-
-bool pdb_read_code(const pdb_symbol *symbol, pdb_code *ret) {
-    cursor c = symbol->c;
-    *ret = (pdb_code){0};
-    switch (symbol->kind) {
-        case S_GPROC32: case S_LPROC32: case S_GPROC32_ID: case S_LPROC32_ID:
-        case S_LPROC32_DPC: case S_LPROC32_DPC_ID: case S_GPROC32_ST: case S_LPROC32_ST:
-            cursor_skip(&c, 12); /* parent, end, next */
-            ret->size = cursor_u32(&c);
-            cursor_skip(&c, 8); /* offsets between which a debugger may stop */
-            ret->type = cursor_u32(&c);
-            ret->offset = cursor_u32(&c);
-            ret->segment = cursor_u16(&c);
-            cursor_skip(&c, 1); /* flags */
-            break;
-        case S_THUNK32: case S_THUNK32_ST:
-            cursor_skip(&c, 12);
-            ret->offset = cursor_u32(&c);
-            ret->segment = cursor_u16(&c);
-            ret->size = cursor_u16(&c);
-            cursor_skip(&c, 1); /* kind */
-            break;
-        case S_SEPCODE:
-            cursor_skip(&c, 8);
-            ret->size = cursor_u32(&c);
-            cursor_skip(&c, 4); /* flags */
-            ret->offset = cursor_u32(&c);
-            ret->parent_offset = cursor_u32(&c);
-            ret->segment = cursor_u16(&c);
-            ret->parent_segment = cursor_u16(&c);
-            break;
-        default: return false;
-    }
-    pdb_skip_to_name(symbol, &c);
-    ret->name = c;
     return true;
 }
