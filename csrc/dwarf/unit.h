@@ -44,26 +44,6 @@ typedef struct dwarf_string {
     size_t size;
 } dwarf_string;
 
-/* A unit whose DIEs are in another file, as its split unit. Split units are linked to it
- * after the scan: see sources/split_units.c. */
-typedef struct skeleton_unit {
-    const dwarf_input *input;
-    const dwarf_unit_header *header;
-    size_t unit; /* its number among the units to be converted */
-    uint64_t dwo_id;
-    dwarf_string dwo_name;
-    dwarf_string comp_dir;
-    const dwarf_input *split_input; /* NULL: no split unit was linked */
-    dwarf_unit_header split_header;
-} skeleton_unit;
-
-/* A unit to be converted. */
-typedef struct unit_source {
-    const dwarf_input *input;
-    const dwarf_unit_header *header;
-    const skeleton_unit *skeleton; /* NULL: the unit is complete */
-} unit_source;
-
 /* A unit whose root DIE has been read. */
 typedef struct dwarf_unit {
     const dwarf_input *input;

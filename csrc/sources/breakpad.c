@@ -119,3 +119,17 @@ gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error) {
     GSYM_TRY(breakpad_close_function(breakpad, error));
     return breakpad_close_waiting(breakpad, error);
 }
+
+const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
+                               size_t *size_ret) {
+    size_t first;
+    *size_ret = 0;
+    if (index >= breakpad->head_ends.count) return NULL;
+    first = index == 0 ? 0 : breakpad->head_ends.items[index - 1];
+    *size_ret = breakpad->head_ends.items[index] - first;
+    return (const char *)breakpad->head.bytes + first;
+}
+
+void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret) {
+    *counts_ret = breakpad->counts;
+}

@@ -1,9 +1,11 @@
 /* breakpad.h - define the state of a Breakpad reader.
  *
- * breakpad.c splits the text into lines; breakpad_records.c reads lines;
- * breakpad_function.c gathers the records of a FUNC; breakpad_batch.c encodes them, with
- * the tree of INLINE records that create/inline_builder.c makes; breakpad_publics.c keeps
- * PUBLIC records until the end of the text; breakpad_findings.c lists damaged records. */
+ * breakpad.c splits the text into lines; breakpad_records.c reads lines; breakpad_numbers.c
+ * numbers FILE and INLINE_ORIGIN records; breakpad_function.c gathers the records of a
+ * FUNC; breakpad_batch.c hands out batches of functions, encodes them, with the tree of
+ * INLINE records that create/inline_builder.c makes, and takes them back;
+ * breakpad_publics.c keeps PUBLIC records until the end of the text; breakpad_findings.c
+ * lists damaged records. */
 #ifndef GSYM_SOURCES_BREAKPAD_H
 #define GSYM_SOURCES_BREAKPAD_H
 
@@ -122,10 +124,13 @@ struct gsym_breakpad_batch {
     gsym_breakpad_batch *next; /* in the list of batches to use again */
 };
 
-/* Make a batch, which the reader destroys with itself; NULL where memory ran out. */
-gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
 void breakpad_batch_destroy(gsym_breakpad_batch *batch);
 void breakpad_parts_deinit(breakpad_parts *parts);
+/* Append the contents of a function to `to`, and let the function refer to them there. */
+bool breakpad_parts_copy(breakpad_function *function, const breakpad_parts *from,
+                         breakpad_parts *to);
+/* Set the numbers of items of a function, which is the last one of `parts`. */
+void breakpad_parts_count(breakpad_function *function, const breakpad_parts *parts);
 
 /* ---- the reader ------------------------------------------------------------------ */
 
@@ -179,6 +184,14 @@ gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
                                 gsym_error *error);
 /* Read one line, without its end. */
 gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error);
+
+/* Whether records have defined all numbers that a function has used. */
+bool breakpad_knows_numbers(const gsym_breakpad *breakpad,
+                            const breakpad_function *function);
+/* Replace the indexes of entries by files and strps of the output. */
+gsym_status breakpad_resolve_numbers(gsym_breakpad *breakpad,
+                                     const breakpad_function *function,
+                                     breakpad_parts *parts, gsym_error *error);
 
 gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
                                    uint64_t size, uint64_t name, gsym_error *error);

@@ -1,4 +1,5 @@
-/* breakpad_batch.c - encode a batch of functions as records.
+/* breakpad_batch.c - hand out batches of functions, encode them as records, and take them
+ * back.
  *
  * Other threads encode while the reader continues. They need neither the reader nor the
  * creator, because each name and file has its number in the output already.
@@ -8,6 +9,49 @@
  * starts first keeps all of its bytes. */
 #include "base/sort.h"
 #include "sources/breakpad.h"
+
+/* Functions are handed out when their parts have so many bytes. */
+enum { BATCH_SIZE = 1 << 20 };
+
+/* ---- the contents of functions ------------------------------------------------------- */
+
+void breakpad_parts_deinit(breakpad_parts *parts) {
+    free(parts->rows.items);
+    free(parts->inlines.items);
+    free(parts->pieces.items);
+}
+
+/* Append adjacent items of another list. */
+#define LIST_APPEND(list, run, run_count)                                                 \
+    ((run_count) == 0 ||                                                                  \
+     (LIST_RESERVE(list, run_count) &&                                                    \
+      (memcpy((list).items + (list).count, (run), (run_count) * sizeof *(list).items),    \
+       (list).count += (run_count), true)))
+
+bool breakpad_parts_copy(breakpad_function *function, const breakpad_parts *from,
+                         breakpad_parts *to) {
+    breakpad_function copy = *function;
+    copy.row_first = to->rows.count;
+    copy.inline_first = to->inlines.count;
+    copy.piece_first = to->pieces.count;
+    if (!LIST_APPEND(to->rows, from->rows.items + function->row_first,
+                     function->row_count) ||
+        !LIST_APPEND(to->inlines, from->inlines.items + function->inline_first,
+                     function->inline_count) ||
+        !LIST_APPEND(to->pieces, from->pieces.items + function->piece_first,
+                     function->piece_count))
+        return false;
+    *function = copy;
+    return true;
+}
+
+void breakpad_parts_count(breakpad_function *function, const breakpad_parts *parts) {
+    function->row_count = parts->rows.count - function->row_first;
+    function->inline_count = parts->inlines.count - function->inline_first;
+    function->piece_count = parts->pieces.count - function->piece_first;
+}
+
+/* ---- batches ------------------------------------------------------------------------- */
 
 void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
     breakpad_parts_deinit(&batch->parts);
@@ -20,7 +64,8 @@ void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
     free(batch);
 }
 
-gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
+/* Make a batch, which the reader destroys with itself; NULL where memory ran out. */
+static gsym_breakpad_batch *create_batch(gsym_breakpad *breakpad) {
     gsym_breakpad_batch *batch;
     if (!LIST_RESERVE(breakpad->batches, 1)) return NULL;
     batch = calloc(1, sizeof *batch);
@@ -31,6 +76,79 @@ gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
     batch->findings.keeps_items = breakpad->findings.keeps_items;
     return batch;
 }
+
+static size_t size_of_parts(const breakpad_parts *parts) {
+    return parts->rows.count * sizeof *parts->rows.items +
+           parts->inlines.count * sizeof *parts->inlines.items +
+           parts->pieces.count * sizeof *parts->pieces.items;
+}
+
+static gsym_breakpad_batch *spare_batch(gsym_breakpad *breakpad) {
+    gsym_breakpad_batch *batch = breakpad->spare;
+    if (batch == NULL) return create_batch(breakpad);
+    breakpad->spare = batch->next;
+    return batch;
+}
+
+/* Move the functions and their contents into a batch; the reader gets the empty lists of
+ * the batch in exchange. */
+static gsym_status hand_out(gsym_breakpad *breakpad, breakpad_function_list *functions,
+                            breakpad_parts *parts, gsym_breakpad_batch **batch_ret,
+                            gsym_error *error) {
+    gsym_breakpad_batch *batch = spare_batch(breakpad);
+    breakpad_function_list empty_functions;
+    breakpad_parts empty_parts;
+    if (batch == NULL) return gsym_fail_memory(error);
+    empty_functions = batch->functions;
+    empty_parts = batch->parts;
+    batch->functions = *functions;
+    batch->parts = *parts;
+    *functions = empty_functions;
+    *parts = empty_parts;
+    *batch_ret = batch;
+    return GSYM_OK;
+}
+
+gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
+                                     gsym_breakpad_batch **batch_ret, gsym_error *error) {
+    bool is_finished = breakpad->is_finished;
+    *batch_ret = NULL;
+    if (is_finished && breakpad->closed.count == 0 && breakpad->waiting.count != 0)
+        return hand_out(breakpad, &breakpad->waiting, &breakpad->waiting_parts, batch_ret,
+                        error);
+    if (breakpad->closed.count == 0 ||
+        (!is_finished && size_of_parts(&breakpad->parts) < BATCH_SIZE))
+        return GSYM_OK;
+    GSYM_TRY(hand_out(breakpad, &breakpad->closed, &breakpad->parts, batch_ret, error));
+    if (!breakpad->is_in_function) return GSYM_OK;
+    /* Take the contents of the function that is still being read back from the batch. */
+    breakpad_parts_count(&breakpad->function, &(*batch_ret)->parts);
+    if (!breakpad_parts_copy(&breakpad->function, &(*batch_ret)->parts, &breakpad->parts))
+        return gsym_fail_memory(error);
+    return GSYM_OK;
+}
+
+gsym_status gsym_breakpad_keep_batch(gsym_breakpad *breakpad, gsym_breakpad_batch *batch,
+                                     gsym_error *error) {
+    gsym_status status = GSYM_OK;
+    if (batch->blobs.size != 0)
+        status = creator_adopt(breakpad->creator, batch->blobs.bytes, error);
+    if (status == GSYM_OK && batch->blobs.size != 0) {
+        batch->blobs.bytes = NULL;
+        batch->blobs.size = batch->blobs.capacity = 0;
+        status = creator_keep(breakpad->creator, batch->records.items,
+                              batch->records.count, error);
+    }
+    breakpad_findings_join(&breakpad->encoder_findings, &batch->findings);
+    batch->parts.rows.count = batch->parts.inlines.count = batch->parts.pieces.count = 0;
+    batch->functions.count = batch->records.count = batch->findings.kept.count = 0;
+    memset(batch->findings.counts, 0, sizeof batch->findings.counts);
+    batch->next = breakpad->spare;
+    breakpad->spare = batch;
+    return status;
+}
+
+/* ---- encode -------------------------------------------------------------------------- */
 
 static bool is_row_before(const void *left, const void *right, const void *context) {
     const breakpad_row *a = left, *b = right;
@@ -140,10 +258,4 @@ gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *e
         batch->records.items[i].blob =
             batch->blobs.bytes + batch->records.items[i].blob_offset;
     return GSYM_OK;
-}
-
-void breakpad_parts_deinit(breakpad_parts *parts) {
-    free(parts->rows.items);
-    free(parts->inlines.items);
-    free(parts->pieces.items);
 }

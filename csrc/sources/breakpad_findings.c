@@ -23,20 +23,6 @@ void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings
     findings->kept.count += count;
 }
 
-const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
-                               size_t *size_ret) {
-    size_t first;
-    *size_ret = 0;
-    if (index >= breakpad->head_ends.count) return NULL;
-    first = index == 0 ? 0 : breakpad->head_ends.items[index - 1];
-    *size_ret = breakpad->head_ends.items[index] - first;
-    return (const char *)breakpad->head.bytes + first;
-}
-
-void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret) {
-    *counts_ret = breakpad->counts;
-}
-
 uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
                                    gsym_breakpad_fault fault) {
     if ((unsigned)fault >= GSYM_BREAKPAD_FAULT_COUNT) return 0;

@@ -14,6 +14,7 @@
 #include "sources/debug_files.h"
 #include "sources/pdb_functions.h"
 #include "sources/unit_encoder.h"
+#include "sources/unit_joiner.h"
 
 #define RESULTS_PER_THREAD 8
 

@@ -3,10 +3,12 @@
 #define GSYM_SOURCES_CONVERSION_H
 
 #include "create/creator.h"
-#include "dwarf/input.h"
 #include "pdb/pdb.h"
+#include "sources/debug_files.h"
 
 gsym_creator *conversion_creator(gsym_conversion *conversion);
+/* Return the files of a conversion, which owns them. */
+debug_files *conversion_files(gsym_conversion *conversion);
 /* Return the PDB whose modules are the units, or NULL. */
 const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);

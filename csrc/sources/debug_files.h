@@ -14,6 +14,26 @@ typedef struct drop_mark {
     uint64_t done;
 } drop_mark;
 
+/* A unit whose DIEs are in another file, as its split unit. Split units are linked to it
+ * after the scan: see split_units.c. */
+typedef struct skeleton_unit {
+    const dwarf_input *input;
+    const dwarf_unit_header *header;
+    size_t unit; /* its number among the units to be converted */
+    uint64_t dwo_id;
+    dwarf_string dwo_name;
+    dwarf_string comp_dir;
+    const dwarf_input *split_input; /* NULL: no split unit was linked */
+    dwarf_unit_header split_header;
+} skeleton_unit;
+
+/* A unit to be converted. */
+typedef struct unit_source {
+    const dwarf_input *input;
+    const dwarf_unit_header *header;
+    const skeleton_unit *skeleton; /* NULL: the unit is complete */
+} unit_source;
+
 typedef struct debug_file {
     dwarf_input input;
     gsym_dwarf_role role;
@@ -54,8 +74,6 @@ gsym_status debug_files_init(debug_files *files, gsym_error *error);
 /* Forget the files, once all units are read. */
 void debug_files_end(debug_files *files);
 void debug_files_deinit(debug_files *files);
-/* Return the files of a conversion, which owns them. */
-debug_files *conversion_files(gsym_conversion *conversion);
 
 gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
                             gsym_error *error);

@@ -2,7 +2,8 @@
  *
  * pdb_functions.c walks the symbols of a module; pdb_lines.c reads its C11 and C13 parts:
  * files, line records and where inlined functions are declared; pdb_inlines.c makes rows
- * and nodes of the annotations of inline sites. */
+ * and nodes of the annotations of inline sites; pdb_names.c numbers names; pdb_publics.c
+ * adds public symbols. */
 #ifndef GSYM_SOURCES_PDB_FUNCTIONS_H
 #define GSYM_SOURCES_PDB_FUNCTIONS_H
 
@@ -113,11 +114,16 @@ void pdb_reader_deinit(pdb_reader *reader);
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index);
 /* Return the size of the symbols and lines of a module. */
 uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index);
+
+/* ---- pdb_names.c --------------------------------------------------------------------- */
+
 /* Give a name its number in the module; NO_INDEX if it is empty. The name is a known one,
  * or in the arena. */
 bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret);
 /* Whether names of functions in the module's language contain their parameters. */
 bool pdb_has_parameters(const pdb_reader *reader);
+/* Find the name of an id; NO_INDEX: it has none. */
+bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
 
 /* ---- pdb_lines.c: these return false where memory ran out or the budget is spent ---- */
 
@@ -143,7 +149,5 @@ bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
  * one part of it, which has the `count` ranges from reader->moved.items[first] on. */
 bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source);
 bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count);
-/* Find the name of an id; NO_INDEX: it has none. */
-bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
 
 #endif

@@ -4,7 +4,7 @@
  * and uses the memory of its rows again for the next unit. The rows of a table that several
  * units use are kept until the conversion ends. */
 #include "base/system.h"
-#include "sources/unit_functions.h"
+#include "sources/unit_joiner.h"
 
 struct shared_lines {
     const debug_files *files;

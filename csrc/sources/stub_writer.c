@@ -41,14 +41,3 @@ gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *ta
                                (const char *)stored, name->size,
                                SYMBOL_LOCAL | SYMBOL_LABEL, error);
 }
-
-bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_t address,
-                          uint64_t *slot_ret) {
-    uint32_t page = (adrp >> 3 & 0x1ffffc) | (adrp >> 29 & 3);
-    bool is_64 = load >> 30 == 3; /* else w registers, of ILP32 */
-    *slot_ret = (address & ~UINT64_C(0xfff)) +
-                ((uint64_t)(int64_t)(int32_t)(page << 11) << 1) +
-                (load >> 10 & 0xfff) * (is_64 ? 8u : 4u);
-    return (adrp & 0x9f00001f) == 0x90000010 &&
-           (load & 0xbfc003ff) == (0xb9400200 | target);
-}

@@ -31,8 +31,16 @@ gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *ta
 
 /* Find the slot from which two instructions of AArch64 load, `adrp x16` at `address` and
  * `ldr` to the register `target`; false for other instructions. */
-bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_t address,
-                          uint64_t *slot_ret);
+static inline bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target,
+                                        uint64_t address, uint64_t *slot_ret) {
+    uint32_t page = (adrp >> 3 & 0x1ffffc) | (adrp >> 29 & 3);
+    bool is_64 = load >> 30 == 3; /* else w registers, of ILP32 */
+    *slot_ret = (address & ~UINT64_C(0xfff)) +
+                ((uint64_t)(int64_t)(int32_t)(page << 11) << 1) +
+                (load >> 10 & 0xfff) * (is_64 ? 8u : 4u);
+    return (adrp & 0x9f00001f) == 0x90000010 &&
+           (load & 0xbfc003ff) == (0xb9400200 | target);
+}
 
 gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
                           gsym_error *error);

@@ -2,8 +2,7 @@
  *
  * Rows and calls name files by their index in the line table of the unit. */
 #include "base/tables.h"
-#include "create/creator.h"
-#include "sources/unit_functions.h"
+#include "sources/unit_joiner.h"
 
 bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     const dwarf_line_table *lines = joiner->lines;

@@ -2,7 +2,7 @@
  *
  * A linker that keeps one of many copies of a function lets the debug information of all
  * copies refer to it. Fingerprints find such repetitions. */
-#include "sources/unit_functions.h"
+#include "sources/unit_joiner.h"
 
 static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
     fingerprint = (fingerprint ^ value) * UINT64_C(0x9fb21c651e98df25);
