@@ -3,7 +3,7 @@
  * Records are collected into a batch; then the string table of the batch is written, and
  * its records after it. Fields are in the order of the reference implementation, in which a
  * oneof is at the position of its lowest number. */
-#include "symbfile/strings.h"
+#include "symbfile/written_strings.h"
 #include "symbfile/symbfile.h"
 
 enum {

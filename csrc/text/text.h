@@ -55,7 +55,7 @@ static inline bool is_quotable_text(const char *bytes, size_t size) {
     return found == 0;
 }
 
-/* Paths of files, joined once for many frames. */
+/* ---- paths of files, joined once for many frames ------------------------------------- */
 
 typedef enum path_form {
     PATH_WHOLE,
@@ -129,6 +129,10 @@ void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
  * of memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
+/* Read the address of the line that ends at `end`; the job says in which form it is. False
+ * if there is none. */
+bool text_read_address(const gsym_format_job *job, const char *line, const char *end,
+                       uint64_t *address_ret);
 /* Look up `address`: frames go to text->frames, which grows, and patterns of its call site
  * to text->regexes; `flags` are gsym_lookup_flags. */
 gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,

@@ -31,7 +31,7 @@ _FIRST_CHARACTERS = (b"_", b"$", b".", b"?")
 # A class, maybe nested, of `std`, or local to a function.
 _TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"
 # std::bfloat16_t, which libstdc++ 12 and older take for `bool _Accum`. Names with it
-# are left to this module by csrc/text/names.c, too.
+# are left to this module by csrc/text/cxx_texts.c, too.
 _MISREAD = b"DF16b"
 _RUST_HASH_SIZE = len("17h0123456789abcdefE")
 _SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")

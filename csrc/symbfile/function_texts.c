@@ -1,7 +1,7 @@
-/* texts.c - keep the strings of gathered ranges until a function is finished. */
+/* function_texts.c - keep the strings of gathered ranges until a function is finished. */
 #include "symbfile/functions.h"
 
-/* names.c writes this for an empty name. */
+/* extraction_names.c writes this for an empty name. */
 static const char NAME_OMITTED[] = "<name omitted>";
 
 gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,

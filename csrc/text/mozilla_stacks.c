@@ -1,4 +1,4 @@
-/* format_frames.c - write the stacks in responses of Mozilla's symbolication API.
+/* mozilla_stacks.c - write the stacks in responses of Mozilla's symbolication API.
  *
  *     [{"frame":0,HEAD0x734e3c","function":"f","function_offset":"0x7dc",
  *     "function_size":"0x900","file":"a.cpp","line":172,

@@ -1,4 +1,4 @@
-/* names.c - give names and paths of a GSYM file their strings in a symbfile. */
+/* extraction_names.c - give names and paths of a GSYM file their strings in a symbfile. */
 #include "base/limit.h"
 #include "base/characters.h"
 #include "symbfile/extraction.h"

@@ -1,5 +1,5 @@
-/* strings.c - choose and order the strings of a table. */
-#include "symbfile/strings.h"
+/* written_strings.c - choose and order the strings of a table. */
+#include "symbfile/written_strings.h"
 #include "base/characters.h"
 #include "create/creator.h"
 

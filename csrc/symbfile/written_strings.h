@@ -1,10 +1,10 @@
-/* strings.h - number the strings of a symbfile writer, and choose the string table of each
- * batch of records.
+/* written_strings.h - number the strings of a symbfile writer, and choose the string table
+ * of each batch of records.
  *
  * Strings are numbered from 1 and kept to the end. Strings that a batch uses more than once
  * are in its table, the most used ones first, so that references are short. */
-#ifndef GSYM_SYMBFILE_STRINGS_H
-#define GSYM_SYMBFILE_STRINGS_H
+#ifndef GSYM_SYMBFILE_WRITTEN_STRINGS_H
+#define GSYM_SYMBFILE_WRITTEN_STRINGS_H
 
 #include "base/buffer.h"
 #include "base/list.h"
