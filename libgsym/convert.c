@@ -179,6 +179,7 @@ static gsym_status create_conversion(conversion_job *job) {
 }
 
 static gsym_status scan(conversion_job *job) {
+    uint64_t count;
     GSYM_TRY(object_file_set_sections(dwarf_of(job), job->conversion, 0, false,
                                       job->error));
     GSYM_TRY(gsym_conversion_add_object_spans(job->conversion, 0, dwarf_of(job)->object,
@@ -196,7 +197,12 @@ static gsym_status scan(conversion_job *job) {
                                            job->error));
     GSYM_TRY(add_path_map(job));
     GSYM_TRY(gsym_conversion_scan(job->conversion, job->error));
-    return add_split_files(job);
+    GSYM_TRY(add_split_files(job));
+    GSYM_TRY(gsym_conversion_add_line_functions(job->conversion, dwarf_of(job)->object,
+                                                &count, job->error));
+    if (object_file_info_size(dwarf_of(job), false) > 0) return GSYM_OK;
+    return gsym_conversion_add_btf_functions(job->conversion, job->binary.object, &count,
+                                             job->error);
 }
 
 /* Add the functions of the pclntab. If it is damaged or has an unknown version, count a

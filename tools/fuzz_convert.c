@@ -175,6 +175,10 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
         return GSYM_E_EMPTY;
     }
     if (status == GSYM_OK) link_split(conversion, input);
+    if (status == GSYM_OK) {
+        uint64_t count;
+        status = gsym_conversion_add_line_functions(conversion, object, &count, &error);
+    }
     if (status == GSYM_OK) status = work_together(conversion, input->options.thread_count);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
     if (status == GSYM_OK) {

@@ -174,6 +174,7 @@ enum {
     DW_LNE_end_sequence = 1,
     DW_LNE_set_address = 2,
     DW_LNE_define_file = 3,
+    DW_LNE_CUDA_inlined_call = 0x90,
     DW_LNCT_path = 1,
     DW_LNCT_directory_index = 2
 };

@@ -63,9 +63,10 @@ typedef struct dwarf_input {
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
     /* Addresses with code, sorted; entries for one address begin with the largest and end
-     * with those without a name. The list is made only if units are split, or if there is
+     * with those without a name. The list is made only if units are split, if there is
      * code at address 0, where linkers also move the debug information of code that they
-     * dropped. If `knows_live`, there is code only at the addresses of this list. */
+     * dropped, or if addresses of DWARF may be too short (AVR). If `knows_live`, there is
+     * code only at the addresses of this list. */
     const live_code *live;
     size_t live_count;
     bool has_live_sizes; /* some of them have a size */

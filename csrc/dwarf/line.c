@@ -214,6 +214,8 @@ typedef struct line_run {
     bool goes_back;          /* addresses descend in some sequence; the program is run
                                 again and rows are sorted */
     bool sorts;              /* this is the second run, which sorts such sequences */
+    line_calls *calls;       /* gets the inlined calls; NULL: they are not read */
+    uint32_t call;           /* the innermost call of the next row, as in of_rows */
 } line_run;
 
 static line_state begin_sequence(gsym_line_row *rows) {
@@ -270,6 +272,10 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
         return true;
     }
     clear_isa_bit(state, input->isa_bit);
+    /* Rows of CUDA do not descend; if they did, the calls of sorted rows would be lost. */
+    if (state->is_descending && run->calls != NULL)
+        memset(run->calls->of_rows.items + (state->sequence - run->rows->items), 0,
+               (size_t)(state->end - state->sequence) * sizeof *run->calls->of_rows.items);
     if (state->is_descending &&
         !sort_stable(state->sequence, (size_t)(state->end - state->sequence),
                      sizeof *state->sequence, is_row_before, NULL))
@@ -289,7 +295,28 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     }
     *state = begin_sequence(is_kept ? state->end : state->sequence);
     run->program_offset = next_offset;
+    run->call = 0;
     return true;
+}
+
+/* Begin an inlined call, or end all calls. A caller that is no earlier row of the sequence
+ * is damage, and ends all calls, too. */
+static bool begin_call(line_run *run, const line_state *state, cursor *c) {
+    uint64_t caller = cursor_uleb(c), name = cursor_uleb(c);
+    run->call = 0;
+    if (caller == 0) return true;
+    if (c->failed || caller > (uint64_t)(state->end - state->sequence)) {
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset, caller);
+        return true;
+    }
+    if (!LIST_ADD(run->calls->calls, (line_call){(uint32_t)caller, name})) return false;
+    run->call = (uint32_t)run->calls->calls.count;
+    return true;
+}
+
+/* Note the call of the row that is emitted next. */
+static inline void note_call(const line_run *run, const line_state *state) {
+    run->calls->of_rows.items[state->end - run->rows->items] = run->call;
 }
 
 /* Run an extended opcode. False where memory ran out. */
@@ -310,6 +337,9 @@ run_extended(line_run *run, line_state *state, cursor *c) {
             break;
         case DW_LNE_define_file:
             if (!read_old_file(run->table, c, inline_string(c))) return false;
+            break;
+        case DW_LNE_CUDA_inlined_call:
+            if (run->calls != NULL && !begin_call(run, state, c)) return false;
             break;
         default: break;
     }
@@ -357,7 +387,7 @@ static inline bool skip_harmless(cursor *c) {
 /* Run the opcodes of a program. False where memory ran out. Cursor and state are local and
  * stay in registers; functions for extended opcodes get copies. */
 static inline __attribute__((always_inline)) bool
-run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
+run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
     const line_header *header = run->header;
     const special_step *steps = run->table->special.steps;
     line_state state = begin_sequence(run->rows->items);
@@ -368,12 +398,13 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, steps[opcode].operations);
             state.line += steps[opcode].line;
+            if (has_calls) note_call(run, &state);
             emit(&state, keeps_repeats);
             continue;
         }
         switch (opcode) {
             case 0:
-                if (!skip_harmless(&c)) {
+                if (has_calls || !skip_harmless(&c)) {
                     line_state state_copy = state;
                     cursor copy = c;
                     if (!run_extended(run, &state_copy, &copy)) return false;
@@ -383,7 +414,10 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
                     if (GSYM_UNLIKELY(c.failed)) c.at = c.end;
                 }
                 break;
-            case DW_LNS_copy: emit(&state, keeps_repeats); break;
+            case DW_LNS_copy:
+                if (has_calls) note_call(run, &state);
+                emit(&state, keeps_repeats);
+                break;
             case DW_LNS_advance_pc: advance(&state, header, cursor_uleb_1(&c)); break;
             case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
             case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb_1(&c); break;
@@ -416,14 +450,18 @@ static bool run_program(line_run *run, cursor program) {
     dwarf_line_table *table = run->table;
     size_t file_count = table->files.count;
     uint64_t program_offset = run->program_offset;
-    if (!run_opcodes(run, program, false)) return false;
+    if (run->calls != NULL) {
+        run->sorts = true; /* so that the program is run once */
+        return run_opcodes(run, program, true, true);
+    }
+    if (!run_opcodes(run, program, false, false)) return false;
     if (GSYM_LIKELY(!run->goes_back)) return true;
     table->files.count = file_count;
     table->sequences.count = 0;
     run->program_offset = program_offset;
     run->goes_back = false;
     run->sorts = true;
-    return run_opcodes(run, program, true);
+    return run_opcodes(run, program, true, false);
 }
 
 /* ---- the table -------------------------------------------------------------------- */
@@ -463,10 +501,16 @@ static void clear(dwarf_line_table *table) {
     table->sequences.count = table->by_low.count = 0;
 }
 
-bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
-                            dwarf_budget *budget, warning_list *warnings) {
+static bool run_line_program(dwarf_line_table *table, row_list *rows, line_calls *calls,
+                             const dwarf_unit *unit, dwarf_budget *budget,
+                             warning_list *warnings) {
     line_header header = {0};
-    line_run run = {table, rows, unit, warnings, &header, 0, false, false};
+    line_run run = {.table = table,
+                    .rows = rows,
+                    .unit = unit,
+                    .warnings = warnings,
+                    .header = &header,
+                    .calls = calls};
     cursor c;
     bool is_known;
     clear(table);
@@ -480,9 +524,22 @@ bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf
     if (!dwarf_spend(&budget->lines, table->end - unit->stmt_list)) return false;
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!LIST_RESERVE(*rows, cursor_left(&c) + 1)) return false;
+    if (calls != NULL && !LIST_RESERVE(calls->of_rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
     prepare_special(&table->special, &header);
     return run_program(&run, c) && sort_by_low(table);
+}
+
+bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
+                            dwarf_budget *budget, warning_list *warnings) {
+    return run_line_program(table, rows, NULL, unit, budget, warnings);
+}
+
+bool dwarf_run_line_program_with_calls(dwarf_line_table *table, row_list *rows,
+                                       line_calls *calls, const dwarf_unit *unit,
+                                       dwarf_budget *budget, warning_list *warnings) {
+    calls->calls.count = 0;
+    return run_line_program(table, rows, calls, unit, budget, warnings);
 }
 
 /* ---- files --------------------------------------------------------------------------- */

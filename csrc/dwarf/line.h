@@ -47,6 +47,19 @@ typedef struct special_steps {
     special_step steps[256];
 } special_steps;
 
+/* An inlined call in a line program of CUDA, which has no DIEs. */
+typedef struct line_call {
+    uint32_t caller; /* number of the row that calls, from 1 in its sequence */
+    uint64_t name;   /* of the function that is called: offset in .debug_str */
+} line_call;
+
+/* The inlined calls of a line program, and for each row the index in `calls` plus 1 of the
+ * innermost one that it is in; 0: it is in none. */
+typedef struct line_calls {
+    LIST(line_call) calls;
+    LIST(uint32_t) of_rows;
+} line_calls;
+
 typedef struct dwarf_line_table {
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* its end in .debug_line */
@@ -64,6 +77,11 @@ void dwarf_line_table_deinit(dwarf_line_table *table);
  * spent; damage is a warning. */
 bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings);
+/* Run a line program of CUDA: all rows are kept, and inlined calls are listed. A call is
+ * listed after those that it is in. */
+bool dwarf_run_line_program_with_calls(dwarf_line_table *table, row_list *rows,
+                                       line_calls *calls, const dwarf_unit *unit,
+                                       dwarf_budget *budget, warning_list *warnings);
 /* Return the file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which means no file. */
 const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,

@@ -313,6 +313,47 @@ gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *obje
     return status;
 }
 
+static int compare_functions(const void *left, const void *right) {
+    const symbol_function *a = left, *b = right;
+    if (a->address != b->address) return a->address < b->address ? -1 : 1;
+    return a->name < b->name ? -1 : a->name > b->name;
+}
+
+void symbol_functions_sort(symbol_function_list *list) {
+    if (list->count > 1)
+        qsort(list->items, list->count, sizeof *list->items, compare_functions);
+}
+
+gsym_status elf_list_functions(gsym_conversion *conversion, const gsym_object *object,
+                               symbol_function_list *list, gsym_error *error) {
+    const elf_object *elf = elf_of(object);
+    symbol_table table;
+    elf_symbol symbol;
+    uint64_t next = 0;
+    if (!find_table(elf, SHT_SYMTAB, &table)) return GSYM_OK;
+    while (next_elf_function(elf, &table, &symbol)) {
+        size_t size;
+        const char *name =
+            object_symbol_name(table.names, &table.long_names, symbol.name, &size);
+        if (name == NULL || size == 0 || symbol.is_label || symbol.is_lost ||
+            is_outside_its_section(elf, &symbol) ||
+            !dwarf_in_text(conversion_input(conversion), symbol.address) ||
+            !has_valid_range(conversion_input(conversion), &symbol))
+            continue;
+        if (!LIST_ADD(*list, (symbol_function){symbol.address, symbol.size, name, size}))
+            return gsym_fail_memory(error);
+    }
+    symbol_functions_sort(list);
+    for (size_t i = list->count; i > 0; --i) {
+        symbol_function *function = &list->items[i - 1];
+        if (i < list->count && list->items[i].address > function->address)
+            next = list->items[i].address;
+        if (function->size == 0 && next > function->address)
+            function->size = next - function->address;
+    }
+    return GSYM_OK;
+}
+
 gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error) {
     const gsym_object_header *header = &elf->object.header;
     uint64_t entry = (elf->entry + header->bias) & ~object_isa_bit(header);

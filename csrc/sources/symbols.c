@@ -54,8 +54,11 @@ gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
                      !files->common.knows_live;
     live_list list = {.conversion = conversion,
                       .name_bytes_left = live_name_bytes(object->size)};
+    bool may_wrap = object->header.format == GSYM_OBJECT_ELF &&
+                    object->header.machine == EM_AVR;
     for (size_t i = 0; i < files->text.count && !files->is_scanned; ++i)
-        is_wanted |= files->text.items[i].start == 0;
+        is_wanted |= files->text.items[i].start == 0 ||
+                     (may_wrap && files->text.items[i].end > UINT64_C(1) << 16);
     if (!is_wanted) return GSYM_OK;
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: GSYM_TRY(elf_add_live(&list, elf_of(object), error)); break;

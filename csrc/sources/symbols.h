@@ -22,6 +22,30 @@ uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint
 
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                             gsym_error *error);
+
+/* A function that a symbol names. */
+typedef struct symbol_function {
+    uint64_t address;
+    uint64_t size; /* 0: not known */
+    const char *name;
+    size_t name_size;
+} symbol_function;
+
+typedef LIST(symbol_function) symbol_function_list;
+
+/* Append a row, unless file and line are those of the row before. False where memory ran
+ * out. */
+static inline bool add_changed_row(row_list *rows, gsym_line_row row) {
+    const gsym_line_row *last = rows->count == 0 ? NULL : &rows->items[rows->count - 1];
+    return (last != NULL && last->file == row.file && last->line == row.line) ||
+           LIST_ADD(*rows, row);
+}
+
+void symbol_functions_sort(symbol_function_list *list);
+/* List the functions of the symbol table of an ELF file, sorted by address; those without a
+ * size extend to the next one. */
+gsym_status elf_list_functions(gsym_conversion *conversion, const gsym_object *object,
+                               symbol_function_list *list, gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
 /* Add the symbols of `object`. `image` has the unwind table, which says where functions

@@ -46,7 +46,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     gsym_range range = joiner->walk.ranges.items[source->range_first + part];
     unit_function function = {.address = range.start,
                               .size = range.end - range.start,
-                              .shift = dwarf_shift_at(joiner->unit.code, range.start),
+                              .shift = unit_shift_of(result, joiner, name, &range),
                               .die_offset = source->offset,
                               .name = name,
                               .is_cut = joiner->is_cut && part == 0};

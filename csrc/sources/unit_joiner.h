@@ -215,6 +215,10 @@ bool unit_is_inside_live(const dwarf_input *code, uint64_t address);
 bool unit_is_dropped(const unit_functions *result, unit_joiner *joiner,
                      const walk_function *source, uint32_t name,
                      const gsym_range *range);
+/* Return the difference, modulo 2^64, between the address of a function in the program and
+ * the start of its range. */
+uint64_t unit_shift_of(const unit_functions *result, const unit_joiner *joiner,
+                       uint32_t name, const gsym_range *range);
 /* Whether the code of rows that no function has is in the program. For rows at address 0
  * this holds if a symbol starts there, too, and no symbol extends over their end. */
 bool unit_are_rows_live(const dwarf_input *code, const line_sequence *sequence);

@@ -71,6 +71,34 @@ bool unit_is_dropped(const unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
+/* Return the address of the code of a function, given the start of its range. Clang for
+ * AVR writes addresses of 16 bits for programs of any size: a function above 64 KiB is
+ * described at the lower half of its address, and its symbol has all of it. */
+static uint64_t whole_address(const unit_functions *result, const unit_joiner *joiner,
+                              uint32_t name, const gsym_range *range) {
+    const dwarf_input *code = joiner->unit.code;
+    uint64_t size = range->end - range->start;
+    for (unsigned high = 0; high <= UINT8_MAX; ++high) {
+        uint64_t address = range->start + ((uint64_t)high << 16);
+        size_t at = unit_live_from(code, address), last = at + LIVE_NAMES;
+        if (at == code->live_count) break;
+        for (; at < code->live_count && at < last && code->live[at].address == address;
+             ++at)
+            if (unit_is_named(&result->names.items[name], &code->live[at]) &&
+                (code->live[at].size == size || code->live[at].size == 0))
+                return address;
+    }
+    return range->start;
+}
+
+uint64_t unit_shift_of(const unit_functions *result, const unit_joiner *joiner,
+                       uint32_t name, const gsym_range *range) {
+    uint64_t shift = dwarf_shift_at(joiner->unit.code, range->start);
+    if (GSYM_LIKELY(joiner->unit.header->address_size > 2) || name == NO_INDEX)
+        return shift;
+    return shift + whole_address(result, joiner, name, range) - range->start;
+}
+
 bool unit_are_rows_live(const dwarf_input *code, const line_sequence *sequence) {
     if (!code->knows_live || sequence->low > 0) return true;
     return !sequence->is_dropped && code->live_count > 0 && code->live[0].address == 0 &&

@@ -18,6 +18,7 @@ from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Lang, Tag
 from tests.inputs.elf import (
+    AVR,
     NOTYPE,
     RELOCATABLE,
     Elf,
@@ -269,3 +270,37 @@ def test_a_coff_object_of_several_has_what_its_symbols_name(tmp_path: Path) -> N
     ).to_bytes()
     text = describe(convert_bytes(tmp_path, image).functions)
     assert text == "0-20 live\n20-40 next\n"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_functions_above_64_kib_have_the_address_of_their_symbol(
+    order: int, tmp_path: Path
+) -> None:
+    """Clang for AVR describes them with the lower 16 bits of their addresses."""
+    low, high = function("low", 0x200, 0x210), function("high", 0x200, 0x220)
+    lines = LineProgram(
+        [*sequence((0x200, 10), end=0x220), *sequence((0x200, 20), end=0x210)]
+    )
+    dies = [
+        Die(die.tag, {**die.attributes, At.decl_file: 1, At.decl_line: line})
+        for die, line in ((low, 20), (high, 10))
+    ]
+    main = c_unit(*dies[::order], lines=lines)
+    sections = Dwarf([main], address_size=2).sections().items()
+    image = Elf(
+        [
+            code_section(0x100, 0x300),
+            code_section(0x30000, 0x300, ".far"),
+            *(Section(name, data) for name, data in sections),
+        ],
+        symbols=[
+            Symbol("low", 0x200, 0x10),
+            Symbol("high", 0x30200, 0x20, section=".far"),
+        ],
+        bits=32,
+        machine=AVR,
+    ).to_bytes()
+    text = describe(convert_bytes(tmp_path, image).functions)
+    assert text == (
+        "200-210 low\n  200 /src/a.c:20\n30200-30220 high\n  30200 /src/a.c:10\n"
+    )

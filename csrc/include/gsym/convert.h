@@ -466,6 +466,18 @@ gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
  * gsym_creator_finish. */
 gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,
                                              const gsym_object *object, gsym_error *error);
+/* Add the functions of line tables that no unit refers to, after gsym_conversion_scan and
+ * before gsym_conversion_work: those of symbols of `object`, whose sections the first file
+ * has. Such tables are read in a file without .debug_info, and in files of CUDA, whose line
+ * tables have inlined calls. *count_ret is the number added. */
+gsym_status gsym_conversion_add_line_functions(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               uint64_t *count_ret, gsym_error *error);
+/* Add the functions of .BTF and .BTF.ext, the debug information of BPF programs that have
+ * no DWARF; at the same time. *count_ret is the number added. */
+gsym_status gsym_conversion_add_btf_functions(gsym_conversion *conversion,
+                                              const gsym_object *object,
+                                              uint64_t *count_ret, gsym_error *error);
 /* Add the functions of a Go binary's pclntab, after gsym_conversion_collect;
  * `only_undescribed` 1: skip all if an existing function starts where one of them does.
  * *count_ret is the number added, 0 without a pclntab. Fails if it is damaged or of a Go

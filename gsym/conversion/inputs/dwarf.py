@@ -59,7 +59,8 @@ def convert(request: ConversionRequest) -> ConversionReport:
             output.merge_functions()
         if not request.options.no_symbols:
             job.add_symbols()
-        missing = () if job.go_functions else (found.missing,)
+        described = job.go_functions or job.line_functions
+        missing = () if described else (found.missing,)
         notes = tuple(filter(None, (*missing, *found.notes, *job.notes)))
         try:
             return output.write(
@@ -139,6 +140,8 @@ class DwarfJob(UnitJob):
         super().__init__(request, output, self._source.path, threads)
         # paths of the files with split units that were read
         self.companions: tuple[str, ...] = ()
+        # how many functions line tables without DIEs and BTF gave
+        self.line_functions = 0
         self.go_functions = 0  # how many functions the pclntab gave
         # how many functions each kind of symbol table gave, and stubs
         self.symbol_sources: dict[str, int] = {}
@@ -151,6 +154,8 @@ class DwarfJob(UnitJob):
         self.scan()
         if lib.gsym_conversion_skeleton_count(self.handle):
             self._find_split_units()
+        if self._request.options.pclntab != "only":
+            self._add_line_functions()
         self.convert_units()
 
     def scan(self) -> None:
@@ -168,6 +173,17 @@ class DwarfJob(UnitJob):
             self._call(lib.gsym_conversion_add_live_code, file.handle)
         self._add_path_map()
         self._call(lib.gsym_conversion_scan)
+
+    def _add_line_functions(self) -> None:
+        """Read lines that come without DIEs: of -lineinfo of CUDA, of BTF."""
+        count = ffi.new("uint64_t *")
+        self._call(lib.gsym_conversion_add_line_functions, self._source.handle, count)
+        self.line_functions = count[0]
+        if not self._source.debug_section_size(lib.GSYM_DEBUG_INFO):
+            self._call(
+                lib.gsym_conversion_add_btf_functions, self._source.handle, count
+            )
+            self.line_functions += count[0]
 
     def select(self, index: Any, units: Sequence[int]) -> None:
         """Take *units*, ascending, of the scanned job that *index* is of."""
