@@ -7,6 +7,7 @@ import os
 from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
+from threading import Thread
 
 from gsym.confined.adding import ConfinedAdder
 from gsym.confined.binaries import ConfinedBinaries
@@ -22,7 +23,7 @@ from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from gsym.modules.resolver import Adder
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too
+_LAST_RETRY = 3.0  # seconds after which a source is not asked again for a request
 _PACKAGES = ".packages"
 _FOLDER_DIGITS = 32
 _TRANSFERS, _PROCESSES = TransferLimits(), ChildLimits()
@@ -72,7 +74,9 @@ def open_symbolizer(  # noqa: PLR0913 - independent keywords
         return LooseFiles(folder, patience=patience, packages=packages)
 
     opener = SourceOpener(
-        limits=transfers._replace(most_inflated=most, wait_seconds=_LONGEST_WAIT),
+        limits=transfers._replace(
+            most_inflated=most, wait_seconds=_LONGEST_WAIT, retry_seconds=_LAST_RETRY
+        ),
         allow_private=allow_private,
     )
     names = sources or [os.curdir]
@@ -82,8 +86,12 @@ def open_symbolizer(  # noqa: PLR0913 - independent keywords
     closing.callback(opener.close)
     closing.callback(misses.close)
     adder = partial(_add, add or ConfinedAdder(processes, most))
-    resolver = Resolver(place, opened, misses=misses, add=adder)
+    resolver = Resolver(place, opened, misses=misses, add=adder, probe=_in_background)
     return Symbolizer(resolver, most_open=most_open, on_close=closing.close)
+
+
+def _in_background(work: Callable[[], object]) -> None:
+    Thread(target=work, name="gsym-probe", daemon=True).start()
 
 
 def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:

@@ -114,6 +114,8 @@ class Resolver:
         conversions: Number of conversions at a time; by default one per core.
         longest_wait: Seconds to wait for another process that fetches the same module,
             which may have been stopped.
+        probe: Runs a probe of a source that does not answer, which may take long; by
+            default the request that is due waits for it.
     """
 
     def __init__(  # noqa: PLR0913 - independent keywords
@@ -126,6 +128,7 @@ class Resolver:
         add: Adder = add_file,
         conversions: int | None = None,
         longest_wait: float = 600,
+        probe: Callable[[Callable[[], object]], object] | None = None,
     ) -> None:
         self.store = store
         self.sources = [
@@ -138,6 +141,7 @@ class Resolver:
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
         self._longest_wait = longest_wait
+        self._probe = probe
         self._flights = SingleFlight()
         self._folders = [
             each for each in self.sources if isinstance(each, (LocalTree, LooseFiles))
@@ -306,7 +310,7 @@ class Resolver:
     def _search(self, key: ModuleKey) -> Resolution:
         """Search for a module that was not in the store."""
         known = self._known(self.misses.find(key), key)
-        probed = {each for each in known if self._is_probe(*known[each])}
+        probed = {each for each in known if self._is_probe(key, known[each][0])}
         if self.sources and not probed and len(known) == len(self.sources):
             self.misses.count(key)
             return Resolution(None, self._in_order(known), is_cached=True)
@@ -393,10 +397,27 @@ class Resolver:
         has_recovered = self.breaker.has_answered_since(attempt.source, when)
         return attempt.outcome != "failed" or not has_recovered
 
-    def _is_probe(self, attempt: Attempt, when: float) -> bool:
-        del when
-        is_failure = attempt.outcome == "failed"
-        return is_failure and self.breaker.claims_probe(attempt.source)
+    def _is_probe(self, key: ModuleKey, attempt: Attempt) -> bool:
+        """Whether this request asks a source again that failed to deliver a module."""
+        name = attempt.source
+        if attempt.outcome != "failed" or not self.breaker.claims_probe(name):
+            return False
+        if self._probe is None:
+            return True
+        for source in self.sources:
+            if source.name == name:
+                self._probe(partial(self._ask_alone, source, key))
+        return False
+
+    def _ask_alone(self, source: Source, key: ModuleKey) -> None:
+        """Ask a source while no request waits for it."""
+        try:
+            _, entry = self._ask(source, key, is_probe=True)
+        except OSError as error:
+            self._store_failure(error)
+            return
+        if entry is not None:
+            self.misses.forget(key)
 
     def _in_order(self, found: dict[str, tuple[Attempt, float]]) -> tuple[Attempt, ...]:
         names = [source.name for source in self.sources]
@@ -411,8 +432,10 @@ class Resolver:
             OSError: The store cannot be written.
         """
         name, started = source.name, time.monotonic()
-        if not is_probe and not self.breaker.is_asked(name):
-            return Attempt(name, "failed", "skipped: the source is not answering"), None
+        if not is_probe and self.breaker.is_out(name):
+            skipped = Attempt(name, "failed", "skipped: the source is not answering")
+            if not self._is_probe(key, skipped):
+                return skipped, None
 
         def attempt(outcome: str, detail: str, size: int = 0) -> Attempt:
             return Attempt(name, outcome, detail, time.monotonic() - started, size)
@@ -421,24 +444,35 @@ class Resolver:
             try:
                 found = source.find(key, folder)
             except NotFoundError as error:
-                self.breaker.answered(name)
+                self._answered(name)
                 return attempt("missing", str(error)), None
             except AmbiguousModuleError as error:
-                self.breaker.answered(name)
+                self._answered(name)
                 return attempt("refused", error.reason), None
             except SourceError as error:
+                failed = attempt("failed", str(error))
                 if source not in self._folders:  # which may still be being read
-                    self.breaker.failed(name)
-                return attempt("failed", str(error)), None
+                    self._failed(failed)
+                return failed, None
             except Exception as error:  # one source must not stop the others
                 if _is_full(error):
                     raise
-                self.breaker.failed(name)
-                return attempt("failed", f"{type(error).__name__}: {error}"), None
-            self.breaker.answered(name)
+                failed = attempt("failed", f"{type(error).__name__}: {error}")
+                self._failed(failed)
+                return failed, None
+            self._answered(name)
             size = _fetched_size(found, folder)
             outcome, detail, entry = self._keep(key, found)
             return attempt(outcome, detail, size), entry
+
+    def _answered(self, name: str) -> None:
+        if self.breaker.answered(name):
+            _LOG.warning("the source %s answers again", name)
+
+    def _failed(self, attempt: Attempt) -> None:
+        if self.breaker.failed(attempt.source, attempt.seconds):
+            text = "the source %s does not answer, and is only probed: %s"
+            _LOG.warning(text, attempt.source, attempt.detail)
 
     def _keep(self, key: ModuleKey, found: FoundFile) -> tuple[str, str, Entry | None]:
         """Convert and publish a file, if it contains the module."""

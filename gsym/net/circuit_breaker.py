@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 _MAX_FAILURES = 60
+_MAX_SECONDS = 10.0
 _WINDOW_SECONDS = 60.0
 _PROBE_SECONDS = 2.0
 
@@ -17,45 +18,60 @@ _PROBE_SECONDS = 2.0
 class CircuitBreaker:
     """A circuit breaker for each source or server, by its key; safe for threads.
 
-    One that failed *most_failures* times in a row within *window_seconds* is only
-    probed every *probe_seconds*, until it answers.
+    One that failed *most_failures* times in a row within *window_seconds*, or for which
+    that took *most_seconds*, is only probed every *probe_seconds*, until it answers.
     """
 
     def __init__(
         self,
         *,
         most_failures: int = _MAX_FAILURES,
+        most_seconds: float = _MAX_SECONDS,
         window_seconds: float = _WINDOW_SECONDS,
         probe_seconds: float = _PROBE_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._most_failures = most_failures
+        self._most_seconds = most_seconds
         self._window_seconds = window_seconds
         self._probe_seconds = probe_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._states: dict[Hashable, _State] = {}
 
-    def answered(self, key: Hashable) -> None:
-        """Record an answer, even if the source does not have the module."""
+    def answered(self, key: Hashable) -> bool:
+        """Record an answer, even if the source does not have the module.
+
+        Returns:
+            Whether it was only probed until then.
+        """
         with self._lock:
             state = self._state(key)
             state.answered = self._clock()
             state.failures.clear()
-            state.is_out = False
+            was_out, state.is_out = state.is_out, False
+        return was_out
 
-    def failed(self, key: Hashable) -> None:
-        """Record a failure to answer."""
+    def failed(self, key: Hashable, seconds: float = 0.0) -> bool:
+        """Record a failure to answer, and the time that was spent on it.
+
+        Returns:
+            Whether it is only probed from now on.
+        """
         now = self._clock()
         with self._lock:
             state = self._state(key)
             state.failures = [
-                each for each in state.failures if now - each <= self._window_seconds
+                each for each in state.failures if now - each[0] <= self._window_seconds
             ]
-            state.failures.append(now)
-            if len(state.failures) >= self._most_failures:
-                state.is_out = True
-                state.failures.clear()
+            state.failures.append((now, seconds))
+            spent = sum(each for _, each in state.failures)
+            is_over = len(state.failures) >= self._most_failures
+            if not is_over and spent < self._most_seconds:
+                return False
+            was_out, state.is_out = state.is_out, True
+            state.failures.clear()
+        return not was_out
 
     def back_off(self, key: Hashable, seconds: float) -> None:
         """Record a request for a pause of *seconds*; the next probe has to wait."""
@@ -95,6 +111,11 @@ class CircuitBreaker:
         with self._lock:
             return not self._state(key).is_out or self._claim(key)
 
+    def is_out(self, key: Hashable) -> bool:
+        """Whether it is only probed."""
+        with self._lock:
+            return self._state(key).is_out
+
     def claims_probe(self, key: Hashable) -> bool:
         """Whether the caller should probe it now."""
         with self._lock:
@@ -117,7 +138,7 @@ class _State:
 
     def __init__(self) -> None:
         self.answered = 0.0
-        self.failures: list[float] = []
+        self.failures: list[tuple[float, float]] = []  # times, and what they took
         self.is_out = False
         self.probed = 0.0
         self.repaired = 0.0

@@ -22,6 +22,7 @@ class TransferLimits(NamedTuple):
     least_bytes: int = 4 << 10  # see *idle_seconds*
     redirects: int = 5  # maximum number of redirects
     attempts: int = 3  # maximum number of attempts if an answer may come later
+    retry_seconds: float = 300  # time after which there is no further attempt
     # if a server requests a longer wait, the download fails; until then the server is
     # only probed occasionally
     wait_seconds: float = 300

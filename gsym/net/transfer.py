@@ -133,7 +133,8 @@ class Transfer:
             SourceError: It gave no usable answer, or not within the limits.
         """
         limits, origin = self.limits, address.origin
-        until = time.monotonic() + limits.total_seconds
+        started = time.monotonic()
+        until = started + limits.total_seconds
         self._wait_for(address)
         own = [("Authorization", address.authorization)] if address.credentials else []
         download = _Download(
@@ -149,7 +150,8 @@ class Transfer:
         def wait_before(error: RetryableError) -> float | None:
             own = backoff(limits.backoff_seconds, error.attempts)
             wait = max(error.wait or 0.0, own)
-            is_last = error.attempts >= limits.attempts
+            is_late = time.monotonic() - started > limits.retry_seconds
+            is_last = is_late or error.attempts >= limits.attempts
             return None if is_last or wait > limits.wait_seconds else wait
 
         try:

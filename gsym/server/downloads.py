@@ -96,13 +96,18 @@ class _Downloads:
             key = key_of_debug_id(name, module_id)
         except ValueError:
             key = None
-        found = await self._find(key)
-        if found.entry is not None:
-            return await self._answer(request, found, kind)
-        # Windows debuggers request modules by code file and code id.
+        # Windows debuggers request modules by code file and code id. What the store has
+        # is answered before a source is asked for an id of another kind.
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
-        other = (await self._service.run(self._get, by_code)).entry
-        if other is not None:
+        is_stored = key and (await self._service.run(self._get, key)).entry
+        other = (
+            None if is_stored else (await self._service.run(self._get, by_code)).entry
+        )
+        if other is None:
+            found = await self._find(key)
+            if found.entry is not None:
+                return await self._answer(request, found, kind)
+        else:
             name = other.identity.debug_file
             stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
             parts = (name, other.identity.debug_id, f"{stem}.{kind}")

@@ -14,6 +14,7 @@ from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.request import RequestLimits
 from gsym.confined.process import watch_processes
+from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.reports.path_map import PathMap, read_rule
 from gsym.server.admission import Origins
@@ -21,6 +22,7 @@ from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
+from gsym.store.modules import Attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from gsym.modules.key import ModuleKey
-    from gsym.modules.open_module import OpenModule
     from gsym.modules.symbolizer import Symbolizer
 
     Result = TypeVar("Result")
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 # Modules that are opened at a time for one request, so that others get their share.
 _MAX_PER_REQUEST = 8
+_LATE = Attempt("sources", "failed", "still searched or fetched: ask again later")
 _PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
 
 
@@ -83,16 +85,23 @@ class ModuleOpening:
         symbolizer: Opens modules.
         threads: Number of threads.
         gauge: Shows the number of modules that are being opened.
+        wait: Seconds that a request waits for sources.
     """
 
-    def __init__(self, symbolizer: Symbolizer, threads: int, gauge: Gauge) -> None:
+    def __init__(
+        self, symbolizer: Symbolizer, threads: int, gauge: Gauge, wait: float
+    ) -> None:
         self._gauge = gauge
+        self._wait = wait
         self._symbolizer = symbolizer
         self._threads = ThreadPoolExecutor(threads, "gsym-fetch")
         self._searches: dict[ModuleKey, _Search] = {}
 
     async def open_all(self, works: Iterable[WantedModule]) -> None:
-        """Open the modules of a request; a missing module is not an error."""
+        """Open the modules of a request; a missing module is not an error.
+
+        Nor is one that takes too long, whose search continues.
+        """
         slots = asyncio.Semaphore(_MAX_PER_REQUEST)
 
         async def open_one(work: WantedModule, key: ModuleKey) -> None:
@@ -101,13 +110,20 @@ class ModuleOpening:
                 work.module = await self.open(key)
                 work.seconds = asyncio.get_running_loop().time() - started
 
-        tasks = [
-            asyncio.ensure_future(open_one(work, work.key))
+        tasks = {
+            asyncio.ensure_future(open_one(work, work.key)): work
             for work in works
             if work.key is not None
-        ]
+        }
+        if not tasks:
+            return
         try:
-            await asyncio.gather(*tasks)
+            done, late = await asyncio.wait(tasks, timeout=self._wait)
+            for task in done:
+                task.result()
+            for task in late:
+                tasks[task].module = OpenModule(None, None, (_LATE,))
+                tasks[task].seconds = self._wait
         finally:
             for task in tasks:
                 task.cancel()
@@ -218,7 +234,10 @@ class Service:
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(
-            symbolizer, settings.limits.fetch_threads, self.metrics.opening
+            symbolizer,
+            settings.limits.fetch_threads,
+            self.metrics.opening,
+            settings.limits.source_wait,
         )
         watch_processes(self.metrics.converters.set)
         self.is_store_over = False

@@ -68,6 +68,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         request_timeout: time to compute an answer; downloads continue after the 503
         write_timeout: time for a client to accept more of its answer
         connection_time: age after which a connection is closed with its next answer
+        source_wait: time for which a request waits for sources; then it is answered
+            without the modules that they have not sent, which are still fetched
         profile_wait: time for which received profiles wait for modules
         forward_timeout: time for the next collector to answer
         fetch_timeout: time for a file from a source, with all attempts
@@ -113,6 +115,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request_timeout: Seconds = 60.0
     write_timeout: Seconds = 60.0
     connection_time: Seconds = 30.0
+    source_wait: Seconds = 15.0
     profile_wait: Seconds = 5.0
     forward_timeout: Seconds = 10.0
     fetch_timeout: Seconds = 300.0

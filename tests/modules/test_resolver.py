@@ -656,6 +656,37 @@ def test_repeatedly_failing_source_is_probed_occasionally(
     assert resolver.resolve(key(3)).entry
 
 
+def test_no_request_waits_for_a_source_that_takes_its_time_to_fail(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    source = Given("slow", failing)
+    probes: list[Callable[[], object]] = []
+    breaker = CircuitBreaker(most_seconds=0.0, probe_seconds=2, clock=clock)
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
+    resolver = Resolver(
+        store, [source], misses=misses, breaker=breaker, probe=probes.append
+    )
+    for number in range(20):
+        (attempt,) = resolver.resolve(key(number)).attempts
+        assert attempt.outcome == "failed"
+        assert len(source.asked) == 1
+    assert len(probes) == 1
+    clock.now += 1
+    source.say = having(symbols(1))
+    probes.pop()()
+    assert len(source.asked) == 2
+    asked = source.asked[-1]
+    number = next(each for each in range(20) if key(each) == asked)
+    source.say = having(symbols(number + 1))
+    assert resolver.resolve(key(number + 1)).entry
+    assert [each.getMessage() for each in caplog.records] == [
+        "the source slow does not answer, and is only probed: out of order",
+        "the source slow answers again",
+    ]
+    assert [each.levelname for each in caplog.records] == ["WARNING"] * 2
+
+
 def test_a_module_improved_by_another_process_is_not_converted_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,3 +102,20 @@ def test_an_answer_ends_a_requested_pause(breaker: CircuitBreaker) -> None:
     breaker.back_off("a", 5)
     breaker.forget("a")
     assert breaker.seconds_left("a") == 0
+
+
+def test_failures_that_take_long_take_a_source_out(clock: Clock) -> None:
+    breaker = CircuitBreaker(most_failures=60, most_seconds=10, clock=clock)
+    assert [breaker.failed("a", 4.0) for _ in range(4)] == [False, False, True, False]
+    assert breaker.is_out("a")
+    assert not breaker.is_out("b")
+    assert [breaker.answered("a") for _ in range(2)] == [True, False]
+    assert not breaker.is_out("a")
+    assert breaker.failed("a", 13.0)
+
+
+def test_time_that_failures_took_long_ago_does_not_count(clock: Clock) -> None:
+    breaker = CircuitBreaker(most_seconds=10, window_seconds=60, clock=clock)
+    for _ in range(9):
+        assert not breaker.failed("a", 9.0)
+        clock.now += 61

@@ -14,6 +14,7 @@ import pytest
 
 import gsym
 from gsym.conversion.export import export_breakpad
+from gsym.errors import NotFoundError
 from gsym.modules.key import ModuleKey
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
@@ -35,6 +36,7 @@ from tests.store_modules import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.store.sources.source import FoundFile
     from tests.server.running import Answer
 
 pytestmark = pytest.mark.long
@@ -151,6 +153,42 @@ def test_the_code_id_leads_to_the_debug_id(downloads: RunningServer) -> None:
         answer = get(downloads, f"/xul.dll/{PE_CODE_ID}/{file}")
         assert answer.status == 302
         assert answer.headers["location"] == f"/xul.pdb/{debug_id}/xul.sym"
+
+
+def test_what_the_store_has_is_answered_before_a_source_is_asked(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "store")
+    stored = put(store, 1, **windows_identity(1)._asdict()).entry.identity
+    elf = put(store, 2).entry.identity
+    source = RecordingSource()
+    symbolizer = Symbolizer(Resolver(store, [source]))
+    settings: dict[str, Any] = {"store": store.path, "fetch_downloads": True}
+    with RunningServer(symbolizer, **settings) as server:
+        for path in (
+            f"/xul.dll/{PE_CODE_ID}/xul.sym",
+            f"/xul.pdb/{stored.debug_id}/xul.gsym",
+            f"/{elf.debug_file}/{elf.code_id}/{elf.debug_file}.gsym",
+        ):
+            assert get(server, path).status in {200, 302}
+        assert source.asked == []
+        assert get(server, f"/xul.dll/{PE_CODE_ID[:-1]}1/xul.sym").status == 404
+        # A code id may also be a debug id, so it is what a source is asked for.
+        assert len(source.asked) <= 1
+
+
+class RecordingSource:
+    """A source without modules."""
+
+    name = "recording"
+
+    def __init__(self) -> None:
+        self.asked: list[ModuleKey] = []
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        del folder
+        self.asked.append(key)
+        raise NotFoundError("not here")
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.errors import GsymError
+from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
-from tests.server.running import RunningServer
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.sources.source import FoundFile
+from tests.server.running import RunningServer, wait_until
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from gsym.modules.key import ModuleKey
 
 pytestmark = pytest.mark.no_engine
 
@@ -56,6 +63,50 @@ def test_the_page_lists_the_modules_of_a_folder_and_finds_them_by_name(
         assert thread["frames"][0]["calls"][0]["function"] == "f0_0"
         opened = server.ask("GET", f"/page/module?id={debug_id(1)}").json
         assert opened["functions"] == 1
+
+
+class StalledSource:
+    """A source that sends a module when it is told to."""
+
+    name = "stalled"
+
+    def __init__(self) -> None:
+        self.is_sent = Event()
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        del key
+        assert self.is_sent.wait(60)
+        path = Path(folder) / "app.sym"
+        path.write_bytes(symbols(1))
+        return FoundFile(str(path), "https://symbols.test/app.sym")
+
+
+def test_stored_modules_are_answered_while_a_source_takes_its_time(
+    tmp_path: Path,
+) -> None:
+    store = Store(tmp_path / "store")
+    (tmp_path / "app.sym").write_bytes(symbols())
+    add_file(store, str(tmp_path / "app.sym"))
+    source = StalledSource()
+    symbolizer = Symbolizer(Resolver(store, [source]))
+    body = {
+        "memoryMap": [["app", debug_id()], ["app", debug_id(1)]],
+        "stacks": [[[0, 0x1004], [1, 0x1004]]],
+    }
+    with RunningServer(symbolizer, store=store.path, source_wait=0.2) as server:
+
+        def ask() -> tuple[list[str | None], dict[str, Any]]:
+            (result,) = server.post(body).json["results"]
+            frames = result["stacks"][0]
+            errors = result.get("module_errors", {})
+            return [each.get("function") for each in frames], errors
+
+        functions, errors = ask()
+        assert functions == ["f0_0", None]
+        ((error,),) = errors.values()
+        assert "still searched or fetched: ask again later" in str(error)
+        source.is_sent.set()
+        wait_until(lambda: ask()[0] == ["f0_0", "f1_0"])
 
 
 def test_an_invalid_source_stops_the_server(tmp_path: Path) -> None:
