@@ -6,6 +6,8 @@ next to nothing.
 
 from __future__ import annotations
 
+import sys
+
 __version__ = "0.1.0"
 
 TYPE_CHECKING = False
@@ -174,7 +176,7 @@ _MODULE_OF = {
     "symbolicate": "reports.symbolicate",
 }
 
-__all__ = [name for name in _MODULE_OF if name != "open"]
+__all__ = list(_MODULE_OF)
 
 
 if not TYPE_CHECKING:  # for type checkers, a name that is not above is an error
@@ -184,10 +186,14 @@ if not TYPE_CHECKING:  # for type checkers, a name that is not above is an error
         if module_name is None:
             raise AttributeError(f"module 'gsym' has no attribute {name!r}")
         module = __import__(f"gsym.{module_name}", fromlist=(name,))
+        if "typing" in sys.modules:  # else nobody reads hints
+            from gsym.hints import provide_hints
+
+            provide_hints(module)
         value = getattr(module, name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

@@ -26,7 +26,7 @@ from gsym.reports.stacks.tokens import (
     tokens,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -41,7 +41,7 @@ _PAGE = 4096
 _LEAST_START = 0x10000  # of a module in a process
 _MOST_SIZE = 1 << 32  # of a module
 _NEAR_LINES = 4  # before an address, which may name its module
-_MOST_MODULES = 16  # that a function without one is searched in
+_MOST_MODULES = 16  # in which a number or a function is searched
 _UUID_SIZE = 36
 IS_INLINED = re.compile(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
@@ -276,7 +276,7 @@ class _Maker:
             each = self._part.mentions[at]
             return not each.is_sure, each.start > place, abs(each.start - place)
 
-        order = sorted(range(len(self._is_sure)), key=distance)
+        order = sorted(range(len(self._is_sure)), key=distance)[:_MOST_MODULES]
         found = [(self._mentioned(at), self._is_sure[at]) for at in order]
         found += [(each, True) for each in self._usual]
         if self._around.chosen is not None and not any(sure for _, sure in found):
@@ -360,12 +360,13 @@ class _Maker:
             options.append(placed._replace(is_guess=is_guess))
         is_placed = self._around.chosen is not None or bool(self._usual)
         are_only = is_placed and not NO_NUMBERS.search(self._part.text)
-        is_near = number.is_prefixed or self._is_beside(number)
+        is_beside = self._is_beside(number)
+        is_near = number.is_prefixed or is_beside
         if not is_near and self._around.chosen is None:
             return self._made(number.start, number.end, options)  # any number
         for module, is_sure in self._modules(number.start):
             if number.is_marked or is_sure or self._around.chosen is not None:
-                is_guess = not (are_only or (is_sure and self._is_beside(number)))
+                is_guess = not (are_only or (is_sure and is_beside))
                 frame = _frame(module, number.value, is_guess=is_guess)
                 options.append(frame._replace(symbol=symbol, plus=plus))
         made = self._made(number.start, number.end, options)
