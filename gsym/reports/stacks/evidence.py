@@ -26,7 +26,7 @@ from gsym.reports.stacks.tokens import (
     tokens,
 )
 
-TYPE_CHECKING = bool()
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
