@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from gsym import __version__
 from gsym.model import UINT64_END
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,23 +87,13 @@ class Option:
         return tuple(filter(None, (self.name, self.short, *self.aliases)))
 
 
-class Operand:
+class Operand(NamedTuple):
     """A positional argument; only the last one declared may be *many*."""
 
-    __slots__ = ("help", "many", "name", "required")
-
-    def __init__(
-        self,
-        name: str,
-        help: str,  # noqa: A002 - the word for it
-        *,
-        many: bool = False,
-        required: bool = True,
-    ) -> None:
-        self.name = name
-        self.help = help
-        self.many = many
-        self.required = required
+    name: str
+    help: str
+    many: bool = False
+    required: bool = True
 
     @property
     def usage(self) -> str:
@@ -332,25 +323,15 @@ _VERSION = Option("--version", "show the version")
 # ---- the rules of getopt, as gsym and GNU have them
 
 
-class Dialect:
+class Dialect(NamedTuple):
     """The differences between programs that read options as getopt_long does."""
 
-    __slots__ = ("abbreviates", "messages", "suggests", "takes_next")
-
-    def __init__(
-        self,
-        messages: tuple[str, str, str, str, str],
-        *,
-        abbreviates: bool = False,
-        suggests: bool = False,
-        takes_next: bool = False,
-    ) -> None:
-        # About: an unknown letter, an unknown name, a value that is not taken, one
-        # that is missing after a name, one that is missing after a letter.
-        self.messages = messages
-        self.abbreviates = abbreviates
-        self.suggests = suggests
-        self.takes_next = takes_next  # an optional value may be the next word
+    # About: an unknown letter, an unknown name, a value that is not taken, one
+    # that is missing after a name, one that is missing after a letter.
+    messages: tuple[str, str, str, str, str]
+    abbreviates: bool = False
+    suggests: bool = False
+    takes_next: bool = False  # an optional value may be the next word
 
 
 GSYM = Dialect(

@@ -14,6 +14,7 @@ from struct import Struct
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.modules.part import module_part
+from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished
 
 TYPE_CHECKING = False
@@ -33,29 +34,26 @@ _BLOCK_SIZE = 1 << 20
 _SHARING_MULTIPLE = 8  # bytes of a file that shares strings
 
 
-class Payload:
+class Payload(NamedTuple):
     """A GSYM file on its way into a binary."""
 
-    def __init__(self, size: int, chunks: Iterable[Buffer]) -> None:
-        self.size = size  # in bytes
-        self.chunks = chunks  # its bytes, each valid until the next is asked for
+    size: int  # in bytes
+    chunks: Iterable[Buffer]  # its bytes, each valid until the next is asked for
 
 
-class SharedTable:
+class SharedTable(NamedTuple):
     """A string table of a binary, as it will follow a GSYM file."""
 
-    def __init__(self, table: bytes | memoryview, distance: int) -> None:
-        self.table = table  # its bytes
-        self.distance = distance  # bytes from the end of the GSYM file to the table
+    table: bytes | memoryview  # its bytes
+    distance: int  # bytes from the end of the GSYM file to the table
 
 
-class Binary:
+class Binary(NamedTuple):
     """The bytes of a binary, in its byte order."""
 
-    def __init__(self, data: memoryview, path: str, order: str) -> None:
-        self.data = data
-        self.path = path
-        self.order = order
+    data: memoryview
+    path: str
+    order: str
 
     def struct(self, fields: str) -> Struct:
         """*fields* in the byte order of the binary, without padding."""

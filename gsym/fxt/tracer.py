@@ -29,7 +29,6 @@ from gsym.fxt.values import cut_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import Any, ParamSpec, TypeVar
 
     from typing_extensions import Self
@@ -64,12 +63,7 @@ class Duration:
         self._begin = monotonic_ns()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         end = monotonic_ns()
         self._tracer.close_duration(self)
         args = self._args
@@ -139,12 +133,7 @@ class Operation(_Chain):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._write(_ASYNC_END, {} if kind is None else {"error": kind.__name__})
 
 

@@ -10,7 +10,6 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -42,14 +41,9 @@ class PartFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if self._file is not None:
-            self._file.__exit__(kind, error, traceback)
+            self._file.__exit__(kind, *raised)
         elif kind is None and self._is_split:
             self.removed = remove_parts(self._target, len(self.paths))
 

@@ -17,8 +17,6 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Buffer, Self
 
 
@@ -115,12 +113,7 @@ class AtomicFile:
                 return  # only advice
         self._handed_on = self._size
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             is_complete = kind is None and not self._is_discarded
             if is_complete and self._temporary is not None:

@@ -48,7 +48,6 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
     from typing import Any
 
     from typing_extensions import Self
@@ -454,15 +453,10 @@ class DumpList:
         self._put(f"{self._between}\n{json.dumps(record)}")
         self._between = ","
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is None:
             self._put("[]\n" if self._between == "[" else "\n]\n")
-        self._file.__exit__(kind, error, traceback)
+        self._file.__exit__(kind, *raised)
 
     def _put(self, text: str) -> None:
         self._file.write(text.encode("utf-8", "replace"))
