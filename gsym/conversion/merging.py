@@ -142,10 +142,18 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     for source in sources:
         source.copy(lib.gsym_creator_add_entries, result.creator, ffi.NULL)
         source.copy(lib.gsym_creator_add_sections, result.creator)
+    # Module that the files agree on. The hash of its code is kept only where it is that
+    # of all of them.
+    modules = _modules(sources, files)
+    found = ModuleKey()
+    for module in modules:
+        found = completed(found, module)
+    if len({module.code_hash for module in modules}) > 1:
+        found = found._replace(code_hash="")
     report = result.write(
         architecture="",
         build_id=uuid,
-        module=_module_of(sources, files),
+        module=found,
         warnings={},
         details=(),
         data_part=data_part,
@@ -163,20 +171,6 @@ def _parts(sources: list[ImageSource], files: list[memoryview]) -> Iterator[memo
     for source, data in zip(sources, files, strict=True):
         start = source.header.file_offset
         yield data[start : start + source.header.file_size]
-
-
-def _module_of(sources: list[ImageSource], files: list[memoryview]) -> ModuleKey:
-    """Module that the files agree on.
-
-    The hash of its code is kept only where it is that of all of them.
-    """
-    modules = _modules(sources, files)
-    found = ModuleKey()
-    for module in modules:
-        found = completed(found, module)
-    if len({module.code_hash for module in modules}) > 1:
-        found = found._replace(code_hash="")
-    return found
 
 
 def _modules(sources: list[ImageSource], files: list[memoryview]) -> list[ModuleKey]:

@@ -65,14 +65,11 @@ class LineStream:
             if known is not None:
                 used = self._addresses.answer(*known, prefix, view[at:], self._put)
             if not used:
-                self._put(self._answer_one(line))
+                text = to_str(line).translate(_LINE_ENDS)
+                self._put(to_bytes(self._answer(text)))
                 used = end + 1 - at
                 self._learn(prefix)
             at += used
-
-    def _answer_one(self, line: bytes) -> bytes:
-        text = to_str(line).translate(_LINE_ENDS)
-        return to_bytes(self._answer(text))
 
     def _learn(self, prefix: bytes) -> None:
         """Let the engine answer lines with this prefix in future, if it can."""

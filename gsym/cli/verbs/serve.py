@@ -235,18 +235,15 @@ def _warnings(settings: Settings, service: Service) -> list[str]:
     from gsym.server.modules import store_path
 
     lines = []
-    if not _can_write(store_path(settings)):
+    # Whether files can be made in a folder, or the folder itself
+    folder = store_path(settings)
+    while not os.path.exists(folder):
+        folder = os.path.dirname(os.path.abspath(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
         lines.append("warning: the store cannot be written to")
     if not service.tokens.is_needed_to_read() and not is_loopback(settings.host):
         lines.append(f"warning: anybody who can reach {settings.host} may read")
     return lines
-
-
-def _can_write(folder: str) -> bool:
-    """Whether files can be made in a folder, or the folder itself."""
-    while not os.path.exists(folder):
-        folder = os.path.dirname(os.path.abspath(folder))
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _limits(settings: Settings) -> str:

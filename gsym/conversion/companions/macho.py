@@ -374,7 +374,13 @@ class DebugMap:
             if not self._may_compare(max(member.size, _LEAST), entry):
                 break
             try:
-                counts.append(self._missing_functions(entry, data, member))
+                # Number of functions of *entry* that a member does not have
+                missing, error = ffi.new("uint64_t *"), new_error()
+                file = ObjectFile(data[member.offset :][: member.size], entry.path)
+                compare = lib.gsym_debug_map_compare
+                status = compare(self.handle, entry.number, file.handle, missing, error)
+                check(status, error, entry.path)
+                counts.append(int(missing[0]))
             except GsymError:  # bitcode, or of another machine
                 counts.append(_UNREADABLE)
             if counts[-1] == 0:
@@ -386,17 +392,6 @@ class DebugMap:
         if self._left_to_compare < 0:
             self._assumed.append(entry.path)
         return self._left_to_compare >= 0
-
-    def _missing_functions(
-        self, entry: _Entry, data: memoryview, member: Member
-    ) -> int:
-        """Number of functions of *entry* that a member does not have."""
-        missing, error = ffi.new("uint64_t *"), new_error()
-        file = ObjectFile(data[member.offset :][: member.size], entry.path)
-        compare = lib.gsym_debug_map_compare
-        status = compare(self.handle, entry.number, file.handle, missing, error)
-        check(status, error, entry.path)
-        return int(missing[0])
 
     def _load(self, path: str) -> memoryview:
         data = map_one_of_many(path)
