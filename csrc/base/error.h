@@ -1,4 +1,4 @@
-/* error.h - report errors, and include the headers that nearly every file needs. */
+/* error.h - report errors; include the headers that nearly every file needs. */
 #ifndef GSYM_BASE_ERROR_H
 #define GSYM_BASE_ERROR_H
 

@@ -114,7 +114,8 @@ static gsym_status search_entries(call_search *search, uint32_t index, uint32_t 
     *next_ret = next;
     limit = next < count ? image_addr_offset(image, next) : UINT64_MAX;
     if (limit < end) end = limit;
-    /* With an unsorted table, the same code could be visited any number of times. */
+    /* An unsorted table could lead to the same code any number of times: code below the end
+     * of what was visited is passed over. */
     if (end <= start || start < search->done) return GSYM_OK;
     search->done = end;
     return search_range(search, start, end, returns_to_start, error);

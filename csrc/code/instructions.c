@@ -143,7 +143,7 @@ static unsigned add_prefix(unsigned prefixes, uint8_t byte) {
         case 0xf0: return legacy | LOCK;
         case 0xf2: return legacy | REPNE;
         case 0xf3: return legacy | REP;
-        default: return legacy; /* a segment */
+        default: return legacy; /* a prefix that names a segment changes nothing here */
     }
 }
 

@@ -8,7 +8,7 @@
 #include "base/sort.h"
 #include "create/state.h"
 
-/* ---- taking in --------------------------------------------------------------- */
+/* ---- call sites that are given by name --------------------------------------- */
 
 /* A name of a function that has call sites, and the first function with this name. */
 typedef struct wanted_name {

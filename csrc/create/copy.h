@@ -20,7 +20,7 @@ typedef struct entry_copy {
     struct { uint64_t *items; size_t capacity; } regexes;
     struct { gsym_function *items; size_t capacity; } functions;
     size_t row_count, node_count, regex_count; /* in use for the present entry */
-    uint64_t last_offset;  /* start of the entry before, minus base_address */
+    uint64_t last_offset;  /* start of the entry that was added last, minus base_address */
     uint64_t next_offset;  /* start of the next entry; valid if greater than last_offset */
     bool is_bounded;       /* false: functions copied last may need a size; see
                               bound_sizeless() */
@@ -32,8 +32,8 @@ typedef struct entry_copy {
 gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
                              const gsym_image *image, gsym_error *error);
 void entry_copy_end(entry_copy *copy);
-/* Copy entry `index` < num_addresses, which must not lie below the one before, or
- * what is selected of it. */
+/* Copy entry `index` < num_addresses, or what is selected of it. It must not start below
+ * the entry that was added last. */
 gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error);
 
 #endif

@@ -13,7 +13,8 @@ enum {
      * spelled out in mangled names. */
     SPELLED_SIZE_LIMIT = 256,
     MANGLED_SIZE_LIMIT = 8192,
-    UNSPELLED = 16, /* the first of the ranks that are greater than any binding */
+    UNSPELLED = 16, /* added to the rank of a symbol that does not spell the name; greater
+                       than any binding */
     NO_RANK = 32
 };
 

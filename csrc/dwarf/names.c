@@ -1,4 +1,4 @@
-/* names.c - find the name of a function.
+/* names.c - find DIEs by their offset, and the names of functions and inlined calls.
  *
  * A function has its linkage name. Without one, it has its DW_AT_name with the names of the
  * scopes around its declaration in front (A::B::name). Scopes are found on demand: among

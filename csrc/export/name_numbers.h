@@ -34,7 +34,7 @@ static inline bool name_numbers_has(const name_numbers *names, uint64_t strp) {
 bool name_numbers_share(name_numbers *names, const name_numbers *other);
 /* Count the members, so that they have numbers; none may be added afterwards. */
 void name_numbers_count(name_numbers *names);
-/* Return the number of a member. */
+/* Return the number of a member: how many members are before it in the table. */
 uint64_t name_numbers_of(const name_numbers *names, uint64_t strp);
 /* Find the first member at or after *strp_ret; false if there is none. */
 bool name_numbers_next(const name_numbers *names, uint64_t *strp_ret);

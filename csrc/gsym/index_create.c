@@ -6,7 +6,7 @@ struct gsym_index {
     buffer made;
 };
 
-/* Return where the part of a version-1 file begins, or would begin. */
+/* Return the offset at which the index part of a version-1 file begins, or would begin. */
 static uint64_t part_start(const gsym_image *image) {
     if (image->index.size != 0) return image->header.index_offset;
     return (image->size + INDEX_ALIGNMENT - 1) / INDEX_ALIGNMENT * INDEX_ALIGNMENT;

@@ -54,7 +54,8 @@ void msf_release(const msf_file *file, uint32_t stream);
 /* Records of a TPI or IPI stream, by index. */
 typedef struct pdb_types {
     uint32_t stream;
-    uint32_t first, end;        /* TypeIndexBegin, TypeIndexEnd */
+    uint32_t first, end;        /* the first index and that after the last, in the header
+                                   TypeIndexBegin and TypeIndexEnd */
     LIST(uint32_t) offsets;     /* offset in the stream of every fourth record */
 } pdb_types;
 

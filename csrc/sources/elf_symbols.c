@@ -29,7 +29,7 @@ typedef struct elf_symbol {
 /* Function descriptors of 64-bit PowerPC with ELFv1. Each begins with the address of its
  * code, and the symbol of a function has the address of a descriptor. */
 typedef struct function_descriptors {
-    uint32_t section; /* .opd; 0: none, or the file has no section headers */
+    uint32_t section; /* index of .opd; 0: none, or the file has no section headers */
     uint64_t address;
     cursor bytes;       /* empty if there are none */
     uint8_t *relocated; /* owns these bytes in the case of a relocatable file; else NULL */

@@ -27,8 +27,8 @@ static bool has_build_info(const gsym_object *object, const gsym_object_section 
     return false;
 }
 
-/* Whether to search all data for the table: linkers may put it into another section, PE
- * files do, and some tools damage the names of sections. Only Go binaries are searched. */
+/* Whether to search all data for the table: it may be in another section, as in PE
+ * files, and some tools damage the names of sections. Only Go binaries are searched. */
 static bool may_hide_table(const gsym_object *object) {
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
         gsym_object_section section;

@@ -258,7 +258,7 @@ static bool place_spans(pdb_reader *reader) {
     return true;
 }
 
-/* ---- results ------------------------------------------------------------------------- */
+/* ---- rows and nodes of a function ---------------------------------------------------- */
 
 static bool put_row(pdb_reader *reader, const unit_function *function, uint32_t start,
                     const pdb_span *span) {

@@ -202,7 +202,7 @@ static bool read_c11(pdb_reader *reader, cursor c11) {
     return true;
 }
 
-/* ---- order --------------------------------------------------------------------------- */
+/* ---- sorted rows --------------------------------------------------------------------- */
 
 /* Order rows by address; of one address, a row that ends a subsection comes first. */
 static bool is_row_before(const void *left, const void *right, const void *context) {

@@ -57,7 +57,7 @@ static gsym_status find_moved(public_reader *reader, uint32_t address, uint64_t 
     return GSYM_OK;
 }
 
-/* Add a symbol. A size of 0 extends to the next start. */
+/* Add a symbol. One of size 0 extends to the next start. */
 static gsym_status add_symbol(public_reader *reader, uint32_t address, uint64_t size,
                               const char *name, size_t name_size, gsym_error *error) {
     uint64_t start = reader->base + address, ignored;

@@ -125,7 +125,8 @@ static uint64_t file_beside_call(unit_joiner *joiner, const walk_node *node) {
     uint64_t file = NO_FILE;
     uint32_t range_count;
     (void)ranges_of_caller(walk, node, &range_count);
-    if (range_count > MAX_RANGES_SEARCHED) return NO_FILE; /* see is_listed */
+    /* Of so many ranges, is_listed() does not know whether they contain an address. */
+    if (range_count > MAX_RANGES_SEARCHED) return NO_FILE;
     for (uint64_t i = 0; i < UINT64_C(2) * node->range_count && file == NO_FILE; ++i) {
         const gsym_range *call = &walk->ranges.items[node->range_first + i / 2];
         uint64_t address = i % 2 == 0 ? call->start - 1 : call->end;

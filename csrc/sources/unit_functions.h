@@ -47,12 +47,12 @@ typedef struct unit_function {
 
 typedef struct unit_call_site {
     uint64_t return_offset;
-    uint32_t name; /* index, or NO_INDEX */
+    uint32_t name; /* index in `names`, or NO_INDEX */
 } unit_call_site;
 
 /* A node of InlineInfo, as gsym_inline_node, with numbers of the unit. */
 typedef struct unit_node {
-    uint32_t name;      /* index, or NO_INDEX */
+    uint32_t name;      /* index in `names`, or NO_INDEX */
     uint32_t file_code; /* of the call */
     uint32_t call_line;
     uint32_t depth;

@@ -7,7 +7,7 @@
 #include "export/function_walk.h"
 #include "symbfile/levels.h"
 
-/* ---- names.c ------------------------------------------------------------------------ */
+/* ---- extraction_names.c ------------------------------------------------------------- */
 
 struct gsym_symbfile_names {
     const gsym_image *image;

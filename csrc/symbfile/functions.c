@@ -10,7 +10,7 @@
 #include "base/sort.h"
 #include "symbfile/functions.h"
 
-/* ---- into the output -------------------------------------------------------------- */
+/* ---- creating, and handing functions to the creator ------------------------------- */
 
 gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
                                            gsym_symbfile_functions **functions_ret,

@@ -1,6 +1,6 @@
 /* functions.h - convert ranges of symbfiles to functions of a creator: functions.c gathers
- * ranges that are independent of others, function_tree.c converts them, texts.c keeps their
- * strings. */
+ * ranges that are independent of others, function_tree.c converts them, function_texts.c
+ * keeps their strings. */
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 

@@ -315,7 +315,7 @@ static gsym_status read_return_pad(read_records *records,
     return GSYM_OK;
 }
 
-/* ---- both ------------------------------------------------------------------------- */
+/* ---- records of either kind ------------------------------------------------------- */
 
 gsym_status read_records_add(read_records *records, protobuf_message *message,
                              gsym_symbfile_message type, uint64_t start,

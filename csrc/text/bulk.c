@@ -38,7 +38,8 @@ struct gsym_bulk {
     LIST(uint32_t) files;
     text_table name_texts, file_texts;
     number_map numbers;   /* name or file of the present module -> number of its text */
-    LIST(uint64_t) asked; /* distinct new addresses of one module */
+    LIST(uint64_t) asked; /* addresses of one module that earlier bulks did not have, each
+                             once */
 };
 
 /* ---- what is known ------------------------------------------------------------------- */

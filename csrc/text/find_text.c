@@ -12,7 +12,8 @@ size_t gsym_text_find_offset(const char *text, size_t size) {
     return size;
 }
 
-/* Size of the ending by which headings are found. */
+/* Size of the endings by which headings are found, and of the block that is searched at
+ * once. */
 enum { ENDING_SIZE = 11, BLOCK = 64 };
 static const char endings[][ENDING_SIZE + 1] = {"Sanitizer: ", "libFuzzer: ",
                                                 "ime error: "};

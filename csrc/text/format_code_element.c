@@ -248,7 +248,7 @@ static void put_pc(const markup_work *work, const code_answer *answer) {
     text_put_char(text, ']');
 }
 
-/* ---- both ---------------------------------------------------------------------------- */
+/* ---- frames and code locations ------------------------------------------------------- */
 
 static void put_text(markup_work *work, const code_answer *answer, const char *line,
                      size_t begin, size_t size) {

@@ -220,8 +220,8 @@ static style_kind joined_kind(style_kind condition, style_kind field) {
     return STYLE_END;
 }
 
-/* If the part of a condition is only its field, replace both by one operation. False if
- * there is more in the part. */
+/* If a condition, such as "if there is a name", is followed only by the field that it asks
+ * for, replace both by one operation. False if anything else follows. */
 static bool join_field(template_reader *reader, const open_part *part) {
     gsym_style *style = reader->style;
     style_op *condition = style->ops.items + part->op, *field = condition + 1;

@@ -226,3 +226,37 @@ def test_a_hop_is_a_function_of_its_file(file: str, function: str) -> None:
     head = rf"^[a-z][^\n;]*?\b{function}\([^;{{]*\)\s*\{{"
     definition = re.compile(head, re.MULTILINE)
     assert definition.search(files()[f"csrc/{file}"])
+
+
+C_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+C_FILE = re.compile(r'(?<![\w/."-])(?:\w+/)*\w+\.[ch]\b(?!["\w])')
+# Headers of other libraries.
+FOREIGN = {"zlib.h", "zstd.h"}
+
+
+def engine_files() -> dict[str, str]:
+    """The C files of the engine and of libgsym."""
+    return {
+        path: text
+        for path, text in files().items()
+        if path.startswith(("csrc/", "libgsym/")) and path.endswith((".c", ".h"))
+    }
+
+
+def named_files(text: str) -> set[str]:
+    """The C files that the comments of a source name."""
+    return {name for each in C_COMMENT.findall(text) for name in C_FILE.findall(each)}
+
+
+def test_comments_of_the_engine_name_files_that_exist() -> None:
+    assert named_files('/* see base/a.c */ "b.c" /* c.h\'s */') == {"base/a.c", "c.h"}
+    known = {
+        "/".join(parts[start:])
+        for parts in (path.split("/") for path in engine_files())
+        for start in range(len(parts))
+    }
+    unknown = {
+        path: sorted(named_files(text) - known - FOREIGN)
+        for path, text in engine_files().items()
+    }
+    assert {path: names for path, names in unknown.items() if names} == {}

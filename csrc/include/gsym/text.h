@@ -179,7 +179,8 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_INLINES = 1,
     GSYM_MARKUP_BASENAMES = 2,
     GSYM_MARKUP_ADJUSTED = 4, /* print the address that is looked up, not the logged one */
-    GSYM_MARKUP_COLUMNS = 8,  /* columns, always 0, and <invalid> for unknown values */
+    GSYM_MARKUP_COLUMNS = 8,  /* print columns, which are always 0, and <invalid> for
+                               * unknown values */
     GSYM_MARKUP_INDENTS = 16, /* repeat the indent of a frame on all its lines */
     GSYM_MARKUP_STOPS_AT_ESCAPE = 32,
     GSYM_MARKUP_COLOURED = 64,
