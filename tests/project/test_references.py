@@ -212,12 +212,12 @@ HOP = re.compile(r"^\| `([\w/]+\.[ch])` \| `(\w+)` \| .+ \|$", re.MULTILINE)
 
 def hops() -> list[tuple[str, str]]:
     """File and function of each line of the tables of hops."""
-    return HOP.findall((REPOSITORY / "ARCHITECTURE.md").read_text("utf-8"))
+    return HOP.findall((REPOSITORY / "csrc/README.md").read_text("utf-8"))
 
 
 def test_the_tables_of_hops_are_read() -> None:
-    text = (REPOSITORY / "ARCHITECTURE.md").read_text("utf-8")
-    rows = re.findall(r"^\| `.*$", text.partition("hop by hop\n")[2], re.MULTILINE)
+    text = (REPOSITORY / "csrc/README.md").read_text("utf-8")
+    rows = re.findall(r"^\| `.*$", text, re.MULTILINE)
     assert len(hops()) == len(rows)
 
 
