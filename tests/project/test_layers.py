@@ -47,7 +47,7 @@ FOLDERS = (
 )
 # Modules beside the folders, which every folder may import, lowest first.
 BESIDE = (
-    *("records", "cache", "include", "config", "arguments", "sizes", "errors"),
+    *("records", "cache", "include", "config", "arguments", "sizes", "errors", "hints"),
     "model",
 )
 
