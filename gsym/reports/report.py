@@ -120,8 +120,13 @@ class Report(NamedTuple):
         if self.form == _PROFILE and any(len(each.calls) > 1 for each in self.frames()):
             from gsym.reports.stacks.browser_inlining import with_inlined_calls
 
-            return with_inlined_calls(self._original(), self.frames())
-        return "".join(self.texts(indented, partial(map, str)))
+            original = "".join(self.originals())
+            return with_inlined_calls(original, self.frames())
+        return "".join(self.answers())
+
+    def answers(self) -> Iterator[str]:
+        """The text of each part, frames with their calls."""
+        return self.texts(indented, partial(map, str))
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -191,7 +196,7 @@ class Report(NamedTuple):
         indent: Callable[[str], str],
         shown: Callable[[tuple[Frame, ...]], Iterable[str]],
     ) -> Iterator[str]:
-        """The text in parts.
+        """The text of each part.
 
         Args:
             indent: What the second and later lines of an answer begin with, for the
@@ -213,15 +218,13 @@ class Report(NamedTuple):
             yield self._answered(frame, f"\n{indent(line)}", shown)
             line += frame.text[: _MOST_INDENT - len(line)]
 
-    def _original(self) -> str:
-        """The text of the report as it was."""
-        frames = (
-            part
-            if isinstance(part, str)
-            else self.threads[part[0]].frames[part[1]].text
-            for part in self.parts
-        )
-        return "".join(frames)
+    def originals(self) -> Iterator[str]:
+        """The text of each part as it was in the report."""
+        for part in self.parts:
+            if isinstance(part, str):
+                yield part
+            else:
+                yield self.threads[part[0]].frames[part[1]].text
 
     def _answered(
         self,

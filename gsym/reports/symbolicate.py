@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from io import BytesIO
 
 from gsym.containers.recognition import COMPRESSED, recognise_file
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
+from gsym.reports.passages import ANY_NUMBER, FileText, LongText, open_text
 from gsym.reports.report_work import ReportWork
 
 TYPE_CHECKING = False
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import LoadedSymbols
     from gsym.memory.stack_parts import ParsedReport
+    from gsym.reports.passages import Passages
     from gsym.reports.report import Report
 
 _HEAD = 18  # bytes, up to the type of an ELF file
@@ -70,27 +73,35 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         OSError: The file cannot be read.
         ValueError: A source is invalid.
     """
-    beside = ""
-    if not isinstance(report, str):
-        path = os.fspath(report)
-        beside = os.path.dirname(os.path.abspath(path))
-        with inflated(path) as file:
-            if is_dump(file):
-                return symbolicate_dump(file, source=source, store=store)
-            report = _read_text(file)
-    return symbolicate_text(
-        report,
-        beside,
-        source=source,
-        maps=maps,
-        load_addresses=load_addresses,
-        module=module,
-        store=store,
-    )
+    given: dict[str, Any] = {
+        "maps": maps,
+        "load_addresses": load_addresses,
+        "module": module,
+        "source": source,
+        "store": store,
+    }
+    if isinstance(report, str):
+        data = report.encode("utf-8", "surrogatepass")
+        return _whole(LongText(BytesIO(data), "surrogatepass"), "", given)
+    path = os.fspath(report)
+    with inflated(path) as file:
+        if is_dump(file):
+            return symbolicate_dump(file, source=source, store=store)
+        with open_text(file) as opened:
+            beside = os.path.dirname(os.path.abspath(path))
+            return _whole(LongText(opened), beside, given)
+
+
+def _whole(text: LongText, beside: str, given: Mapping[str, Any]) -> Report:
+    """The report on all of a text."""
+    report, passages = symbolicate_text(text, beside, **given)
+    parts = text.with_rest(report.parts, report.originals(), passages)
+    texts = (str(each) if isinstance(each, FileText) else each for each in parts)
+    return report._replace(parts=tuple(texts)) if report.is_verbatim else report
 
 
 def symbolicate_text(  # noqa: PLR0913 - independent keywords
-    text: str,
+    text: LongText,
     beside: str,
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
@@ -99,26 +110,47 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     module: str | None = None,
     store: str | None = None,
     document: Any = None,
-) -> Report:
-    """Symbolicate a text from the folder *beside*; "" if from nowhere.
+) -> tuple[Report, Passages]:
+    """Symbolicate the passages of a text that may have frames.
 
-    *document* is the result of `decode_document`, if the caller has it.
+    Args:
+        text: The text.
+        beside: The folder that it is from; "" if from nowhere.
+        source: See `symbolicate`, as for the others.
+        maps: Likewise.
+        load_addresses: Likewise.
+        module: Likewise.
+        store: Likewise.
+        document: The result of `LongText.document`, if the caller has it.
+
+    Returns:
+        The report on the passages, and the passages.
     """
-    from gsym.reports.stacks.recognition import parse_report
+    from gsym.reports.stacks.recognition import mapped_ranges, parse_report
 
     if isinstance(maps, os.PathLike):
-        maps = _read_text(maps)
+        with open(maps, "rb") as file:
+            maps = file.read().decode("utf-8", "surrogateescape")
     if maps is not None and not isinstance(maps, str):
         source, store = source or maps.source, store or maps.store
+    document = text.document() if document is None else document
+    starts = load_addresses or {}
+    is_known = module is None and isinstance(maps or "", str)
+    passages = text.passages(() if is_known else ANY_NUMBER)
+    if document is not None:
+        passages = text.whole()
+    elif is_known and not text.is_short:
+        ranges = mapped_ranges(text.read(passages), maps or "", starts)
+        passages = text.passages(ranges) if ranges else passages
     stack = parse_report(
-        text,
+        text.read(passages),
         module_of_path(module) if module else None,
         NO_LIMITS,
         maps=maps or "",
-        load_addresses=load_addresses or {},
+        load_addresses=starts,
         document=document,
     )
-    return symbolicate_stack(stack, beside, source=source, store=store)
+    return symbolicate_stack(stack, beside, source=source, store=store), passages
 
 
 @contextmanager
@@ -139,11 +171,6 @@ def inflated(path: str) -> Iterator[str]:
 
     with TemporaryDirectory(prefix="gsym-") as folder:
         yield inflate_file(path, folder)
-
-
-def _read_text(path: str | os.PathLike[str]) -> str:
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8", "surrogateescape")
 
 
 def symbolicate_stack(

@@ -35,7 +35,7 @@ BUDGET = (
     ("merge", "small.gsym -o out.gsym", 38),
     ("convert", "program.sym -o out.gsym", 46),
     # No file beside the text is read.
-    ("symbolicate", "alone/report.txt", 60),
+    ("symbolicate", "alone/report.txt", 61),
     ("filter", "report.txt", 97),
     ("store list", "--store .", 41),
     ("symbfile id", "small.gsym", 40),

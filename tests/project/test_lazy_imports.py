@@ -20,7 +20,7 @@ pytestmark = pytest.mark.no_engine
 # import of the last two kinds belongs to the head of its file.
 ALLOWED = {
     "start": (290, "a module that the importer does not load: faster starts"),
-    "standard": (105, "a slow module of the standard library, or not on all systems"),
+    "standard": (106, "a slow module of the standard library, or not on all systems"),
     "package": (45, "a package of an extra, which may not be installed"),
     "ring": (6, "a module that loads the importer"),
     "idle": (6, "a module that the importer loads anyway"),

@@ -264,6 +264,13 @@ size_t gsym_text_find_offset(const char *text, size_t size);
  * headings of reports have, or `size` without one. */
 size_t gsym_text_find_heading(const char *text, size_t size);
 
+/* Return the offset, from `at` on, of what may be an address or begin a frame of any form,
+ * or `size` without one: `0x1189`, `+4735`, `00007ff6`1a2b1110`, `#3`, digits beside a
+ * path, a range. Other hexadecimal digits are found if their value is in one of `count`
+ * ranges, which are ascending. */
+size_t gsym_text_find_address(const char *text, size_t size, size_t at,
+                              const gsym_range *ranges, size_t count);
+
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 
 /* Texts for the values of a column of a batch, concatenated. */

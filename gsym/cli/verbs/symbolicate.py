@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
 from gsym.cli.options import HEADER, JSON, SERVER, STORE_TO_READ, STRICT, parse_address
@@ -12,8 +13,8 @@ from gsym.cli.terminal import printable, warn
 from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.reports.link_addresses import NOT_PLACED
+from gsym.reports.passages import FileText, LongText, open_text, seekable
 from gsym.reports.report_work import NO_PLACE
-from gsym.reports.stacks.documents import decode_document
 from gsym.reports.symbolicate import (
     inflated,
     is_dump,
@@ -24,8 +25,8 @@ from gsym.reports.symbolicate import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterable, Iterator
+    from typing import Any, BinaryIO
 
     from gsym.memory.loaded import LoadedSymbols
     from gsym.reports.report import Report, ReportModule
@@ -136,12 +137,11 @@ def symbolicate(values: Values) -> int:
         if addresses:
             report = symbolicate_stack(loaded.stack(addresses), **_sources(values))
             return _print_report(report, "operands", values)
-        return _worst(
-            [
-                _symbolicate_report(path, _read_text(path), values, loaded)
-                for path in operands or ["-"]
-            ]
-        )
+        statuses = []
+        for path in operands or ["-"]:
+            with _opened(path) as file:
+                statuses.append(_symbolicate_report(path, file, values, loaded))
+        return _worst(statuses)
 
 
 def _check_source(source: str, *, is_store: bool = False) -> None:
@@ -216,28 +216,31 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
             raise GsymError("not a core file and not a minidump", path=path)
         if os.path.isfile(file) and recognise_file(file) in _BINARIES:
             raise GsymError(_NO_REPORT, path=path)
-        text = _read_text(file)
-    document = decode_document(text)
-    # Whether decoded JSON is a request to the symbolication API, or jobs of one
-    jobs = document if isinstance(document, list) else [document]
-    is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
-    if bool(jobs) and all(is_job):
-        from gsym.cli.verbs.symbolicate_jobs import symbolicate_jobs
+        with _opened(file) as opened:
+            document = LongText(opened).document()
+            # Whether decoded JSON is a request to the symbolication API, or jobs of one
+            jobs = document if isinstance(document, list) else [document]
+            is_job = (
+                isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs
+            )
+            if not (jobs and all(is_job)):
+                return _symbolicate_report(path, opened, values, document=document)
+    from gsym.cli.verbs.symbolicate_jobs import symbolicate_jobs
 
-        return symbolicate_jobs(path, document, values)
-    return _symbolicate_report(path, text, values, document=document)
+    return symbolicate_jobs(path, document, values)
 
 
 def _symbolicate_report(
     path: str,
-    text: str,
+    file: BinaryIO,
     values: Values,
     loaded: LoadedSymbols | None = None,
     *,
     document: Any = None,
 ) -> int:
     maps = values.text("--maps")
-    report = symbolicate_text(
+    text = LongText(file)
+    report, passages = symbolicate_text(
         text,
         "" if path == "-" else os.path.dirname(os.path.abspath(path)),
         maps=loaded if maps is None else _read_text(maps),
@@ -246,15 +249,30 @@ def _symbolicate_report(
         document=document,
         **_sources(values),
     )
-    return _print_report(report, path, values)
+    if document is not None:
+        return _print_report(report, path, values)
+    parts = text.with_rest(report.answers(), report.originals(), passages)
+    return _print_report(report, path, values, _pieces(parts))
 
 
-def _print_report(report: Report, path: str, values: Values) -> int:
+def _pieces(parts: Iterable[str | FileText]) -> Iterator[str]:
+    """The text of a report, where it is long in pieces."""
+    for part in parts:
+        if isinstance(part, FileText):
+            yield from part.pieces()
+        else:
+            yield part
+
+
+def _print_report(
+    report: Report, path: str, values: Values, pieces: Iterable[str] | None = None
+) -> int:
     if values.flag("--json"):
         print(report.to_json())
     else:
         sys.stdout.flush()
-        sys.stdout.buffer.write(str(report).encode("utf-8", "surrogateescape"))
+        for piece in [str(report)] if pieces is None else pieces:
+            sys.stdout.buffer.write(piece.encode("utf-8", "surrogateescape"))
     frames = list(report.frames())
     if not frames:
         warn(f"{path}: no stack trace recognized", "gsym symbolicate")
@@ -310,9 +328,17 @@ def _read_text(path: str) -> str:
 
 
 def _read_file(path: str) -> bytes:
-    if path == "-":
-        if sys.stdin is None:
-            raise GsymError("standard input is closed")
-        return sys.stdin.buffer.read()
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         return file.read()
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path != "-":
+        with open_text(path) as file:
+            yield file
+    elif sys.stdin is None:
+        raise GsymError("standard input is closed")
+    else:
+        with seekable(sys.stdin.buffer) as file:
+            yield file

@@ -53,6 +53,7 @@ _ORDINAL = re.compile(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
 # The C library takes the title of a process for its file: `./redis-server *:6379`.
 _JOINS = re.compile(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
 _BESIDE = re.compile(r"[\s(\[]*(?:(?:in|at|from) )?[\s(\[]*$")
+_COUNT = re.compile(r"[1-9][0-9]{5,10}")  # no address: a size, a time, an identifier
 _SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 
 
@@ -190,7 +191,11 @@ def _starts(part: Tokens) -> Iterator[int]:
     """Possible starts of the module that a part names."""
     bases = [each.base.value for each in part.offsets if each.base is not None]
     yield from filter(_may_be_start, bases)
-    values = [each.value for each in part.numbers if each.is_marked]
+    values = [
+        each.value
+        for each in part.numbers
+        if each.is_marked and not _COUNT.fullmatch(part.text, each.start, each.end)
+    ]
     large = [each for each in values if each >= _LEAST_START]
     starts = [each for each in large if _may_be_start(each)]
     others = [each for each in large if not _may_be_start(each)]

@@ -273,8 +273,19 @@ class LineReader:
         self._known_starts.add(start)
         self._loaded.add(Region(start, 0, number, base="image"))
 
-    def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
-        """Read all lines of a report, and of others that only say what is loaded."""
+    def place_images(
+        self, lines: Sequence[str], maps: Sequence[str]
+    ) -> tuple[Sequence[str], set[int]]:
+        """Place all modules of a report.
+
+        Args:
+            lines: Its lines.
+            maps: Others that only say what is loaded.
+
+        Returns:
+            The lines, cut where a program wrote several as one, and the indexes of
+                those that only place a module.
+        """
         # A log has many lines, and of few forms.
         text = _without_colours("".join((*maps, *lines)))
         every = (self._all_frames, self._all_images, self._all_headings)
@@ -289,7 +300,15 @@ class LineReader:
         several = lines
         if "#012" in text or "\\n" in text:
             several = [piece for line in lines for piece in pieces(line)]
-        images = self._read_images(several)
+        return several, self._read_images(several)
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """The ranges of addresses where something is known to be loaded."""
+        return [(each.start, each.end) for each in self._loaded.regions]
+
+    def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
+        """Read all lines of a report, and of others that only say what is loaded."""
+        several, images = self.place_images(lines, maps)
         may_have_frame = self._interest()
         described = (
             line

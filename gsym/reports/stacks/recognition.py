@@ -9,6 +9,7 @@ import re
 
 from gsym.memory.maps import MAPPING
 from gsym.memory.stack_parts import (
+    NO_LIMITS,
     NO_MODULE,
     ReportLimits,
     StackBuilder,
@@ -148,11 +149,8 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         parsed = _parse_document(report, text, stack)
         if parsed is not None:
             return parsed
-    process = None if isinstance(maps, str) else maps
     mapped = maps.splitlines() if isinstance(maps, str) else ()
-    reader = LineReader(PROGRAMS, stack, chosen, process)
-    for path, start in load_addresses.items():
-        reader.place(module_of_path(path), start)
+    reader = _reader(stack, chosen, maps, load_addresses)
     if report is not None:
         from gsym.reports.stacks import json_frames
 
@@ -172,6 +170,34 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         stack.add_text(rest)
         stack.add_note(f"Only the first {limits.lines} lines are read.")
     return stack.finish()
+
+
+def mapped_ranges(
+    text: str,
+    maps: str | Loaded,
+    load_addresses: Mapping[str, int],
+) -> list[tuple[int, int]]:
+    """Ranges of addresses where something is loaded, by a text and what else is known.
+
+    See `parse_report`.
+    """
+    reader = _reader(StackBuilder(NO_LIMITS), None, maps, load_addresses)
+    mapped = maps.splitlines() if isinstance(maps, str) else ()
+    reader.place_images(_lines(text, NO_LIMITS.lines)[0], mapped)
+    return reader.ranges()
+
+
+def _reader(
+    stack: StackBuilder,
+    chosen: StackModule | None,
+    maps: str | Loaded,
+    load_addresses: Mapping[str, int],
+) -> LineReader:
+    process = None if isinstance(maps, str) else maps
+    reader = LineReader(PROGRAMS, stack, chosen, process)
+    for path, start in load_addresses.items():
+        reader.place(module_of_path(path), start)
+    return reader
 
 
 def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport | None:

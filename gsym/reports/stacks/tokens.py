@@ -19,7 +19,9 @@ MAY_HAVE_ADDRESS = re.compile(
 """Found in each line that has an address or an offset."""
 
 IS_WRITTEN_AS_ADDRESS = re.compile(
-    r"0[xX][0-9a-fA-F]|\+ ?[0-9a-fA-F]|[0-9a-fA-F]{8}`|\$[0-9A-F]{8}"
+    r"0[xX][0-9a-fA-F]|[0-9a-fA-F]{8}`|\$[0-9A-F]{8}"
+    # No zone after a time.
+    r"|(?<!:\d\d)(?<!:\d\d )(?<!:\d\d\.\d{3})(?<!:\d\d\.\d{6})\+ ?[0-9a-fA-F]"
     r"|(?<![\w.=-])[0-9a-fA-F]{8,16}[\s(\[]{1,16}(?:in |at |from )?[(\[]?"
     r"(?:[./\\]|[A-Za-z]:\\|[\w.-]+\.(?:so|dll|exe))"
     r"|(?:\.(?:so|dll|exe)|/\S{1,128})[\s(\[]{1,16}[0-9a-fA-F]{8,16}(?!\w)"
@@ -104,7 +106,8 @@ _REGISTER = re.compile(
 _COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
 _NO_NAME = re.compile(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
 _OF_MODULE = ("!", "`", "@")  # between a module and its function
-_PLACE = re.compile(r":\d{1,9}$")
+# `main.c:12`, and a time, after which the time zone is.
+_PLACE = re.compile(r":\d{1,9}(?:[.,]\d{1,9})?$")
 _IDENTIFIER = re.compile(r"[\w.$@~]+$")
 _NAMED = re.compile(
     r"[\s:>)\]\"-]*(?:in |: |- |<)?(?P<name>[A-Za-z_~][^\s()<>\"'|;,{}]*"
@@ -325,7 +328,7 @@ def _offset(
     for start, end in places:  # `app:(+0x1189)[0x55d1c0ffe189] + 0x10`
         if left - len(name) <= start < left:
             name = text[end:left].lstrip(" :!@`")
-    if name.startswith(("]", ")")) or _PLACE.search(name):  # `main.c:12`
+    if name.startswith(("]", ")")) or _PLACE.search(name):
         return None
     if not name or _NO_NAME.search(name):
         return made
