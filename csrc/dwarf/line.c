@@ -466,29 +466,29 @@ static bool run_program(line_run *run, cursor program) {
 
 /* ---- the table -------------------------------------------------------------------- */
 
-static int compare_spans(const void *left, const void *right) {
-    const sequence_span *a = left, *b = right;
+static int compare_entries(const void *left, const void *right) {
+    const sequence_entry *a = left, *b = right;
     if (a->low != b->low) return a->low < b->low ? -1 : 1;
     return a->sequence < b->sequence ? -1 : 1;
 }
 
 static bool sort_by_low(dwarf_line_table *table) {
     size_t count = table->sequences.count;
-    sequence_span *spans;
+    sequence_entry *entries;
     uint64_t reach = 0;
     bool ascends = true; /* linkers usually leave sequences in order */
     if (!LIST_RESERVE(table->by_low, count + 1)) return false;
-    spans = table->by_low.items;
+    entries = table->by_low.items;
     for (size_t i = 0; i < count; ++i) {
         uint64_t low = table->sequences.items[i].low;
-        spans[i] = (sequence_span){low, 0, (uint32_t)i};
-        ascends &= i == 0 || spans[i - 1].low <= low;
+        entries[i] = (sequence_entry){low, 0, (uint32_t)i};
+        ascends &= i == 0 || entries[i - 1].low <= low;
     }
-    if (!ascends) qsort(spans, count, sizeof *spans, compare_spans);
+    if (!ascends) qsort(entries, count, sizeof *entries, compare_entries);
     for (size_t i = 0; i < count; ++i) {
-        uint64_t high = table->sequences.items[spans[i].sequence].high;
+        uint64_t high = table->sequences.items[entries[i].sequence].high;
         if (high > reach) reach = high;
-        spans[i].reach = reach;
+        entries[i].reach = reach;
     }
     table->by_low.count = count;
     return true;

@@ -27,11 +27,11 @@ typedef struct line_sequence {
 } line_sequence;
 
 /* An entry for a sequence in a list that is sorted by first address. */
-typedef struct sequence_span {
+typedef struct sequence_entry {
     uint64_t low;
     uint64_t reach; /* the greatest `high` of it and of those before */
     uint32_t sequence;
-} sequence_span;
+} sequence_entry;
 
 /* The advance of a special opcode. */
 typedef struct special_step {
@@ -66,7 +66,7 @@ typedef struct dwarf_line_table {
     LIST(line_file) files;
     LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
-    LIST(sequence_span) by_low; /* sorted by `low`, then in program order; sequences may
+    LIST(sequence_entry) by_low; /* sorted by `low`, then in program order; sequences may
                                    overlap */
     special_steps special; /* those of the program that was run last */
 } dwarf_line_table;

@@ -26,11 +26,11 @@ LIMIT(ALL_STEPS, 1 << 27, 256);
 LIMIT(MOVED_PARTS, 1 << 16, 16);
 
 /* Where the records of a unit are. */
-typedef struct unit_span {
+typedef struct unit_run {
     uint32_t worker;
     uint32_t count;
     size_t first;
-} unit_span;
+} unit_run;
 
 typedef struct conversion_worker {
     unit_joiner joiner;
@@ -49,8 +49,8 @@ struct gsym_conversion {
     shared_lines *lines;
     dwarf_budget budget;
     warning_list warnings;
-    unit_span *spans;
-    size_t span_count;
+    unit_run *runs;
+    size_t run_count;
     conversion_worker *workers;
     uint32_t worker_count;
     unit_functions *results;
@@ -166,12 +166,12 @@ static void end_collecting(gsym_conversion *conversion) {
     }
     shared_lines_destroy(conversion->lines);
     free(conversion->workers);
-    free(conversion->spans);
+    free(conversion->runs);
     conversion->lines = NULL;
     conversion->workers = NULL;
-    conversion->spans = NULL;
+    conversion->runs = NULL;
     conversion->worker_count = 0;
-    conversion->span_count = 0;
+    conversion->run_count = 0;
 }
 
 void gsym_conversion_destroy(gsym_conversion *conversion) {
@@ -192,12 +192,12 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->results = calloc(count, sizeof *conversion->results);
     conversion->idle = calloc(count, sizeof *conversion->idle);
     conversion->parked = calloc(count, sizeof *conversion->parked);
-    conversion->span_count = unit_count(conversion);
-    conversion->spans = calloc(conversion->span_count + 1, sizeof *conversion->spans);
+    conversion->run_count = unit_count(conversion);
+    conversion->runs = calloc(conversion->run_count + 1, sizeof *conversion->runs);
     conversion->lines = shared_lines_create(&conversion->files);
     if (conversion->workers == NULL || conversion->results == NULL ||
         conversion->idle == NULL || conversion->parked == NULL ||
-        conversion->spans == NULL || conversion->lines == NULL)
+        conversion->runs == NULL || conversion->lines == NULL)
         return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i)
         conversion->idle[conversion->idle_count++] = &conversion->results[count - 1 - i];
@@ -325,13 +325,13 @@ static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
 static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
                                unit_functions *unit, gsym_error *error) {
     unit_encoder *encoder = &conversion->workers[index].encoder;
-    unit_span *span = &conversion->spans[unit->unit_index];
+    unit_run *run = &conversion->runs[unit->unit_index];
     gsym_status status;
     learn_names(&conversion->workers[index].joiner, unit);
-    span->worker = index;
-    if (span->count == 0) span->first = encoder->record_count;
+    run->worker = index;
+    if (run->count == 0) run->first = encoder->record_count;
     status = unit_encoder_add(encoder, unit, error);
-    span->count = (uint32_t)(encoder->record_count - span->first);
+    run->count = (uint32_t)(encoder->record_count - run->first);
     if (unit->is_last)
         atomic_fetch_add_explicit(&conversion->done,
                                   unit_size(conversion, unit->unit_index),
@@ -527,11 +527,11 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
 
 /* Give all records to the creator in the order of the units. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
-    for (size_t unit = 0; unit < conversion->span_count; ++unit) {
-        const unit_span *span = &conversion->spans[unit];
-        const unit_encoder *encoder = &conversion->workers[span->worker].encoder;
-        for (uint32_t i = 0; i < span->count; ++i) {
-            const creator_record *record = unit_encoder_record(encoder, span->first + i);
+    for (size_t unit = 0; unit < conversion->run_count; ++unit) {
+        const unit_run *run = &conversion->runs[unit];
+        const unit_encoder *encoder = &conversion->workers[run->worker].encoder;
+        for (uint32_t i = 0; i < run->count; ++i) {
+            const creator_record *record = unit_encoder_record(encoder, run->first + i);
             GSYM_TRY(creator_keep(conversion->creator, record, 1, error));
         }
     }

@@ -339,19 +339,19 @@ uint64_t debug_files_size(const debug_files *files) {
 
 /* Return the pages of a section from those that were released last up to the offset
  * `done`. */
-static page_span take_done_pages(debug_file *file, gsym_debug_section which,
-                                 uint64_t done) {
+static page_range take_done_pages(debug_file *file, gsym_debug_section which,
+                                  uint64_t done) {
     const dwarf_bytes *section = &file->input.sections[which];
     drop_mark *mark = &file->marks[which];
-    page_span span = {NULL, 0};
+    page_range range = {NULL, 0};
     if (done > mark->done) mark->done = done;
     if (!section->is_file_mapping || mark->done < mark->dropped + PAGES_DROP_SIZE ||
         mark->done > section->size)
-        return span;
-    span.start = section->data + mark->dropped;
-    span.size = (size_t)(mark->done - mark->dropped);
+        return range;
+    range.start = section->data + mark->dropped;
+    range.size = (size_t)(mark->done - mark->dropped);
     mark->dropped = mark->done;
-    return span;
+    return range;
 }
 
 /* Take the pages of a split unit; and those of its file when all of its units are read,
@@ -364,8 +364,8 @@ static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
     if (--file->units_left == 0)
         pages->split = file;
     else if (info->is_file_mapping)
-        pages->split_info = (page_span){info->data + header->offset,
-                                        (size_t)(header->end - header->offset)};
+        pages->split_info = (page_range){info->data + header->offset,
+                                         (size_t)(header->end - header->offset)};
 }
 
 done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
@@ -374,7 +374,7 @@ done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
     done_pages pages = {0};
     if (unit->skeleton != NULL) return pages; /* the file of the skeleton is still
                                                  needed; its DIEs are in another file */
-    pages.spans[GSYM_DEBUG_INFO] = take_done_pages(file, GSYM_DEBUG_INFO, reached);
+    pages.ranges[GSYM_DEBUG_INFO] = take_done_pages(file, GSYM_DEBUG_INFO, reached);
     return pages;
 }
 
@@ -389,7 +389,7 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
         [GSYM_DEBUG_RNGLISTS] = lists_end,
     };
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
-        pages.spans[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
+        pages.ranges[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
     if (--file->units_left == 0) pages.main = file;
     if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
         take_split_pages(files, unit->skeleton, &pages);
@@ -398,7 +398,7 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
 
 void done_pages_drop(const done_pages *pages) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
-        pages_release(pages->spans[i].start, pages->spans[i].size);
+        pages_release(pages->ranges[i].start, pages->ranges[i].size);
     pages_release(pages->split_info.start, pages->split_info.size);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);

@@ -106,14 +106,14 @@ uint64_t unit_source_size(const unit_source *unit);
 /* Return the bytes of the DIEs of all units to be read. */
 uint64_t debug_files_size(const debug_files *files);
 
-typedef struct page_span {
+typedef struct page_range {
     const uint8_t *start;
     size_t size;
-} page_span;
+} page_range;
 
 /* Pages that no worker will read any more. */
 typedef struct done_pages {
-    page_span spans[GSYM_DEBUG_SECTION_COUNT], split_info;
+    page_range ranges[GSYM_DEBUG_SECTION_COUNT], split_info;
     debug_file *main, *split; /* files of which all units have been read, or NULL */
 } done_pages;
 
