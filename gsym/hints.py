@@ -103,9 +103,9 @@ class _Names:
 def _import_for_hints(module: ModuleType, names: dict[str, Any]) -> None:
     """Execute what is below `if TYPE_CHECKING:`; what cannot be imported is `Any`."""
     import ast
-    import inspect
 
-    for each in ast.parse(inspect.getsource(module)).body:
+    loader: Any = module.__loader__
+    for each in ast.parse(loader.get_source(module.__name__)).body:
         if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING":
             for statement in each.body:
                 code = compile(ast.Module([statement], []), module.__name__, "exec")

@@ -37,7 +37,9 @@ class FunctionNames:
         if not name:
             return ()
         return (
-            self._reader.find(name) or self._in_table(name) or self._as_demangled(name)
+            self._reader.find(name, exact=True)
+            or self._in_table(name)
+            or self._as_demangled(name)
         )
 
     def _in_table(self, name: str) -> Sequence[FunctionRange]:

@@ -125,26 +125,3 @@ def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
     mapped = reader.mapped
     for index in range(len(reader)):
         yield from mapped.function_ranges(index)
-
-
-def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
-    """The functions called *name*, or else those whose names fit the pattern.
-
-    A name is a linkage name, a demangled one, with parameters or without, or a pattern
-    as of `fnmatch`.
-    """
-    from fnmatch import fnmatchcase
-
-    from gsym.engine.demangling import demangle
-
-    exact: list[FunctionRange] = list(reader.find(name))
-    if exact:
-        return exact
-    fitting: list[FunctionRange] = []
-    for function in function_ranges(reader):
-        names = (function.name, demangle(function.name))
-        if name == names[1] or names[1].startswith(f"{name}("):
-            exact.append(function)
-        elif any(fnmatchcase(each, name) for each in names):
-            fitting.append(function)
-    return exact or fitting

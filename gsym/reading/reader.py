@@ -430,15 +430,32 @@ class Reader:
         batch = look_up_batch(mapped.image, column, threads, misses, self.path)
         return Frames(mapped, batch, column, left_out, misses=misses)
 
-    def find(self, name: str) -> tuple[FunctionRange, ...]:
-        """All functions with the name *name*, in file order.
+    def find(self, name: str, *, exact: bool = False) -> tuple[FunctionRange, ...]:
+        """Find functions by name, in file order.
 
         The first call reads the names of all functions, including merged ones.
+
+        Args:
+            name: A linkage name; else a demangled name, with its parameters or without;
+                else a pattern of `fnmatch`, which linkage names or demangled names fit.
+            exact: Only find functions with the linkage name *name*.
 
         Raises:
             ClosedError: The reader was closed.
             FormatError: A record is damaged; its offset counts from file start.
+            TypeError: *name* is not a string.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"name: expected a string, not {name!r}")
+        mapped, entries = self.mapped, self._entries_by_name()
+        found = [(name, entries[name])] if name in entries else []
+        if not found and not exact:
+            found = _fitting_names(entries, name)
+        places = sorted(place for _, places in found for place in places)
+        return tuple(mapped.function_ranges(index)[at] for index, at in places)
+
+    def _entries_by_name(self) -> dict[str, list[tuple[int, int]]]:
+        """The functions of each name: index of the entry, number in the entry."""
         mapped = self.mapped
         entries = self._functions_by_name
         if entries is None:
@@ -452,9 +469,7 @@ class Reader:
                 for at, function in enumerate(functions):
                     entries.setdefault(function.name, []).append((index, at))
             self._functions_by_name = entries
-        return tuple(
-            mapped.function_ranges(index)[at] for index, at in entries.get(name, ())
-        )
+        return entries
 
     def function(self, index: int) -> FunctionInfo:
         """The complete function of entry *index* of the address table.
@@ -557,3 +572,21 @@ def header_of(mapped: MappedImage, data: Buffer) -> Header:
         raw.strtab_offset,
         raw.strtab_size,
     )
+
+
+def _fitting_names(
+    entries: dict[str, list[tuple[int, int]]], name: str
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """The entries whose demangled names are *name*, else those that fit the pattern."""
+    from fnmatch import fnmatchcase
+
+    from gsym.engine.demangling import demangle
+
+    exact, fitting = [], []
+    for entry in entries.items():
+        names = (entry[0], demangle(entry[0]))
+        if name == names[1] or names[1].startswith(f"{name}("):
+            exact.append(entry)
+        elif any(fnmatchcase(each, name) for each in names):
+            fitting.append(entry)
+    return exact or fitting

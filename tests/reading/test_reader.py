@@ -291,6 +291,40 @@ def test_functions_are_found_by_name_even_if_merged() -> None:
         assert reader.find("mai") == reader.find("") == ()
 
 
+NAMES = ("_ZN3app4mainEi", "_ZN3app4mainEv", "_ZN3app4exitEv", "main", "app::main")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("main", ["main"]),
+        ("_ZN3app4mainEv", ["_ZN3app4mainEv"]),
+        ("app::main", ["app::main"]),  # a linkage name first
+        ("app::main(int)", ["_ZN3app4mainEi"]),
+        ("app::exit", ["_ZN3app4exitEv"]),
+        ("app::e*", ["_ZN3app4exitEv"]),
+        ("*main*", ["_ZN3app4mainEi", "_ZN3app4mainEv", "main", "app::main"]),
+        ("[m]ain", ["main"]),
+        ("app", []),
+    ],
+)
+def test_names_may_be_demangled_or_patterns(name: str, found: list[str]) -> None:
+    functions = [
+        gsym.FunctionInfo(START + 16 * at, 16, each) for at, each in enumerate(NAMES)
+    ]
+    reader = gsym.Reader(file_bytes(functions))
+    assert [each.name for each in reader.find(name)] == found
+    exact = [name] if name in NAMES else []
+    assert [each.name for each in reader.find(name, exact=True)] == exact
+
+
+@pytest.mark.parametrize("name", [b"main", None, 3])
+def test_names_are_strings(name: object) -> None:
+    find: Callable[[object], object] = gsym.Reader(file_bytes()).find  # type: ignore[assignment]
+    with pytest.raises(TypeError, match=r"^name: expected a string, not "):
+        find(name)
+
+
 # ---- threads and processes ---------------------------------------------------------
 
 

@@ -142,7 +142,7 @@ class _Session:
         # The first search for a name reads all names, and perf sends commas.
         if self._reader is None or not any(map(str.isalnum, name)):
             return None
-        found = self._reader.find(name)
+        found = self._reader.find(name, exact=True)
         return found[0].start if found else None
 
 

@@ -48,7 +48,7 @@ class Module:
 
     def symbol(self, name: str, offset: int) -> list[int]:
         """Link-time addresses *offset* bytes after the starts of functions."""
-        starts = () if self.reader is None else self.reader.find(name)
+        starts = () if self.reader is None else self.reader.find(name, exact=True)
         return [(function.start + offset) & UINT64_MAX for function in starts]
 
     def data(self, address: int) -> DataSymbol | None:

@@ -16,7 +16,6 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
-from gsym.reading.decoded_functions import find_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def find(values: Values) -> int:
     path, arch = values.operand("FILE"), values.text(ARCH.name)
     with open_gsym(path, values, arch, read_ahead=True) as reader:
         for name in values.operands("NAME"):
-            functions = find_functions(reader, name)
+            functions = reader.find(name)
             if not functions:
                 missed = True
                 warn(f"no function '{name}'", "gsym find")
