@@ -101,6 +101,7 @@ class CoreNotes:
         signature: Bits of an address of code that may be a signature.
         files: The mapped files.
         threads: The threads; that which crashed is the first.
+        signal: Number of the signal that ended the program; 0 if unknown.
 
     Raises:
         FormatError: Core files of this machine are not read.
@@ -123,7 +124,7 @@ class CoreNotes:
         self.signature = 0
         self.files: list[MappedFile] = []
         self.threads: list[Thread] = []
-        self._signal = 0
+        self.signal = 0
         self._cause: Cause | None = None
 
     @property
@@ -134,13 +135,13 @@ class CoreNotes:
     @property
     def reason(self) -> str:
         """Reason why the program ended, or ""."""
-        if self._signal and self._cause is not None:
+        if self.signal and self._cause is not None:
             return describe(
-                self._cause._replace(signal=self._signal),
+                self._cause._replace(signal=self.signal),
                 {each.number for each in self.threads},
             )
-        name = SIGNALS.get(self._signal, f"signal {self._signal}")
-        return name if self._signal else ""
+        name = SIGNALS.get(self.signal, f"signal {self.signal}")
+        return name if self.signal else ""
 
     def read(self, data: memoryview) -> None:
         """Read the notes of a segment."""
@@ -177,14 +178,12 @@ class CoreNotes:
             return
         (number,) = struct.unpack_from(f"{self._order}i", contents, number_at)
         if not self.threads:
-            (self._signal,) = struct.unpack_from(
-                f"{self._order}h", contents, _SIGNAL_AT
-            )
+            (self.signal,) = struct.unpack_from(f"{self._order}h", contents, _SIGNAL_AT)
         values = {number: words[at] for number, at in enumerate(layout.order)}
         if layout.link is not None and self.machine.link is not None:
             values[self.machine.link] = words[layout.link]
         registers = Registers(words[layout.pc], values)
-        is_crashed = not self.threads and bool(self._signal)
+        is_crashed = not self.threads and bool(self.signal)
         self.threads.append(Thread(number, "", registers, is_crashed))
 
     def _add_registers(self, note: Note) -> None:

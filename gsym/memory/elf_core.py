@@ -23,10 +23,9 @@ from gsym.memory.images import (
 from gsym.memory.jit import DESCRIPTOR, registered_files
 from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region
-from gsym.memory.machines import X86, X86_64
+from gsym.memory.machines import S390X, X86, X86_64
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
-from gsym.memory.signals import SIGNALS
 from gsym.memory.stack_parts import (
     StackModule,
     module_of_build_id,
@@ -57,7 +56,10 @@ _MOST_VDSO = 1 << 20
 _AT_ENTRY = 9  # in the auxiliary vector
 # Limit: Frames that are walked in all stacks of a core
 _MAX_WALKED = (100_000, 1)
-_TRAP, _BREAKPOINT = 5, b"\xcc"
+_ILLEGAL, _TRAP, _FLOATING, _BREAKPOINT = 4, 5, 8, b"\xcc"
+# Signals after which the program counter is after the instruction that caused them; on
+# x86 only if that is a breakpoint.
+_AFTER = {X86: {_TRAP}, X86_64: {_TRAP}, S390X: {_ILLEGAL, _TRAP, _FLOATING}}
 _DELETED = " (deleted)"
 
 
@@ -112,6 +114,7 @@ class _Core:
         self._starts = [each.address for each in self._parts]
         self._loaded = Loaded()
         self._knows_jit = False
+        self._of_file: dict[tuple[int, str], list[Region]] = {}
         self._saved = SavedMemory(
             data, ((each.address, each.file_size, each.offset) for each in parts)
         )
@@ -164,13 +167,12 @@ class _Core:
             self._loaded.add(Region(start, end, number, 0, start))
 
     def _placed(self, thread: Thread) -> Thread:
-        """A thread; that which crashed may have stopped after a breakpoint of x86."""
+        """A thread; that which crashed may have stopped after an instruction."""
         machine, pc = self._notes.machine, thread.registers.pc
-        is_x86 = machine in {X86, X86_64}
-        is_trap = thread.is_crashed and self._notes.reason.startswith(SIGNALS[_TRAP])
-        if is_x86 and is_trap and self._files.memory(pc - 1, 1) == _BREAKPOINT:
-            return thread._replace(is_after=True)
-        return thread
+        if not thread.is_crashed or self._notes.signal not in _AFTER.get(machine, ()):
+            return thread
+        is_after = machine == S390X or self._files.memory(pc - 1, 1) == _BREAKPOINT
+        return thread._replace(is_after=is_after)
 
     def _part(self, address: int) -> ProgramHeader | None:
         at = bisect_right(self._starts, address) - 1
@@ -199,18 +201,32 @@ class _Core:
             if part.address not in files:
                 yield from self._unnamed(part, linked)
         for start, path in linked.items():
-            number = self._loaded.add_module(_module(path, ""))
-            image = self._files.image_of_file(number)
-            if image.segments:
-                yield from _regions_of(number, start, image)
+            yield from self._regions_of_file(start, path)
 
     def _linked(self) -> dict[int, str]:
-        """The files of the program by their starts, where the core has no list."""
-        notes = self._notes
-        linked = LinkMap(notes.machine, notes.auxiliary, self._files.memory)
+        """The files of the program by their starts, where the core has no list.
+
+        The way to the list of the loader begins in the headers of the program, which
+        may be in its file alone.
+        """
+        notes, memory = self._notes, self._files.memory
+        linked = LinkMap(notes.machine, notes.auxiliary, memory)
         program = linked.program(notes.program.partition(" ")[0])
-        found = {} if program is None else {program.start: program.path}
-        return found | dict(linked.libraries())
+        if program is None:
+            return {}
+        if not image_in_memory(memory, program.start).segments:
+            for each in self._regions_of_file(*program):
+                self._loaded.add(each)
+        return {program.start: program.path} | dict(linked.libraries())
+
+    def _regions_of_file(self, start: int, path: str) -> Iterator[Region]:
+        """The regions of a file by its own headers."""
+        if (start, path) not in self._of_file:
+            number = self._loaded.add_module(_module(path, ""))
+            image = self._files.image_of_file(number)
+            regions = list(_regions_of(number, start, image)) if image.segments else []
+            self._of_file[start, path] = regions
+        yield from self._of_file[start, path]
 
     def _images(
         self, path: str, mapped: Sequence[MappedFile]

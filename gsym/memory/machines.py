@@ -33,6 +33,7 @@ class Trampoline(NamedTuple):
         registers: Where the others are, in the order of their numbers.
         pointers: Offsets at each of which a pointer to the next part is: the saved
             registers are at the last one plus *at*.
+        link: Where the link register is in them, if its number does not follow.
     """
 
     code: bytes
@@ -40,6 +41,7 @@ class Trampoline(NamedTuple):
     pc: int
     registers: tuple[int, ...]
     pointers: tuple[int, ...] = ()
+    link: int | None = None
 
 
 class Machine(NamedTuple):
@@ -82,6 +84,11 @@ class Machine(NamedTuple):
     link_saves: LinkSaves = LinkSaves()
     prologues: tuple[bytes, ...] = ()
     trampolines: tuple[Trampoline, ...] = ()
+
+
+def _swapped(code: bytes) -> bytes:
+    """Instructions of 4 bytes in the other order of bytes."""
+    return b"".join(code[at : at + 4][::-1] for at in range(0, len(code), 4))
 
 
 _X86_64_PLACES = (13, 12, 14, 11, 9, 8, 10, 15, *range(8))
@@ -149,8 +156,8 @@ LOONGARCH64 = Machine(
         Trampoline(bytes.fromhex("0b2c820300002b00"), 304, 0, tuple(range(8, 264, 8))),
     ),
 )
-# ADDI r1, r1, 128; LI r0, 172; SC
-_POWER_RETURN = bytes.fromhex("38210080380000ac44000002")
+# ADDI r1, r1, 128; LI r0, 172; SC. That of QEMU lacks the first.
+_POWER_RETURNS = {"38210080380000ac44000002": 352, "380000ac44000002": 368}
 POWER64 = Machine(
     *(8, 1, 31),
     link=65,
@@ -160,14 +167,15 @@ POWER64 = Machine(
     link_saves=LinkSaves(
         saves=((0xFFFFFFFF, 0x7C0802A6),), returns=((0xFFFFFFFF, 0x4E800020),)
     ),
-    trampolines=(Trampoline(_POWER_RETURN, 0, 256, _FIRST_32, (352,)),),
+    trampolines=tuple(
+        Trampoline(bytes.fromhex(code), 0, 256, _FIRST_32, (at,), 288)
+        for code, at in _POWER_RETURNS.items()
+    ),
 )
 POWER64_LITTLE = POWER64._replace(
     order="little",
-    trampolines=(
-        Trampoline(
-            bytes.fromhex("80002138ac00003802000044"), 0, 256, _FIRST_32, (352,)
-        ),
+    trampolines=tuple(
+        each._replace(code=_swapped(each.code)) for each in POWER64.trampolines
     ),
 )
 POWER32 = POWER64._replace(word=4, back_chain=1, trampolines=())

@@ -12,7 +12,9 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
 from gsym.memory.arm_tables import SECTION, step_by_tables
+from gsym.memory.expressions import DamagedError
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
+from gsym.memory.go_frames import GoFrames, GoTable, go_table
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import ARM, X86, X86_64
@@ -261,6 +263,7 @@ class LoadedFile:
         is_whole: Whether it has its code: one with debug information alone has only
             the headers of what it was made from.
         arm_table: Address and size of `.ARM.exidx`; None if it has none.
+        go_table: The table of functions of Go; None if it has none.
     """
 
     def __init__(
@@ -277,15 +280,31 @@ class LoadedFile:
         self._sections = sections
         self._frames: CallFrames | None = None
         self.arm_table: tuple[int, int] | None = None
+        self.go_table: GoTable | None = None
+        self._go_frames: GoFrames | None = None
 
     def step(
         self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
     ) -> Step | None:
         """The registers in the caller of the function at a link-time address."""
-        found = self.frames(machine).step(pc, values, memory)
+        found = self._go_step(machine, pc, values, memory)
+        found = found or self.frames(machine).step(pc, values, memory)
         if found is None and machine == ARM and self.arm_table is not None:
             return step_by_tables(self.arm_table, pc, values, self.read, memory)
         return found
+
+    def _go_step(
+        self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
+    ) -> Step | None:
+        if self.go_table is None:
+            return None
+        if self._go_frames is None:
+            try:
+                self._go_frames = GoFrames(machine, self.go_table)
+            except DamagedError:
+                self.go_table = None
+                return None
+        return self._go_frames.step(pc, values, memory)
 
     def frames(self, machine: Machine | None = None) -> CallFrames:
         """The call frame information; by default of a machine with little endian."""
@@ -345,19 +364,20 @@ def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
         image: Its headers.
     """
     sections: list[FrameSection] = []
-    is_whole, table = False, None
+    is_whole, table, of_go = False, None, None
     with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
         is_whole = any(True for _ in file.placed_code())
         extents = {each.name: each[1:3] for each in file.loaded_sections()}
         loaded = {name: address for name, (address, _) in extents.items()}
         table = extents.get(SECTION) if is_whole else None
+        of_go = go_table(file, loaded) if is_whole else None
         for name in ".eh_frame", ".debug_frame":
             is_debug = name not in loaded
             held = file.section(name.encode()) if is_debug or is_whole else None
             if held:
                 sections.append(FrameSection(held, loaded.get(name, 0), is_debug))
     found = LoadedFile(image, data, sections, is_whole=is_whole)
-    found.arm_table = table
+    found.arm_table, found.go_table = table, of_go
     if not is_whole and image.frame_header:  # its sections may be gone
         magic = found.read(image.frame_header, len(HEADER_MAGIC))
         found.is_whole = magic == HEADER_MAGIC

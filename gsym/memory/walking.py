@@ -256,7 +256,8 @@ class Walker:
             if at is None:
                 return None
         start = (at or 0) + trampoline.at
-        last = max(trampoline.pc, *trampoline.registers)
+        link = trampoline.link
+        last = max(trampoline.pc, *trampoline.registers, link or 0)
         held = self._memory(start & UINT64_MAX, last + self._word.size)
         if len(held) < last + self._word.size:
             return None
@@ -265,6 +266,8 @@ class Walker:
             number: self._word.unpack_from(held, place)[0]
             for number, place in enumerate(trampoline.registers)
         }
+        if link is not None and self.machine.link is not None:
+            (restored[self.machine.link],) = self._word.unpack_from(held, link)
         found = WalkedFrame(pc, "signal frame", is_return=False)
         return found, Registers(pc, restored)
 

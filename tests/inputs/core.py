@@ -104,5 +104,6 @@ def status_of(
     head = (head + struct.pack(f"{order}i", 77)).ljust(at, b"\0")
     form = "Q" if word == 8 else "I"
     data = head + struct.pack(f"{order}{len(registers)}{form}", *registers)
+    data += bytes(word)  # pr_fpvalid
     name = b"CORE\0\0\0\0"
     return struct.pack(f"{order}III", 5, len(data), 1) + name + data

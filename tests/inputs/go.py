@@ -44,8 +44,9 @@ class GoCall:
 class GoFunction:
     """Places count from *start*, which counts from the start of the code.
 
-    *rows* are (place, path, line); *spans* are (place, number of a call or -1). Both
-    hold up to the next one, the last up to *size*.
+    *rows* are (place, path, line); *spans* are (place, number of a call or -1);
+    *stack* are (place, bytes on the stack). They hold up to the next one, the last up
+    to *size*.
     """
 
     name: str
@@ -54,6 +55,8 @@ class GoFunction:
     rows: Sequence[tuple[int, str, int]] = ()
     calls: Sequence[GoCall] = ()
     spans: Sequence[tuple[int, int]] = ()
+    stack: Sequence[tuple[int, int]] = ()
+    flags: int = 0
 
 
 @dataclass(frozen=True)
@@ -158,14 +161,15 @@ class _Writer:
         files = _changes([(at, self.path(path)) for at, path, _ in rows])
         lines = _changes([(at, line) for at, _, line in rows])
         tree = self.tree(function)
-        tables = [0, self.value_table(files, size), self.value_table(lines, size)]
+        several = _changes(function.stack), files, lines
+        tables = [self.value_table(each, size) for each in several]
         calls = self.value_table(_changes(function.spans), size)
         count = 3 if function.calls else 0
         fields = [self.name(function.name), 0, 0, *tables, count, 0]
         fields += [1] if self.is_new else []
         out = self.address(function.start)
         out += b"".join(self.uint(field, 4) for field in fields)
-        out += bytes(3) + bytes([4 if function.calls else 0])
+        out += bytes([0, function.flags, 0, 4 if function.calls else 0])
         if function.calls:
             out += bytes(8) + self.uint(calls, 4)
             if self.is_absolute:

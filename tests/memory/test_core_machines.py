@@ -51,6 +51,21 @@ def test_registers_are_where_the_kernel_of_a_machine_puts_them(name: str) -> Non
     ]
 
 
+@pytest.mark.parametrize(("signal", "is_after"), [(4, True), (8, True), (11, False)])
+def test_s390x_stops_after_an_instruction_that_traps(
+    signal: int, *, is_after: bool
+) -> None:
+    """A trap that is the last instruction must not name the next function."""
+    registers = [0] * 27
+    registers[1], registers[17] = CODE + 0x104, STACK
+    parts = [Part(CODE, bytes(0x1000), is_executable=True), Part(STACK, bytes(64))]
+    notes = status_of(registers, order=">", signal=signal)
+    core = core_of(parts, notes, machine=22, order=">")
+    parsed = read_core(memoryview(core), "core")
+    first = next(each for each in parsed.parts if not isinstance(each, str))
+    assert first.is_return == is_after
+
+
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
@@ -151,6 +166,50 @@ def test_the_program_of_a_core_without_a_list_of_files_is_found(
     assert names[:2] == [["made"], ["entry"]]
     (module,) = report.modules
     assert module.unsure
+
+
+def test_libraries_are_found_where_the_core_lacks_the_headers_of_the_program(
+    tmp_path: Path, compiler: str
+) -> None:
+    """QEMU leaves out pages that cannot be written; the file has the headers."""
+    (tmp_path / "lib.c").write_text("int made(int *p) { return *p; }\n")
+    (tmp_path / "app.c").write_text(
+        "int made(int *);\nvoid _start(void) { made(0); }\n"
+    )
+    common = [compiler, "-g", "-O0", "-nostdlib", "-fPIC"]
+    for command in (
+        [*common, "-shared", "-o", "lib.so", "lib.c"],
+        [*common, "-no-pie", "-o", "app", "app.c", "lib.so"],
+    ):
+        subprocess.run(command, check=True, cwd=tmp_path)
+    if gsym.identify(tmp_path / "app").architecture != "x86_64":
+        pytest.skip("needs x86-64")
+    listed = subprocess.run(
+        ["readelf", "-lW", "app"], check=True, cwd=tmp_path, capture_output=True
+    ).stdout.decode()
+    (dynamic,) = [
+        int(line.split()[2], 16)
+        for line in listed.splitlines()
+        if line.split()[:1] == ["DYNAMIC"]
+    ]
+    library, lists = 0x50000000, 0x60000
+    registers = [0] * 27
+    registers[16], registers[19] = library + placed(tmp_path / "lib.so")["made"], STACK
+    linked = pack("<QQ", 1, lists + 16) + pack("<5Q", library, lists + 56, 0, 0, 0)
+    count = listed.count("0x") and int(listed.partition("There are ")[2].split()[0])
+    auxiliary = note(6, pack("<8Q", 3, 0x400040, 4, 56, 5, count, 0, 0))
+    parts = [
+        Part(dynamic, pack("<4Q", 21, lists, 0, 0)),
+        Part(lists, linked + b"/lib/lib.so\0".ljust(64, b"\0")),
+        Part(STACK, bytes(64)),
+        Part(library, b"", is_executable=True),
+    ]
+    information = note(3, bytes(40) + b"app".ljust(16, b"\0") + b"app".ljust(80, b"\0"))
+    core = tmp_path / "core"
+    core.write_bytes(core_of(parts, status_of(registers) + information + auxiliary))
+    report = gsym.symbolicate(core)
+    assert [call.name for call in report.threads[0].frames[0].calls] == ["made"]
+    assert sorted(each.name for each in report.modules) == ["app", "lib.so"]
 
 
 def test_code_that_a_jit_registered_has_names_and_is_walked(

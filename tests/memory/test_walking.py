@@ -203,6 +203,8 @@ def test_a_trampoline_of_signals_is_known_by_its_code(
         (X86, "b8ad000000cd80", 8),
         (POWER64, "38210080380000ac44000002", 352),
         (POWER64_LITTLE, "80002138ac00003802000044", 352),
+        (POWER64, "380000ac44000002", 368),
+        (POWER64_LITTLE, "ac00003802000044", 368),
         (S390X, "0a77", 168),
     ],
 )
@@ -221,6 +223,17 @@ def test_a_trampoline_may_have_a_pointer_to_the_registers(
     program = Program({0x100: bytes.fromhex(code)}, bytes(stack))
     frames, _ = program.walk(machine, CODE + 0x100, {machine.stack: STACK})
     assert frames[1] == (CODE + 0x500, "signal frame")
+
+
+@pytest.mark.parametrize("machine", [POWER64, POWER64_LITTLE])
+def test_a_trampoline_restores_the_link_register(machine: Machine) -> None:
+    """After a call of a null pointer the caller is in that register alone."""
+    stack = bytearray(0x600)
+    for at, value in (352, STACK + 0x200), (0x200 + 288, CODE + 0x504):
+        stack[at : at + 8] = value.to_bytes(8, machine.order)
+    program = Program({0x100: machine.trampolines[0].code}, bytes(stack))
+    frames, _ = program.walk(machine, CODE + 0x100, {machine.stack: STACK})
+    assert frames[1:3] == [(0, "signal frame"), (CODE + 0x504, "link register")]
 
 
 def test_a_trampoline_may_be_on_the_stack() -> None:
