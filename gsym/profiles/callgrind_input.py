@@ -316,12 +316,17 @@ class _Ways:
                 if (function, call.callee) not in self._back:
                     _add(self._whole[function], costs)
                     _add(self._sums[call.callee], costs)
+        self._rests = {each: self._rest(each) for each in self._order}
+        for function, costs in self._rests.items():
+            _add(self._sums[function], costs)
 
     def add(self) -> None:
         """Add the samples of all ways, callers first."""
         ways: dict[_Function, list[_Way]] = {each: [] for each in self._order}
         for function in self._order:
-            found = self._kept([self._root(function), *ways.pop(function)])
+            rests, sums = self._rests[function], self._sums[function]
+            begun = _Way(_shares((1.0,) * len(rests), rests, sums), ())
+            found = self._kept([begun, *ways.pop(function)])
             self._add_samples(function, found)
             for call, costs in self._graph.calls.get(function, {}).items():
                 if (function, call.callee) in self._back:
@@ -331,16 +336,13 @@ class _Ways:
                     shares = _shares(way.shares, costs, self._sums[call.callee])
                     ways[call.callee].append(_Way(shares, (place, *way.callers)))
 
-    def _root(self, function: _Function) -> _Way:
-        """The way that begins with a function: what it has beyond all calls of it."""
+    def _rest(self, function: _Function) -> _Costs:
+        """The costs of a function that no call of it has."""
         rows = zip(self._whole[function], self._called[function], strict=True)
-        sums = self._sums[function]
-        rests = [
+        return [
             max(0, whole - called) if known else whole
-            for (whole, called), known in zip(rows, sums, strict=True)
+            for (whole, called), known in zip(rows, self._sums[function], strict=True)
         ]
-        _add(sums, rests)
-        return _Way(_shares((1.0,) * len(sums), rests, sums), ())
 
     def _kept(self, ways: list[_Way]) -> list[_Way]:
         """The most frequent ways; the first stands for those that are too many."""

@@ -304,6 +304,19 @@ def test_top_sums_the_chosen_values(pprof: Path, capsys: Capture) -> None:
     assert told.startswith("3 samples, samples: 8 in all\n")
 
 
+def test_each_of_several_events_is_an_object_on_a_line(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "perf.txt"
+    events = ("cycles", "faults", "cycles")
+    samples = (f"app 7 1.00000{at}: 5 {each}: " for at, each in enumerate(events))
+    path.write_text("".join(f"{each}\n\t 401000 f (/opt/app)\n\n" for each in samples))
+    lines = output(capsys, "top", path, "--json").splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [each["value"]["type"] for each in found] == ["cycles", "faults"]
+    assert [each["total"] for each in found] == [10, 5]
+
+
 def test_a_long_name_is_cut_in_its_middle(
     pprof: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,21 @@ def test_frames_have_the_lines_of_costs_and_calls(tmp_path: Path) -> None:
     assert {11, 12, 22, 30, 31} <= lines  # of the calls
 
 
+def test_costs_beyond_all_calls_are_of_a_stack_of_their_own(tmp_path: Path) -> None:
+    text = (
+        "events: Ir\nfn=main\n1 5\ncfn=work\ncalls=1 2\n1 60\n"
+        "fn=work\n2 70\ncfn=leaf\ncalls=1 3\n2 20\nfn=leaf\n3 20\n"
+    )
+    profile = read(tmp_path, text)
+    assert stacks(profile) == {
+        "main": 5,
+        "work": 23,
+        "work;leaf": 7,
+        "main;work": 47,
+        "main;work;leaf": 13,
+    }
+
+
 def test_recursion_adds_no_stack(tmp_path: Path) -> None:
     text = (
         "events: Ir\nfn=main\n1 5\ncfn=a\ncalls=1 2\n1 100\n"

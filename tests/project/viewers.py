@@ -152,6 +152,11 @@ def speedscope_table(
 
 def firefox_samples(path: Path) -> dict[str, Any]:
     """The samples of the first thread of a profile as the Firefox Profiler has them."""
+    return ask_firefox(path, "thread", "samples")
+
+
+def ask_firefox(path: Path, *question: str) -> dict[str, Any]:
+    """The answer of the command line of the Firefox Profiler about a file."""
     script = npm_package(_FIREFOX_CLI) / "dist" / "profiler-cli.js"
     environment = {**os.environ, "HOME": str(path.parent)}
 
@@ -169,10 +174,10 @@ def firefox_samples(path: Path) -> dict[str, Any]:
     try:
         # The script starts a process, for which it waits at most half a second.
         loaded = ask("load", path)
-        answer = ask("thread", "samples", "--json")
+        answer = ask(*question, "--json")
         while answer.returncode and time.monotonic() < deadline:
             time.sleep(0.2)
-            answer = ask("thread", "samples", "--json")
+            answer = ask(*question, "--json")
         assert not answer.returncode, loaded.stderr + answer.stderr
         found: dict[str, Any] = json.loads(answer.stdout)
         return found

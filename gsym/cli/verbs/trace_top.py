@@ -51,7 +51,7 @@ _BARS = 16
 {FILTER_HELP}
 The column own counts samples with the function innermost, total those with it anywhere
 in the stack. Bars show the total over time. A recording of several events has a table
-of each, or of the one that --value names.""",
+of each, or of the one that --value names; with --json, an object of each on a line.""",
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""

@@ -1,0 +1,432 @@
+"""Sums by function, thread and process of real recordings, beside those of their tools.
+
+    python -m tests.differential.profile_sums [--write] [--input NAME]...
+
+Each recording is made here by its real producer, printed by `gsym trace top --json`,
+and compared with what the format's own tool sums: perf report, go tool pprof, jeprof,
+google-pprof, callgrind_annotate, Perfetto, speedscope, the Firefox Profiler. What is
+not installed is left out. --write puts the table into docs/profiles.md; the exit status
+is 1 if a sum differs.
+
+LD_LIBRARY_PATH has libjemalloc.so.2, libtcmalloc.so.4 and libprofiler.so.0 for their
+profiles, GSYM_NODE_MODULES the npm packages of speedscope and the Firefox Profiler.
+"""
+
+# ruff: noqa: T201 - a command prints
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.markdown import table, with_region
+from tests.differential.profile_tools import (
+    Sums,
+    callgrind_sums,
+    firefox_sums,
+    jeprof_sums,
+    node_sums,
+    perf_sums,
+    pprof_sums,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs/profiles.md"
+REGION = "sums"
+ROUNDING = 1e-5
+"""Of totals: those of callgrind are shared among stacks as integers."""
+C_PROGRAM = """\
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *kept[4000];
+static volatile double sink;
+
+__attribute__((noinline)) static void spin(int count) {
+    for (int i = 0; i < count; i++) sink += i;
+}
+__attribute__((noinline)) static void work(int count) {
+    spin(count);
+    for (int i = 0; i < count; i++) sink *= 0.5;
+}
+__attribute__((noinline)) static char *grab(int size) {
+    return memset(malloc(size), 1, size);
+}
+__attribute__((noinline)) static char *large(int size) {
+    char *made = grab(16 * size);
+    sink += made[0];
+    return made;
+}
+static void *thread(void *name) {
+    prctl(PR_SET_NAME, name);
+    work(COUNT);
+    return NULL;
+}
+
+int main(int count, char **words) {
+    int is_many = count > 1 && words[1][0] == 't', is_forked = count > 1 && !is_many;
+    pthread_t threads[2];
+    if (is_forked && fork() == 0) {
+        work(COUNT);
+        return 0;
+    }
+    for (int i = 0; i < 2 && is_many; i++)
+        pthread_create(&threads[i], NULL, thread, i ? "pool 2" : "pool 1");
+    for (int i = 0; i < 4000; i++) kept[i] = i % 3 ? grab(1000 + i) : large(1000);
+    for (int i = 0; i < 2000; i++) free(kept[i]);
+    work(COUNT);
+    for (int i = 0; i < 2 && is_many; i++) pthread_join(threads[i], NULL);
+    while (is_forked && wait(NULL) > 0) {}
+    return 0;
+}
+"""
+GO_PROGRAM = """\
+package main
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"time"
+)
+
+var kept [][]byte
+var lock sync.Mutex
+var sink float64
+
+//go:noinline
+func spin(count int) {
+	for i := 0; i < count; i++ {
+		sink += float64(i)
+	}
+}
+
+//go:noinline
+func fill(size int) { kept = append(kept, bytes.Repeat([]byte("x"), size)) }
+
+//go:noinline
+func hold() {
+	for i := 0; i < 10; i++ {
+		lock.Lock()
+		time.Sleep(time.Millisecond)
+		lock.Unlock()
+	}
+}
+
+func write(name string, debug int, path string) {
+	file, _ := os.Create(path)
+	pprof.Lookup(name).WriteTo(file, debug)
+	file.Close()
+}
+
+func main() {
+	runtime.MemProfileRate = 4096
+	runtime.SetMutexProfileFraction(1)
+	runtime.SetBlockProfileRate(1)
+	file, _ := os.Create("cpu.pb.gz")
+	pprof.StartCPUProfile(file)
+	spin(400000000)
+	pprof.StopCPUProfile()
+	for i := 0; i < 500; i++ {
+		fill(1000 + i)
+	}
+	var group sync.WaitGroup
+	for i := 0; i < 4; i++ {
+		group.Add(1)
+		go func() { hold(); group.Done() }()
+	}
+	group.Wait()
+	runtime.GC()
+	for _, name := range []string{"heap", "mutex", "goroutine", "block"} {
+		write(name, 0, name+".pb.gz")
+		write(name, 1, name+".txt")
+	}
+}
+"""
+JAVASCRIPT = """\
+function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
+function work() { for (let i = 0; i < 150; i++) leaf(200000) }
+work()
+"""
+
+
+class Recording(NamedTuple):
+    """A recording and how its tool sums it up.
+
+    Attributes:
+        format: Of the input.
+        tool: The name of the tool.
+        path: Of the file.
+        told: What the tool says.
+        options: Of `gsym trace top`.
+    """
+
+    format: str
+    tool: str
+    path: Path
+    told: Callable[[], Sums]
+    options: tuple[str, ...] = ()
+
+
+def run(*command: str, folder: Path, **environment: str) -> str:
+    """What a command prints."""
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, **environment},
+        text=True,
+        errors="replace",
+    )
+    return done.stdout
+
+
+def rows(path: Path, by: str, options: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Own and total sums by name, as `gsym trace top` prints them."""
+    command = (sys.executable, "-m", "gsym", "trace", "top", str(path), "--json")
+    text = run(*command, "--by", by, *options, folder=DOCUMENT.parent.parent)
+    found: dict[str, tuple[int, int]] = {}
+    for row in json.loads(text)["rows"]:
+        name = plain(row["name"]) if by == "function" else numbers(row["name"])
+        own, total = found.get(name, (0, 0))
+        found[name] = own + row["own"], total + row["total"]
+    return found
+
+
+def plain(name: str) -> str:
+    """The name of a function without version, parameters and offset."""
+    return re.sub(r"@.*|(?<!\.)\(.*| \[.*|\+0x[0-9a-f]+$", "", name) or name
+
+
+def numbers(name: str) -> str:
+    """The number of a thread or process, else its name."""
+    found = re.search(r"\((\d+)\)", name)
+    return found[1] if found else name
+
+
+def of_perf(folder: Path) -> Iterator[Recording]:
+    """Files of perf, and the texts that it prints of them."""
+    kinds = {
+        "one": ("-e", "cpu-clock", "-g"),
+        "threads": ("-e", "cpu-clock", "-g", "--threads"),
+        "forked": ("-e", "cpu-clock,page-faults", "-g", "-c", "100000"),
+    }
+    for word, options in kinds.items():
+        path = folder / f"{word}.data"
+        words = () if word == "one" else (word,)
+        run("perf", "record", *options, "-o", str(path), "./app", *words, folder=folder)
+        text = folder / f"{word}.txt"
+        fields = "comm,pid,tid,time,event,period,ip,sym,dso"
+        text.write_text(
+            run("perf", "script", "-i", str(path), "-F", fields, folder=folder)
+        )
+        value = "cpu-clock"
+        for name, made in (("perf.data", path), ("perf script", text)):
+            told = perf_sums(path, value, "app")
+            yield Recording(name, "perf report", made, told, ("--value", value))
+
+
+def of_go(folder: Path) -> Iterator[Recording]:
+    """Profiles of Go, as protobuf and as text."""
+    (folder / "go.go").write_text(GO_PROGRAM)
+    run("go", "build", "-o", "go", "go.go", folder=folder, GOFLAGS="-mod=mod")
+    run("./go", folder=folder)
+    values = {
+        "cpu": ("cpu",),
+        "heap": ("alloc_space", "inuse_space", "inuse_objects"),
+        "mutex": ("delay", "contentions"),
+        "block": ("delay",),
+        "goroutine": ("goroutine",),
+    }
+    for name, kinds in values.items():
+        for kind in kinds:
+            for path in (folder / f"{name}.pb.gz", folder / f"{name}.txt"):
+                if path.exists():
+                    is_text = path.suffix == ".txt"
+                    format_ = "Go, debug=1" if is_text else "pprof"
+                    told = pprof_sums(path, folder / "go", kind)
+                    options = ("--value", kind)
+                    yield Recording(format_, "go tool pprof", path, told, options)
+
+
+def of_heaps(folder: Path) -> Iterator[Recording]:
+    """Heaps of jemalloc and gperftools, and its profiles of the CPU."""
+    for word in ("one", "threads", "forked"):
+        words = ("./app",) if word == "one" else ("./app", word)
+        kept = folder / f"heaps-{word}"
+        kept.mkdir()
+        settings = f"prof:true,prof_final:true,lg_prof_sample:12,prof_prefix:{kept}/j"
+        run(
+            *words,
+            folder=folder,
+            LD_PRELOAD="libjemalloc.so.2",
+            MALLOC_CONF=settings,
+        )
+        tcmalloc = {"LD_PRELOAD": "libtcmalloc.so.4", "HEAPPROFILE": f"{kept}/g"}
+        run(*words, folder=folder, **tcmalloc)
+        profiler = {"LD_PRELOAD": "libprofiler.so.0", "CPUPROFILE": f"{kept}/cpu"}
+        run(*words, folder=folder, **profiler)
+        app = folder / "app"
+        for path in sorted(kept.glob("j.*.heap"))[:1]:
+            told = jeprof_sums("jeprof", app, path, "--inuse_space", "--show_bytes")
+            options = ("--value", "inuse_space")
+            yield Recording("heap of jemalloc", "jeprof", path, told, options)
+        for path in sorted(kept.glob("g*.heap"))[:1]:
+            for value in ("inuse_space", "alloc_space"):
+                told = jeprof_sums(
+                    *("google-pprof", app, path, f"--{value}", "--show_bytes")
+                )
+                options = ("--value", value)
+                name = "heap of gperftools"
+                yield Recording(name, "google-pprof", path, told, options)
+        for path in sorted(kept.glob("cpu*"))[:1]:
+            told = jeprof_sums("google-pprof", app, path)
+            name = "CPU profile of gperftools"
+            yield Recording(name, "google-pprof", path, told, ("--value", "samples"))
+
+
+def of_valgrind(folder: Path) -> Iterator[Recording]:
+    """Profiles of callgrind and dhat."""
+    for word in ("one", "threads", "forked"):
+        words = ("./small",) if word == "one" else ("./small", word)
+        made = folder / f"callgrind.{word}"
+        tool = ("--tool=callgrind", f"--callgrind-out-file={made}.%p")
+        run("valgrind", *tool, *words, folder=folder)
+        path = min(folder.glob(f"callgrind.{word}.*"))  # of the first process
+        told = callgrind_sums(path, folder / "small")
+        yield Recording("callgrind", "callgrind_annotate", path, told)
+        tool = ("--tool=dhat", f"--dhat-out-file={folder}/dhat.{word}.%p")
+        run("valgrind", *tool, *words, folder=folder)
+        path = min(folder.glob(f"dhat.{word}.*"))
+        for thread, value in enumerate(("alloc_space", None, "peak_space")):
+            if value is not None:
+                told = firefox_sums(path, thread)
+                options = ("--value", value)
+                yield Recording("dhat", "Firefox Profiler", path, told, options)
+
+
+def of_node(folder: Path) -> Iterator[Recording]:
+    """Profiles of V8, and files of the Firefox Profiler made of them."""
+    (folder / "app.js").write_text(JAVASCRIPT)
+    for number in range(3):
+        kept = folder / f"node-{number}"
+        options = ("--cpu-prof", f"--cpu-prof-dir={kept}")
+        run("node", *options, "app.js", folder=folder)
+        (path,) = kept.iterdir()
+        options = ("--value", "samples")
+        yield Recording("V8", "hit counts of V8", path, node_sums(path), options)
+        made = folder / f"{number}.json"
+        command = ("-m", "gsym", "trace", "convert", "--to", "firefox", *options)
+        run(sys.executable, *command, str(path), "-o", str(made), folder=folder)
+        told = firefox_sums(made, 0)
+        yield Recording("Firefox Profiler", "its command line", made, told)
+
+
+MAKERS = {
+    "perf": (of_perf, ("perf",)),
+    "go": (of_go, ("go",)),
+    "heaps": (of_heaps, ("jeprof", "google-pprof")),
+    "valgrind": (of_valgrind, ("valgrind", "callgrind_annotate")),
+    "node": (of_node, ("node",)),
+}
+
+
+class Tally:
+    """Equal and compared sums of a format."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        self.recordings: set[Path] = set()
+        self.equal = dict.fromkeys(Sums._fields, 0)
+        self.compared = dict.fromkeys(Sums._fields, 0)
+
+    def row(self, name: str) -> list[str]:
+        """The row of the table."""
+        cells = [
+            f"{self.equal[kind]} of {self.compared[kind]}"
+            if self.compared[kind]
+            else "-"
+            for kind in Sums._fields
+        ]
+        return [name, self.tool, str(len(self.recordings)), *cells]
+
+
+def compare(recording: Recording, tally: Tally) -> bool:
+    """Count the sums that are equal, and print the others."""
+    told = recording.told()
+    tally.recordings.add(recording.path)
+    is_equal = True
+    for kind, by, column in (
+        ("own", "function", 0),
+        ("total", "function", 1),
+        ("threads", "thread", 0),
+        ("processes", "process", 0),
+    ):
+        expected: dict[str, int] = {}
+        for name, number in (getattr(told, kind) or {}).items():
+            key = plain(name) if by == "function" else numbers(name)
+            expected[key] = expected.get(key, 0) + number
+        found = rows(recording.path, by, recording.options) if expected else {}
+        for name, number in expected.items():
+            # No function of the program: stubs, processes, what calls `main`.
+            if name.startswith(("0x", "./", "(below")):
+                continue
+            tally.compared[kind] += 1
+            own = found.get(name, (0, 0))[column]
+            if abs(own - number) <= max(1, number * ROUNDING) * column:
+                tally.equal[kind] += 1
+            else:
+                is_equal = False
+                print(recording.path.name, kind, name, "is", own, "told", number)
+    return is_equal
+
+
+def main() -> int:
+    """Compare, print, and with --write keep the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="into docs/profiles.md")
+    parser.add_argument("--input", action="append", choices=MAKERS, help="only this")
+    arguments = parser.parse_args()
+    tallies: dict[str, Tally] = {}
+    is_equal = True
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "app.c").write_text(C_PROGRAM)
+        options = ("-g", "-O1", "-fno-builtin", "-no-pie", "-pthread", "app.c")
+        run("cc", *options, "-DCOUNT=20000000", "-o", "app", folder=folder)
+        run("cc", *options, "-DCOUNT=2000", "-o", "small", folder=folder)
+        for kind in arguments.input or MAKERS:
+            make, needed = MAKERS[kind]
+            if not all(map(shutil.which, needed)):
+                print(f"{kind}: not installed: {' or '.join(needed)}")
+                continue
+            for recording in make(folder):
+                tally = tallies.setdefault(recording.format, Tally(recording.tool))
+                is_equal &= compare(recording, tally)
+    head = ("Input", "Tool", "recordings", "own", "total", "threads", "processes")
+    text = table(head, [tally.row(name) for name, tally in tallies.items()])
+    print(text)
+    if arguments.write:
+        page = with_region(DOCUMENT.read_text("utf-8"), REGION, text)
+        DOCUMENT.write_text(page, "utf-8")
+    return 0 if is_equal else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
