@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+from fnmatch import fnmatchcase
+from glob import escape as glob_escape
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE, output_option
@@ -71,8 +73,6 @@ def find_entry(store: Store, text: str, *, is_use: bool = True) -> tuple[Entry, 
         entry = store.get(key, is_use=is_use)
         if entry is not None:
             return entry, entry.compare(key).reason
-    from glob import escape as glob_escape
-
     named = [] if keys else [*selected_entries(store, [glob_escape(text)], [])]
     if len(named) > 1:
         ids = ", ".join(sorted(each.identity.debug_id for each in named))
@@ -93,8 +93,6 @@ def selected_entries(
     store: Store, patterns: list[str], problems: list[FormatError]
 ) -> Iterator[Entry]:
     """The modules of a store with matching names; all if *patterns* is empty."""
-    from fnmatch import fnmatchcase
-
     lower = [pattern.lower() for pattern in patterns]
     for entry in store.entries(damaged=problems.append):
         names = {entry.identity.debug_file.lower(), entry.identity.code_file.lower()}
