@@ -8,20 +8,23 @@ from _thread import allocate_lock
 from functools import partial
 
 from gsym.cache import BoundedCache
+from gsym.containers.recognition import recognise_file
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
 from gsym.modules.key import ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
+from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
 from gsym.sizes import read_size
+from gsym.store.directory import Store
 from gsym.store.layout import default_store
+from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
+from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.store.directory import Store
-    from gsym.store.loose_files import LooseFiles
     from gsym.store.sources.source import Source
 
 _MISSING = ("null", "raise")
@@ -199,15 +202,10 @@ class _Place:
     """A store, a folder or a server: what finds its modules, and ids by names."""
 
     def __init__(self, source: str) -> None:
-        from gsym.store.directory import Store
-
         self._loose: LooseFiles | None = None
         self._store = Store(source if os.path.isdir(source) else default_store())
         self._sources: list[Source] = []
         if not os.path.isdir(source) or not self._store.exists():
-            from gsym.store.loose_files import LooseFiles
-            from gsym.store.sources.settings import SourceOpener
-
             self._store = Store(default_store())
             scan = partial(LooseFiles, max_files=_MOST_LOOSE_FILES)
             self._sources = [*SourceOpener().open(source, scan)]
@@ -220,8 +218,6 @@ class _Place:
         """The resolver that finds a module by its key."""
         if not self._sources:
             return self._store
-        from gsym.modules.resolver import Resolver
-
         resolver = Resolver(self._store, self._sources)
         return resolver if self._loose is None else _Folder(self._loose, resolver)
 
@@ -256,8 +252,6 @@ class _Folder:
         self.store = None
 
     def resolve(self, key: ModuleKey) -> Resolution:
-        from gsym.containers.recognition import recognise_file
-
         try:
             files = self._files.fitting(key)
             own = [each for each in files if recognise_file(each.path) == "gsym"]
