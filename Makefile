@@ -12,6 +12,7 @@
 #   make mutants      damaged files of every kind on such an engine (SECONDS=60)
 #   make mutants-python  changes of the package that no test notices (N=200 SEED=)
 #   make analyze      static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
+#   make deaths       stacks of programs that die in many ways, beside gdb and eu-stack
 #   make findings     surprises of other tools: whether they still are as findings/ says
 #   make docs         the manual as HTML, in docs/_build
 #   make wheel        the source distribution and the wheel, checked and tried, in dist
@@ -62,7 +63,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 export CC
 
 .PHONY: build help demo test test-peers test-newest lock check lint analyze sanitize \
-    sanitized mutants mutants-python findings bench accept sweep docs wheel deb libgsym \
+    sanitized mutants mutants-python findings bench accept sweep deaths docs wheel deb libgsym \
     install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
@@ -195,6 +196,9 @@ accept: build $(VENV)/.test-peers
 
 sweep: build $(VENV)/.test-peers
 	$(BIN)/python -m tests.differential.sweep --write
+
+deaths: build $(VENV)/.test
+	$(BIN)/python -m tests.differential.deaths --write
 
 # One after another; 77 is the status of those whose packages or tools are not here.
 findings:

@@ -204,11 +204,10 @@ class Walker:
         machine = self.machine
         if machine.back_chain is not None:
             return self._load(values.get(machine.stack, 0)) == 0
-        frame = values.get(machine.frame, 0)
-        return (
-            frame == 0
-            or self._load(frame + (machine.record_at + 1) * machine.word) == 0
-        )
+        frame, stack = values.get(machine.frame, 0), values.get(machine.stack, 0)
+        if not stack <= frame < stack + _MAX_STEP:
+            return frame == 0  # another value is in the register
+        return self._load(frame + (machine.record_at + 1) * machine.word) == 0
 
     def _load(self, address: int) -> int | None:
         held = self._memory(address & UINT64_MAX, self._word.size)

@@ -147,6 +147,15 @@ def test_the_link_register_counts_where_it_is_not_saved(
     assert frames[1] == (outer if is_saved else (CODE + 0x204, "link register"))
 
 
+@pytest.mark.parametrize("frame", [STACK - 0x40, 5 << 32])
+def test_a_register_of_another_use_does_not_end_a_stack_in_silence(frame: int) -> None:
+    """The word at it is zero, but it is no frame record: it is not on the stack."""
+    program = Program({0x200: CALL}, pack("<4Q", CODE + 0x205, 0, 0, 0))
+    frames, end = program.walk(X86_64, CODE + 0x108, {7: STACK, 6: frame})
+    assert [address - CODE for address, _ in frames] == [0x108, 0x205]
+    assert end == "there is no call frame information at 0x400205"
+
+
 def test_power_has_a_chain_of_stack_pointers() -> None:
     stack = pack(">6Q", STACK + 0x18, 0, 0, 0, 0, CODE + 0x204)
     program = Program({0x100: bytes.fromhex("7c0802a6")}, stack)
