@@ -45,6 +45,7 @@ from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upkeep import has_free_space
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
+from gsym.store.publication import IdTakenError
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -73,7 +74,12 @@ STATED = {
 }
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
-_STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
+_STATUS_OF_ERROR = (
+    (LimitError, 413),
+    (ConfinedError, 422),
+    (SourceError, 502),
+    (IdTakenError, 403),
+)
 
 
 class AuthInfo(msgspec.Struct, forbid_unknown_fields=True):

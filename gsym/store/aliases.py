@@ -91,7 +91,7 @@ def add_aliases(
     # Aliases that no other module has, or replacements for them.
     free: dict[str, str] = {}
     for alias, file in wanted.items():
-        if _owner(store, alias) in {slot, ""}:
+        if owner_of(store, alias) in {slot, ""}:
             free[alias] = file
         elif alias.startswith(f"{CODE_IDS}/"):
             free[replacement(alias, slot)] = file
@@ -108,7 +108,7 @@ def replacement(alias: str, slot: str) -> str:
     return f"{alias}-{slot}"
 
 
-def _owner(store: str, alias: str) -> str:
+def owner_of(store: str, alias: str) -> str:
     """The slot of the module that an alias points to; "" if there is none."""
     path = os.path.join(store, alias)
     try:

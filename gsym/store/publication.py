@@ -18,13 +18,21 @@ from contextlib import suppress
 
 import gsym.reading.reader
 from gsym.containers.mapped_file import map_file
-from gsym.errors import EmptyError, FormatError, GsymError
-from gsym.modules.key import SAME, ModuleKey, code_id_of, completed, is_windows
+from gsym.errors import AmbiguousModuleError, EmptyError, FormatError, GsymError
+from gsym.modules.key import (
+    SAME,
+    ModuleKey,
+    build_id_digits,
+    code_id_of,
+    completed,
+    is_windows,
+)
 from gsym.modules.part import module_part_start
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
     make_link,
+    owner_of,
     read_aliases,
     remove_aliases,
 )
@@ -143,6 +151,8 @@ def _publish(
         raise EmptyError(reason)
     if current is None:
         made = _moved(store, folder, made, _free_slot(store, made.identity))
+        if not may_replace:
+            _check_ids(store, made, key)
         is_replaced = _swap(store, made, aliases_of(made, key))
         return Publication(made, _OUTCOMES[is_replaced], _note(made, key, others))
     made = _moved(store, folder, made, current.slot)
@@ -163,9 +173,52 @@ def _publish(
     if joined == current:
         add_aliases(store, current.folder, current.slot, _names(current, other, key))
         return Publication(current, "kept", note)
+    if not may_replace:
+        _check_ids(store, joined, key)
     joined = _combined(folder.path, joined)
     _swap(store, joined, _names(joined, other, key))
     return Publication(joined, _OUTCOMES[True] if is_better else "kept", note)
+
+
+class IdTakenError(GsymError):
+    """A module would get in the way of another one, which may not be replaced."""
+
+
+def _check_ids(store: str, made: Entry, key: ModuleKey | None) -> None:
+    """Check that all other modules are found as before once *made* is in the store.
+
+    Raises:
+        IdTakenError: One would not be found by one of its ids, or not for certain.
+    """
+    slots = {owner_of(store, alias) for alias in aliases_of(made, key)}
+    slots |= set(slots_of(store, made.identity.debug_id))
+    for slot in sorted(slots - {made.slot, ""}):
+        other = _current(store, slot)
+        if other is None:
+            continue
+        for lookup in _lookups(other.identity):
+            try:
+                is_found = chosen(lookup, [other, made]) is other
+            except AmbiguousModuleError:
+                is_found = False
+            if not is_found:
+                known = other.identity
+                raise IdTakenError(
+                    f"{known.debug_file or known.code_file} ({known.debug_id}) of the "
+                    "store has an id of it; to add it needs the right to replace"
+                )
+
+
+def _lookups(identity: ModuleKey) -> Iterator[ModuleKey]:
+    """The keys by which clients ask for a module."""
+    if identity.debug_file:
+        yield ModuleKey(identity.debug_file, identity.debug_id)
+    if identity.go_id:
+        yield ModuleKey(go_id=identity.go_id)
+    if build_id_digits(identity.code_id) and not is_windows(identity.os):
+        yield ModuleKey(code_id=identity.code_id)
+    elif identity.code_id:
+        yield ModuleKey(code_id=identity.code_id, code_file=identity.code_file)
 
 
 def remove_module(store: str, slot: str) -> None:

@@ -23,7 +23,11 @@ from gsym.server.symbfiles.protocol import (
     WRONG_KIND,
     PartError,
 )
-from gsym.store.received_symbfile import file_id_identity, publish_return_pads
+from gsym.store.received_symbfile import (
+    file_id_identity,
+    publish_return_pads,
+    return_pads_path,
+)
 from gsym.symbfile.format import MAGIC
 
 TYPE_CHECKING = False
@@ -99,8 +103,12 @@ class SymbfilePublication:
                 raise PartError(TOO_COSTLY, error.reason) from None
             except FormatError as error:
                 raise PartError(DAMAGED, error.reason) from None
+            path = return_pads_path(self._store.path, file_id)
+            is_stored = os.path.exists(path)
+            if is_stored and not may_replace:
+                return "kept"
             publish_return_pads(self._store.path, file_id, answer["symbfile"])
-            return "added"
+            return "replaced" if is_stored else "added"
 
     def _assemble(
         self, folder: str, file_id: FileId, kind: str, parts: list[str]
