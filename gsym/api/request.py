@@ -1,7 +1,8 @@
 """Bodies of symbolication requests -> valid jobs.
 
 The checks, their order and their messages are those of Mozilla's server, for its
-clients. Input that it answers with status 500 is refused here with a message, and so is
+clients, but that a module or job of version 5 that is invalid does not refuse the
+others. Input that it answers with status 500 is refused here with a message, and so is
 some input that it accepts: a name or id with a newline at its end, `true` as a number,
 `jobs` that are not a list, text that is not UTF-8 or begins with a byte order mark. Of
 duplicate keys in an object the last one is used.
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~-]*")
 _WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
+# Version 5: the Firefox Profiler sends names of all systems.
+_ANY_NAME = re.compile(r"[^/\\%'\"$*?|\x00-\x1f\x7f\ud800-\udfff]*")
 _ID = re.compile(r"[A-Fa-f0-9]*")
 _PAIR = 2  # items of a module and of a frame
 _BAD_REQUEST = 400
@@ -41,8 +44,8 @@ class RequestLimits(msgspec.Struct, frozen=True):
     jobs: int = 10  # number of jobs
     frames: int = 1_000_000  # number of frames in all stacks of all jobs
     modules: int = 10_000  # number of modules of all jobs
-    # whether names of modules may contain `[`, `]` and `:`, as those of the Linux
-    # kernel do; samply accepts them
+    # whether names of modules of version 4 may contain `[`, `]` and `:`, as those of
+    # the Linux kernel do; samply accepts them
     wide_names: bool = False
 
 
@@ -60,6 +63,8 @@ class Job(msgspec.Struct, frozen=True):
     stacks: list[Stack]  # the stacks to symbolicate
     # code id of each module, "" if it is not known; empty if none is
     code_ids: list[str] = []
+    problems: dict[int, str] = {}  # by module: why it is not looked up
+    error: str = ""  # why the job is not answered
 
 
 class RequestError(CopyableError):
@@ -77,11 +82,11 @@ def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
     """The jobs of a request to `/symbolicate/v5`.
 
     Raises:
-        RequestError: It is invalid, or exceeds a limit.
+        RequestError: No job of it is valid, or it exceeds a limit.
     """
     payload = _decode(body)
     if type(payload) is not dict or "jobs" not in payload:
-        return _check_jobs([payload], limits)
+        return _check_jobs([payload], limits, answers_rest=True)
     jobs = payload["jobs"]
     if type(jobs) in {list, str, dict} and len(jobs) > limits.jobs:
         raise RequestError(
@@ -92,7 +97,7 @@ def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
         if type(jobs) in {str, dict} and jobs:
             _refuse("job 0 is invalid")
         _refuse("jobs must be a list")
-    return _check_jobs(jobs, limits)
+    return _check_jobs(jobs, limits, answers_rest=True)
 
 
 def read_v4(body: bytes, limits: RequestLimits) -> list[Job]:
@@ -118,31 +123,70 @@ def _decode(body: bytes) -> Any:
     raise RequestError("Payload is not valid JSON", "bad_json")
 
 
-def _check_jobs(jobs: list[Any], limits: RequestLimits) -> list[Job]:
-    frames_left, modules_left = limits.frames, limits.modules
-    names = _WIDE_NAME if limits.wide_names else _NAME
-    checked = []
+def _check_jobs(
+    jobs: list[Any], limits: RequestLimits, *, answers_rest: bool = False
+) -> list[Job]:
+    """Check all jobs; with *answers_rest* only those that are not valid are refused."""
+    left = _Left(limits)
+    checked: list[Job] = []
+    errors: list[RequestError] = []
     for number, job in enumerate(jobs):
-        if type(job) is not dict:
-            _refuse(f"job {number} is invalid")
-        if "stacks" not in job:
-            _refuse(f"job {number} is invalid: no stacks specified")
-        if "memoryMap" not in job:
-            _refuse(f"job {number} is invalid: no memoryMap specified")
-        modules, stacks = job["memoryMap"], job["stacks"]
-        code_ids = job.get("codeIds", [])
-        modules_left -= len(modules) if type(modules) is list else 0
-        _check_left(modules_left, "modules", limits.modules)
-        error = _module_error(modules, names) or _code_id_error(code_ids, modules)
-        if error:
-            raise RequestError(
-                f"job {number} has invalid modules: {error}", "invalid_modules"
-            )
-        frames_left -= _count_frames(stacks)
-        _check_left(frames_left, "frames", limits.frames)
-        stacks = _check_stacks(stacks, len(modules), number)
-        checked.append(Job(modules, stacks, code_ids))
+        try:
+            checked.append(_check_job(job, number, left, answers_rest=answers_rest))
+        except RequestError as error:  # noqa: PERF203 - the others are answered
+            errors.append(error)
+            if not answers_rest or error.status != _BAD_REQUEST:
+                raise
+            checked.append(Job([], [], error=error.title))
+    if errors and len(errors) == len(jobs):
+        raise errors[0]
     return checked
+
+
+class _Left:
+    """What a request may still have."""
+
+    def __init__(self, limits: RequestLimits) -> None:
+        self.limits = limits
+        self.frames, self.modules = limits.frames, limits.modules
+
+
+def _check_job(job: Any, number: int, left: _Left, *, answers_rest: bool) -> Job:
+    if type(job) is not dict:
+        _refuse(f"job {number} is invalid")
+    if "stacks" not in job:
+        _refuse(f"job {number} is invalid: no stacks specified")
+    if "memoryMap" not in job:
+        _refuse(f"job {number} is invalid: no memoryMap specified")
+    modules, stacks = job["memoryMap"], job["stacks"]
+    code_ids = job.get("codeIds", [])
+    left.modules -= len(modules) if type(modules) is list else 0
+    _check_left(left.modules, "modules", left.limits.modules)
+    error = _list_error(code_ids, modules)
+    names = _WIDE_NAME if left.limits.wide_names else _NAME
+    names = _ANY_NAME if answers_rest else names
+    problems = {} if error else _problems(modules, code_ids, names)
+    if not answers_rest:
+        error = error or next(iter(problems.values()), "")
+    if error:
+        raise RequestError(
+            f"job {number} has invalid modules: {error}", "invalid_modules"
+        )
+    if problems:
+        modules = [_as_pair(module) for module in modules]
+        code_ids = [
+            "" if at in problems else code_id for at, code_id in enumerate(code_ids)
+        ]
+    left.frames -= _count_frames(stacks)
+    _check_left(left.frames, "frames", left.limits.frames)
+    stacks = _check_stacks(stacks, len(modules), number)
+    return Job(modules, stacks, code_ids, problems)
+
+
+def _as_pair(module: Any) -> list[str]:
+    """Name and id of a module that may be invalid."""
+    pair = module if type(module) is list and len(module) == _PAIR else ["", ""]
+    return [each if type(each) is str else "" for each in pair]
 
 
 def _refuse(title: str) -> NoReturn:
@@ -164,32 +208,36 @@ def _count_frames(stacks: Any) -> int:
     return sum([len(stack) for stack in stacks if type(stack) is list])
 
 
-def _module_error(modules: Any, names: re.Pattern[str]) -> str:
-    """The error in the modules of a job, or ""."""
+def _list_error(code_ids: Any, modules: Any) -> str:
+    """The error in the lists of the modules of a job, or ""."""
     if type(modules) is not list:
         return "modules must be a list"
-    is_name, is_id = names.fullmatch, _ID.fullmatch
-    for at, module in enumerate(modules):
-        if type(module) is not list or len(module) != _PAIR:
-            return f"module index {at} does not have a debug_filename and debug_id"
-        name, debug_id = module
-        if type(name) is not str or not is_name(name):
-            return f"module index {at} has an invalid debug_filename"
-        if type(debug_id) is not str or not is_id(debug_id):
-            return f"module index {at} has an invalid debug_id"
-    return ""
-
-
-def _code_id_error(code_ids: Any, modules: list[Any]) -> str:
-    """The error in the code ids of a job, or ""."""
     if code_ids == []:
         return ""
     if type(code_ids) is not list or len(code_ids) != len(modules):
         return "codeIds must be a list with an id for each module"
-    for at, code_id in enumerate(code_ids):
-        if type(code_id) is not str or not _ID.fullmatch(code_id):
-            return f"module index {at} has an invalid code id"
     return ""
+
+
+def _problems(
+    modules: list[Any], code_ids: list[Any], names: re.Pattern[str]
+) -> dict[int, str]:
+    """The errors in modules, by index."""
+    is_name, is_id = names.fullmatch, _ID.fullmatch
+    found: dict[int, str] = {}
+    for at, module in enumerate(modules):
+        if type(module) is not list or len(module) != _PAIR:
+            found[at] = f"module index {at} does not have a debug_filename and debug_id"
+            continue
+        name, debug_id = module
+        if type(name) is not str or not is_name(name):
+            found[at] = f"module index {at} has an invalid debug_filename"
+        elif type(debug_id) is not str or not is_id(debug_id):
+            found[at] = f"module index {at} has an invalid debug_id"
+    for at, code_id in enumerate(code_ids):
+        if type(code_id) is not str or not is_id(code_id):
+            found.setdefault(at, f"module index {at} has an invalid code id")
+    return found
 
 
 def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:

@@ -55,6 +55,9 @@ def answer_v5(
         text.put(opening)
         put_stacks(text, job, [frames[id(module)] for module in modules])
         text.put(_modules_text(modules[:-1], has_errors=has_errors))
+        if job.error:
+            text.put(b',"error":%b' % msgspec.json.encode(job.error))
+        text.put(b"}")
         opening = b',{"stacks":['
     text.put(b"]" if work.jobs else b'{"results":[]')
     if debug is not None:
@@ -84,12 +87,15 @@ def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
     """The text after the stacks of a job."""
     named = {module.label: module for module in modules}
     found = b",".join(
-        [b'"%b":%b' % (label.encode(), _state(each)) for label, each in named.items()]
+        [
+            b"%b:%b" % (msgspec.json.encode(clean_text(label)), _state(each))
+            for label, each in named.items()
+        ]
     )
     unsure = _unsure(named)
     more = b',"unsure":%b' % msgspec.json.encode(unsure) if unsure else b""
-    more += _errors_text(named) if has_errors else b""
-    return b'],"found_modules":{%b}%b}' % (found, more)
+    more += _errors_text(named, has_errors=has_errors)
+    return b'],"found_modules":{%b}%b' % (found, more)
 
 
 def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
@@ -105,20 +111,23 @@ def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
 
 
 def _state(module: ModuleWork) -> bytes:
-    return _STATES[module.is_found if module.is_wanted else None]
+    is_wanted = module.is_wanted or module.problem
+    return _STATES[module.is_found if is_wanted else None]
 
 
-def _errors_text(modules: dict[str, ModuleWork]) -> bytes:
+def _errors_text(modules: dict[str, ModuleWork], *, has_errors: bool) -> bytes:
     """Reasons why modules are missing, or b""."""
     errors = {
-        label: _errors(module)
+        clean_text(label): _errors(module)
         for label, module in modules.items()
-        if module.is_wanted and not module.is_found
+        if module.problem or (has_errors and module.is_wanted and not module.is_found)
     }
     return b',"module_errors":%b' % msgspec.json.encode(errors) if errors else b""
 
 
 def _errors(work: ModuleWork) -> list[dict[str, str]]:
+    if work.problem:
+        return [{"name": "InvalidModule", "message": work.problem}]
     if work.key is None:
         text = f"invalid debug id '{work.debug_id}'"
         return [{"name": "InvalidBreakpadId", "message": text}]

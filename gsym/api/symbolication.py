@@ -35,6 +35,7 @@ class ModuleWork:
         "module",
         "name",
         "offsets",
+        "problem",
         "seconds",
         "unknown",
         "was_open",
@@ -44,6 +45,7 @@ class ModuleWork:
         self.name = name  # its debug file as in the request
         self.debug_id = debug_id  # as in the request
         self.code_id = code_id  # as in the request; "" if it has none
+        self.problem = ""  # why it is not looked up
         # of its frames, from its base, in the order of the request
         self.offsets: array[int] = array("Q")
         # indexes of unknown offsets, which are 0 in *offsets*
@@ -63,7 +65,8 @@ class ModuleWork:
     @property
     def is_wanted(self) -> bool:
         """Whether a frame refers to it, and it has a name and an id."""
-        return bool(self.offsets and self.name and self.debug_id)
+        has_ids = self.name and self.debug_id and not self.problem
+        return bool(self.offsets and has_ids)
 
     @property
     def was_known(self) -> bool:
@@ -131,6 +134,8 @@ class Symbolication:
                 self._work(*module, code_id)
                 for module, code_id in zip(job.modules, code_ids, strict=True)
             ]
+            for at, problem in job.problems.items():
+                works[at].problem = problem
             works.append(nowhere)  # which is at index -1
             self.jobs.append((job, works))
             for stack in job.stacks:

@@ -99,6 +99,7 @@ class Result(msgspec.Struct, forbid_unknown_fields=True):
     found_modules: dict[str, bool | None]
     unsure: dict[str, str] | UnsetType = UNSET
     module_errors: dict[str, list[dict[str, str]]] | UnsetType = UNSET
+    error: str | UnsetType = UNSET
 
 
 class Results(msgspec.Struct, forbid_unknown_fields=True):

@@ -176,7 +176,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             client is an IPv4 address or an IPv6 /64 network
         path_map: OLD=NEW: prefixes of source paths to replace in answers
         source_map: OLD=TEMPLATE: source paths as `hg:`, `git:` or `s3:` with `{path}`
-        wide_names: accept `[`, `]` and `:` in names of modules, as samply does
+        wide_names: accept `[`, `]` and `:` in names of modules of version 4 of the API;
+            version 5 accepts any name of a file
         module_errors: report to clients which sources lacked a module, and why
         enable_source: answer `/source/v1`
         source_roots: DIR or OLD=DIR: folders whose source files may be read, with the

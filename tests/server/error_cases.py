@@ -58,24 +58,8 @@ COMMON: list[tuple[Any, str]] = [
     ({"stacks": []}, "job 0 is invalid: no memoryMap specified"),
     ({**job(), "codeIds": "AB"}, BAD_MODULES + NO_CODE_IDS),
     ({**job(), "codeIds": ["AB", "CD"]}, BAD_MODULES + NO_CODE_IDS),
-    ({**job(), "codeIds": [None]}, BAD_MODULES + BAD_CODE_ID),
-    ({**job(), "codeIds": ["A/B"]}, BAD_MODULES + BAD_CODE_ID),
     (job(modules={}), BAD_MODULES + "modules must be a list"),
     (job(modules=None), BAD_MODULES + "modules must be a list"),
-    (job(modules=["ab"]), BAD_MODULES + NO_PAIR),
-    (job(modules=[["a", "1", "2"]]), BAD_MODULES + NO_PAIR),
-    (job(modules=[{"a": "1", "b": "2"}]), BAD_MODULES + NO_PAIR),
-    (job(modules=[[None, "1"]]), BAD_NAME),
-    *((job(modules=[[f"a{bad}b", "1"]]), BAD_NAME) for bad in "/\\[]:%é\0\n'\"$*?|"),
-    (job(modules=[["\ud800", "1"]]), BAD_NAME),
-    (job(modules=[["a", None]]), BAD_ID),
-    (job(modules=[["a", "12-34"]]), BAD_ID),
-    (job(modules=[["a", "1\n"]]), BAD_ID),
-    (job(modules=[["a", "\u0661"]]), BAD_ID),
-    (
-        job(modules=[["a", "1"], ["b", "x"]]),
-        BAD_MODULES + "module index 1 has an invalid debug_id",
-    ),
     (job(stacks={}), BAD_STACKS + "stacks must be a list of lists"),
     (job(stacks=[]), BAD_STACKS + "no stacks specified"),
     (job(stacks=[[], {}]), BAD_STACKS + "stack 1 is not a list"),
@@ -101,7 +85,31 @@ COMMON: list[tuple[Any, str]] = [
     (text("1e400"), BAD_OFFSET),
     (text("NaN"), BAD_OFFSET),
     (text("-Infinity"), BAD_OFFSET),
-    # modules before stacks
+]
+
+# Version 4 refuses these; version 5 answers the other modules.
+BAD_MODULE: list[tuple[Any, str]] = [
+    ({**job(modules=[["a", "1"]]), "codeIds": [None]}, BAD_MODULES + BAD_CODE_ID),
+    ({**job(modules=[["a", "1"]]), "codeIds": ["A/B"]}, BAD_MODULES + BAD_CODE_ID),
+    (job(modules=["ab"]), BAD_MODULES + NO_PAIR),
+    (job(modules=[["a", "1", "2"]]), BAD_MODULES + NO_PAIR),
+    (job(modules=[{"a": "1", "b": "2"}]), BAD_MODULES + NO_PAIR),
+    (job(modules=[[None, "1"]]), BAD_NAME),
+    *((job(modules=[[f"a{bad}b", "1"]]), BAD_NAME) for bad in "/\\%\0\n'\"$*?|"),
+    (job(modules=[["\ud800", "1"]]), BAD_NAME),
+    (job(modules=[["a", None]]), BAD_ID),
+    (job(modules=[["a", "12-34"]]), BAD_ID),
+    (job(modules=[["a", "1\n"]]), BAD_ID),
+    (job(modules=[["a", "\u0661"]]), BAD_ID),
+    (
+        job(modules=[["a", "1"], ["b", "x"]]),
+        BAD_MODULES + "module index 1 has an invalid debug_id",
+    ),
+]
+
+# Version 5 takes these names, and refuses these stacks.
+OF_VERSION_4: list[tuple[Any, str]] = [
+    *((job(modules=[[f"a{bad}b", "1"]]), BAD_NAME) for bad in "[]:é"),
     (job([], [["a", "x"]]), BAD_ID),
     (job([[[9, 9]]], [["/", "1"]]), BAD_NAME),
 ]
@@ -114,6 +122,15 @@ V5: list[tuple[Any, str]] = [
     ({"jobs": ""}, "jobs must be a list"),
     ({"jobs": None}, "jobs must be a list"),
     ({"jobs": True}, "jobs must be a list"),
+    (
+        {"jobs": [job(stacks=[]), job(modules=3)]},
+        "job 0 has invalid stacks: no stacks specified",
+    ),
+    ({"jobs": [None], **job()}, "job 0 is invalid"),
+]
+
+# The first job is answered.
+BAD_JOB: list[tuple[Any, str]] = [
     ({"jobs": [job(), 1]}, "job 1 is invalid"),
     ({"jobs": [job(), {}]}, "job 1 is invalid: no stacks specified"),
     (
@@ -125,12 +142,7 @@ V5: list[tuple[Any, str]] = [
         "job 1 has invalid modules: modules must be a list",
     ),
     (
-        {"jobs": [job(stacks=[]), job(modules=3)]},
-        "job 0 has invalid stacks: no stacks specified",
-    ),
-    (
         {"jobs": [job(), job(stacks=[[], [[0, -9]]])]},
         "job 1 has invalid stacks: stack 1 frame 0 has an invalid module_offset",
     ),
-    ({"jobs": [None], **job()}, "job 0 is invalid"),
 ]

@@ -37,6 +37,57 @@ def test_an_invalid_job_is_refused(
         assert refused.value.title == title
 
 
+@pytest.mark.parametrize(
+    ("body", "title"), error_cases.BAD_MODULE + error_cases.OF_VERSION_4
+)
+def test_version_4_refuses_a_module(
+    server: RunningServer, body: Any, title: str
+) -> None:
+    answer = server.post(body, "/symbolicate/v4")
+    assert (answer.status, answer.title) == (400, title)
+
+
+@pytest.mark.parametrize(("body", "title"), error_cases.BAD_MODULE)
+def test_version_5_answers_the_other_modules(
+    server: RunningServer, body: Any, title: str
+) -> None:
+    sound, bad = error_cases.MODULES[0], len(body["memoryMap"]) - 1
+    stacks = [[[bad, 16], [bad + 1, 16]]]
+    both = {**body, "memoryMap": [*body["memoryMap"], sound], "stacks": stacks}
+    if "codeIds" in body:
+        both["codeIds"] = [*body["codeIds"], ""]
+    (answer,) = server.post({"jobs": [both]}).json["results"]
+    assert answer["found_modules"]["/".join(sound)] is True
+    assert [len(each) for each in answer["stacks"]] == [2]
+    (problem,) = answer["module_errors"].values()
+    assert problem[0]["name"] == "InvalidModule"
+    assert title.endswith(problem[0]["message"])
+    assert False in answer["found_modules"].values()
+
+
+@pytest.mark.parametrize(("body", "title"), error_cases.BAD_JOB)
+def test_version_5_answers_the_other_jobs(
+    server: RunningServer, body: Any, title: str
+) -> None:
+    first, second = server.post(body).json["results"]
+    assert first["found_modules"]["/".join(error_cases.MODULES[0])] is True
+    assert "error" not in first
+    assert second == {"stacks": [], "found_modules": {}, "error": title}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["[kernel.kallsyms]", "Code Helper (Plugin)", "app (deleted)", "libé.so", "x,y.so"],
+)
+def test_version_5_takes_names_of_all_systems(server: RunningServer, name: str) -> None:
+    modules = [[name, "0" * 31 + "10"], error_cases.MODULES[0]]
+    (answer,) = server.post(error_cases.job([[[0, 16], [1, 16]]], modules)).json[
+        "results"
+    ]
+    assert answer["found_modules"][f"{name}/{modules[0][1]}"] is False
+    assert answer["found_modules"]["/".join(modules[1])] is True
+
+
 @pytest.mark.parametrize(("body", "title"), error_cases.V5)
 def test_invalid_jobs_are_refused(server: RunningServer, body: Any, title: str) -> None:
     answer = server.post(body)

@@ -199,12 +199,14 @@ class JobAnswer(NamedTuple):
         error: Why the server refused the job, or "".
         unsure: By "name/id": why it may be another build than the one that was asked
             for. Modules that are surely right are left out.
+        problems: By "name/id": why the server does not search for it.
     """
 
     stacks: tuple[tuple[StackFrame, ...], ...] = ()
     found_modules: dict[str, bool | None] = {}  # noqa: RUF012
     error: str = ""
     unsure: dict[str, str] = {}  # noqa: RUF012
+    problems: dict[str, str] = {}  # noqa: RUF012
 
 
 class Assembly:
@@ -223,6 +225,10 @@ class Assembly:
 
     def take(self, piece: Piece, result: Any) -> None:
         """Add the server's result for *piece*."""
+        error = result.get("error") if isinstance(result, dict) else None
+        if isinstance(error, str) and not result.get("stacks"):
+            self.refuse(piece, error)
+            return
         _check(piece, result)
         if piece.origins is None:
             self._results[piece.job] = result
@@ -283,7 +289,17 @@ def read_answer(result: dict[str, Any]) -> JobAnswer:
     if "error" in result:
         return JobAnswer(error=result["error"])
     stacks = tuple(tuple(map(_read_frame, stack)) for stack in result["stacks"])
-    return JobAnswer(stacks, result["found_modules"], unsure=_unsure_in(result))
+    return JobAnswer(
+        stacks,
+        result["found_modules"],
+        unsure=_unsure_in(result),
+        problems={
+            label: str(error.get("message"))
+            for label, errors in (result.get("module_errors") or {}).items()
+            for error in errors
+            if error.get("name") == "InvalidModule"
+        },
+    )
 
 
 def _unsure_in(result: dict[str, Any]) -> dict[str, str]:

@@ -96,11 +96,10 @@ class RemoteSymbolizer:
         lookup = _lookup(answer.stacks[0][place])
         if lookup is not None:
             return Symbolization(lookup, "", module)
-        reason = (
-            "the server has no function at this address"
-            if is_found
-            else "the server has no symbols for this module"
-        )
+        reason = "the server has no symbols for this module"
+        if is_found:
+            reason = "the server has no function at this address"
+        reason = next(iter(answer.problems.values()), reason)
         return Symbolization(None, reason, module)
 
 
