@@ -27,7 +27,8 @@ void gsym_object_close(gsym_object *object) {
 
 gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
                              gsym_error *error) {
-    static const object_format *const formats[] = {&elf_format, &macho_format, &pe_format};
+    static const object_format *const formats[] = {&elf_format, &macho_format, &pe_format,
+                                                    &wasm_format};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; ++i) {
         const object_format *format = formats[i];
         gsym_object *object;
@@ -43,7 +44,7 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
         if (status != GSYM_OK) gsym_object_close(object);
         return status;
     }
-    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O or PE file");
+    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O, PE or WebAssembly file");
 }
 
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret) {

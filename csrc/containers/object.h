@@ -46,7 +46,7 @@ struct object_format {
                              uint64_t *distance_ret);
 };
 
-extern const object_format elf_format, macho_format, pe_format;
+extern const object_format elf_format, macho_format, pe_format, wasm_format;
 
 /* Set the payload of a section to `size` bytes from its offset; it is compressed if the
  * name of the section begins with `zdebug`, which may be NULL. */

@@ -43,6 +43,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
         case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
+        case GSYM_OBJECT_WASM: return wasm_add_symbols(conversion, object, error);
         default: return pe_add_symbols(conversion, object, image, error);
     }
 }

@@ -48,6 +48,8 @@ gsym_status elf_list_functions(gsym_conversion *conversion, const gsym_object *o
                                symbol_function_list *list, gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
+gsym_status wasm_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                             gsym_error *error);
 /* Add the symbols of `object`. `image` has the unwind table, which says where functions
  * start; it may be NULL. */
 gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,

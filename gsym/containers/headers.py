@@ -100,6 +100,12 @@ def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
     return None
 
 
+_WASM_MAGIC = b"\0asm"
+_WASM_CODE = 10  # the kind of the code section
+_LONGEST_SIZE = 5  # bytes of a ULEB128 of 32 bits
+_MORE = 0x80  # the bit of all but its last byte
+
+
 class Segment(NamedTuple):
     """A part of a file that is loaded.
 
@@ -158,6 +164,8 @@ _PAGE = 4096
 def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     """The loaded parts of an ELF file, in the order of its headers.
 
+    Of a WebAssembly module this is the code section, from which addresses count.
+
     Args:
         data: All of the file.
         path: What it is called, for errors.
@@ -166,6 +174,8 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
         None of them for another format, and for a file whose headers say of places
         what a loader would refuse, as a tool leaves them that strips code.
     """
+    if data[: len(_WASM_MAGIC)] == _WASM_MAGIC:
+        return tuple(_wasm_code(data))
     headers = [each for each in program_headers(data, path) if each.kind == PT_LOAD]
     segments = [
         Segment(each.offset, size, each.address, each.is_executable)
@@ -184,6 +194,20 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
             ):
                 return ()
     return tuple(segments)
+
+
+def _wasm_code(data: memoryview) -> Iterator[Segment]:
+    at = 2 * len(_WASM_MAGIC)
+    while at < len(data):
+        kind, size, start = data[at], 0, at + 1
+        for shift, byte in enumerate(data[start : start + _LONGEST_SIZE]):
+            size |= (byte & ~_MORE) << 7 * shift
+            start += 1
+            if not byte & _MORE:
+                break
+        if kind == _WASM_CODE:
+            yield Segment(start, min(size, len(data) - start), 0, is_executable=True)
+        at = start + size
 
 
 def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, ...]:

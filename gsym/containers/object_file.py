@@ -142,6 +142,16 @@ class ObjectFile:
         return bool(self._header.format == lib.GSYM_OBJECT_MACHO)
 
     @property
+    def is_wasm(self) -> bool:
+        """Whether it is a WebAssembly module."""
+        return bool(self._header.format == lib.GSYM_OBJECT_WASM)
+
+    @property
+    def code_offset(self) -> int:
+        """Offset in a WebAssembly module from which addresses count; else 0."""
+        return int(self._header.code_offset)
+
+    @property
     def big_endian(self) -> bool:
         """The byte order of the target, also used for the output."""
         return bool(self._header.big_endian)
@@ -193,6 +203,8 @@ class ObjectFile:
             return macho_architecture(header.machine, header.machine_kind)
         if header.format == lib.GSYM_OBJECT_PE:
             return pe_architecture(header.machine)
+        if self.is_wasm:
+            return "wasm32"
         return elf_architecture(
             header.machine, bool(header.is_64), bool(header.big_endian)
         )

@@ -27,6 +27,7 @@ _KINDS = (
             *(b"\xfe\xed\xfa\xce", b"\xce\xfa\xed\xfe"),  # Mach-O, 32 bits
             *(b"\xfe\xed\xfa\xcf", b"\xcf\xfa\xed\xfe"),  # Mach-O, 64 bits
             b"MZ",
+            b"\x00asm",  # WebAssembly
         ),
     ),
     FileKind("fat", (b"\xca\xfe\xba\xbf",)),  # fat_arch_64
@@ -47,11 +48,6 @@ _KINDS = (
         "minidump",
         (b"MDMP",),
         "a minidump: convert the binaries it names; gsym symbolicate prints its stacks",
-    ),
-    FileKind(
-        "WebAssembly module",
-        (b"\x00asm",),
-        "a WebAssembly module: its code has offsets and no addresses",
     ),
     FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
     FileKind("Java class", (), "a Java class: it contains no machine code"),
@@ -113,9 +109,9 @@ def recognise(head: bytes) -> str:
         head: Its first bytes; 64 are enough, but for blank lines at the start.
 
     Returns:
-        "object" (ELF, Mach-O or PE), "fat" (Mach-O slices), "archive", "pdb",
-        "breakpad" or "gsym"; the name of a kind that is not read; "" for an unknown
-        one.
+        "object" (ELF, Mach-O, PE or WebAssembly), "fat" (Mach-O slices), "archive",
+        "pdb", "breakpad" or "gsym"; the name of a kind that is not read; "" for an
+        unknown one.
     """
     for kind in _KINDS:
         if head.startswith(kind.magics):

@@ -103,8 +103,8 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
 
     Raises:
         ArchitectureError: It is a fat file, and *uuid* selects no slice.
-        FormatError: The file is not an ELF, Mach-O or PE file or a PDB, or its headers
-            are damaged.
+        FormatError: The file is not an ELF, Mach-O, PE or WebAssembly file or a PDB, or
+            its headers are damaged.
         UnsupportedError: It is of a kind that is not read.
         UuidMismatchError: It is another binary.
         OSError: It cannot be opened or mapped.
@@ -202,7 +202,7 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
     from os.path import basename
 
     name, architecture = basename(binary.path), binary.architecture
-    if not (binary.is_elf or binary.is_macho):
+    if not (binary.is_elf or binary.is_macho or binary.is_wasm):
         found = _key_of_pe(binary)
         return found._replace(debug_file=found.debug_file or name, code_file=name)
     uuid = binary.uuid
@@ -214,6 +214,9 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
     if binary.is_macho:
         debug_id = macho_debug_id(uuid) if uuid else ""
         return found._replace(os="mac", debug_id=debug_id)
+    if binary.is_wasm:
+        debug_id = elf_debug_id(uuid, "big") if uuid else ""
+        return found._replace(debug_id=debug_id)
     identifier = uuid
     if not uuid:
         text = _section(binary, b".text")

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     CompareCode = Callable[[str], Comparison]
     """Compares the code in the file at a path with that in memory."""
 
-    Base = Literal["image", "link", "either", "file", "text", "executable", "symbol"]
+    Base = Literal[
+        "image", "link", "either", "file", "offset", "text", "executable", "symbol"
+    ]
     """The base that an address in a module counts from.
 
     "image": the start of the loaded module. "link": 0, as in its symbol table.
     "either": 0 if the module has code there, else its start. "file": the start of the
-    file. "text", "executable": the start of its section of that name, or of its first
-    segment with code. "symbol": a function, which the frame names.
+    file. "offset": the same, where it cannot be an address. "text", "executable": the
+    start of its section of that name, or of its first segment with code. "symbol": a
+    function, which the frame names.
     """
 
 

@@ -25,7 +25,7 @@ from gsym.modules.binary_lookup import (
 )
 from gsym.records import NamedTuple
 
-ELF, MACHO, PE = "ELF", "Mach-O", "PE"
+ELF, MACHO, PE, WASM = "ELF", "Mach-O", "PE", "WebAssembly"
 
 _LENGTH_64 = 0xFFFFFFFF
 _LEAST = 7  # bytes of a unit after its length
@@ -114,8 +114,15 @@ def _described(
         if (size := binary.section_size(name.encode()))
     }
     versions = _dwarf_versions(dwarf)
+    kind = PE
+    for is_kind, name in (
+        (binary.is_elf, ELF),
+        (binary.is_macho, MACHO),
+        (binary.is_wasm, WASM),
+    ):
+        kind = name if is_kind else kind
     return found._replace(
-        kind=ELF if binary.is_elf else MACHO if binary.is_macho else PE,
+        kind=kind,
         architecture=binary.architecture,
         build_id=binary.uuid.hex(),
         dwarf_file=dwarf.path if versions else "",

@@ -105,7 +105,8 @@ class LinkAddresses:
             return address + self._base
         start = None
         if base not in {"link", "either"}:
-            start = self._layout.link_address(base, address)
+            layout = "file" if base == "offset" else base
+            start = self._layout.link_address(layout, address)
         if start is None and base in MAY_BE_LINK:
             is_other = self._loaded is not None or frame.plus is not None
             if not is_other or self._is_code(address):

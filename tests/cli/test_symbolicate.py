@@ -330,13 +330,3 @@ def test_what_was_tried_is_explained_on_request(
             "/nowhere/app(+0x10): no symbols of app",
         ):
             assert (f"gsym symbolicate: warning: {line}" in explained) is is_explained
-
-
-def test_frames_of_webassembly_are_named_as_not_supported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = tmp_path / "crash.txt"
-    report.write_text("    at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)\n")
-    assert main(["symbolicate", str(report)]) == 0
-    expected = "gsym symbolicate: warning: WebAssembly is not supported\n"
-    assert capsys.readouterr() == (report.read_text(), expected)

@@ -19,7 +19,7 @@ KINDS = [
     (b"MYSG\x01\x00", "gsym"),
     (b"GSYM\x00\x01", "gsym"),
     (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "pdb"),
-    (b"\x00asm\x01\x00\x00\x00", "WebAssembly module"),
+    (b"\x00asm\x01\x00\x00\x00", "object"),
     (b"\x64\x86\x02\0".ljust(20, b"\0"), "object"),
     (b"\x4c\x01\x02\0".ljust(20, b"\0"), "object"),
     (b"\x64\x86\x02\0".ljust(16, b"\0") + b"\xf0\0", ""),

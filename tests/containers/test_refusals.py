@@ -17,7 +17,6 @@ KNOWN = [
     (b"MSCF\0\0\0\0", r"cabinet file \(\.pd_\): .*cabextract"),
     (b"BSJB\1\0\1\0", r"portable PDB file: .*\.NET"),
     (b"MDMP\x93\xa7", "minidump: .*binaries"),
-    (b"\0asm\1\0\0\0", "WebAssembly module"),
     (b"BC\xc0\xde\x35", "LLVM bitcode: compile"),
     (b"\xca\xfe\xba\xbe\0\0\0\x34", "Java class"),
     (b"\x1f\x8b\x08", "gzip file: unpack"),

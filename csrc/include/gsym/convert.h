@@ -19,7 +19,8 @@ typedef struct gsym_object gsym_object;
 typedef enum gsym_object_format {
     GSYM_OBJECT_ELF = 1,
     GSYM_OBJECT_MACHO = 2,
-    GSYM_OBJECT_PE = 3
+    GSYM_OBJECT_PE = 3,
+    GSYM_OBJECT_WASM = 4
 } gsym_object_format;
 
 typedef enum gsym_compression {
@@ -70,6 +71,7 @@ typedef struct gsym_object_header {
                             * ImageBase */
     uint64_t bias; /* the number that gsym_object_align added to the addresses, modulo
                       2^64 */
+    uint64_t code_offset; /* WebAssembly: offset in the file from which addresses count */
     uint64_t symbol_table_size; /* in bytes, not counting .dynsym and exports; 0:
                                    stripped */
 } gsym_object_header;

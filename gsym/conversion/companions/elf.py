@@ -49,6 +49,7 @@ class DebugLink(NamedTuple):
 
 
 _CRC_SIZE = 4
+_MORE = 0x80  # the bit of all bytes but the last one of a ULEB128
 _CRC_BLOCK = 4 << 20
 
 
@@ -101,6 +102,10 @@ def debug_files(
         installed = installed_paths(build_id, options.debug_file_directories)
         yield from search.open_all(installed, mismatch)
     yield from _linked_files(search, options.debug_file_directories)
+    if search.binary.is_wasm:
+        for path in _external_paths(search.binary, options.debug_file_directories):
+            # Without a build id the path alone says that it is of this module.
+            yield from search.open(path, mismatch if build_id else _no_dwarf)
     if options.debuginfod and is_elf:
         if not build_id:
             search.refuse("debuginfod", "the binary has no build id to ask for")
@@ -110,6 +115,16 @@ def debug_files(
         yield from find_by_debuginfod(search, build_id, mismatch)
     elif is_elf and os.environ.get("DEBUGINFOD_URLS"):
         search.refuse("debuginfod", "not asked, for that is an option")
+
+
+def _external_paths(binary: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
+    """Paths of the module whose URL a WebAssembly module gives as its debug file."""
+    section = bytes(binary.stored_section(b"external_debug_info") or b"")
+    size = next((at for at, byte in enumerate(section, 1) if not byte & _MORE), 0)
+    url = os.fsdecode(section[size:])  # behind its length, a ULEB128
+    name = url.partition("?")[0].rpartition("/")[2]
+    if name not in {"", ".", ".."} and "\0" not in name:
+        yield from debug_link_paths(name, binary.path, directories)
 
 
 def _linked_files(

@@ -86,10 +86,13 @@ _PASCAL = re.compile(
     r"^\s+(?P<shown>\$(?P<address>[0-9A-F]{8}(?:[0-9A-F]{8})?)"
     r"(?:  (?P<symbol>\S.*?))?)\s*$"
 )
-# Of V8 `at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)`, of SpiderMonkey
+# Of V8 `at f (wasm://wasm/app.wasm-0133c842:wasm-function[3]:0x4e23)`, where the digits
+# of a hash follow the name; of SpiderMonkey
 # `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
 _WASM = re.compile(
-    r"(?<![^\s()@/])(?P<shown>(?P<module>[^\s()@/]{1,256}):wasm-function\[\d{1,9}\]:"
+    r"(?<![^\s()@])(?P<shown>(?:[a-z-]{2,32}://[^\s()@]{0,256}/)?"
+    r"(?P<module>[^\s()@/]{1,256}?)(?:-[0-9a-f]{1,8})?"
+    r":wasm-function\[\d{1,9}\]:"
     rf"0x(?P<offset>{HEX}))"
 )
 # `    0:   0x4e23 - app.wasm!main`, `- <unknown>!<wasm function 3>`
@@ -103,11 +106,14 @@ def _is_wasm(found: re.Match[str]) -> bool:
     return ".wasm!" in found.string or "<wasm function " in found.string
 
 
-_NO_WASM = "WebAssembly is not supported"
-
 FORMS = ReportForms(
     frames=(
-        FrameForm("WebAssembly", " 0x", _WASMTIME, problem=_NO_WASM, accepts=_is_wasm),
+        FrameForm(
+            *("WebAssembly", " 0x", _WASMTIME),
+            returns="none",
+            base="offset",
+            accepts=_is_wasm,
+        ),
         FrameForm("Rust panic", " 0x", _RUST, returns="all"),
         FrameForm("Go traceback", "\t", _GO, returns="all"),
         FrameForm("Zig panic", ": 0x", _ZIG),
@@ -122,7 +128,7 @@ FORMS = ReportForms(
         FrameForm("Crystal", "[0x", _CRYSTAL, returns="all"),
         FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
         FrameForm("Free Pascal", "  $", _PASCAL),
-        FrameForm("WebAssembly", "wasm", _WASM, problem=_NO_WASM),
+        FrameForm("WebAssembly", "wasm", _WASM, returns="none", base="offset"),
         FrameForm("JVM error file", "+0x", _JVM),
     ),
     images=(

@@ -93,7 +93,6 @@ class FrameForm(NamedTuple):
         accepts: Tells other lines of this pattern apart.
         whole: What the line must be from its start.
         module: The module of frames whose lines do not name one.
-        problem: Why such modules cannot be looked up, or "".
         has_heading: Whether a heading is before each stack: without one, the stack is
             another tool's, and its first frame may be a return address.
     """
@@ -108,7 +107,6 @@ class FrameForm(NamedTuple):
     accepts: Callable[[re.Match[str]], bool] | None = None
     whole: re.Pattern[str] | None = None
     module: str = ""
-    problem: str = ""
     has_heading: bool = False
 
 
@@ -520,7 +518,9 @@ class LineReader:
         module = self._stack.module(frame.module)
         is_usual = module.path == form.module
         is_word = not (module.has_id or set(module.path) & set("/\\."))
-        return not form.problem and (is_usual or (is_word and frame.base != "link"))
+        return frame.base != "offset" and (
+            is_usual or (is_word and frame.base != "link")
+        )
 
     def _with_others(
         self, frame: StackFrame, plain: _Plain, following: str
@@ -592,9 +592,6 @@ class LineReader:
         module = _module(groups, form.module)
         if module is not None and self._process is not None and not module.has_id:
             module = self._process.named(module.name) or module
-        if module is not None and form.problem:
-            module = module._replace(problem=form.problem)
-            self._stack.add_note(form.problem)
         if groups.get("address") and not groups.get("offset"):
             return self._placed(frame, _number(groups["address"]), module)
         is_named = frame.symbol and frame.plus is not None
