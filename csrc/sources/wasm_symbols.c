@@ -76,12 +76,14 @@ static gsym_status list_bodies(wasm_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Name the function with a number, unless it is imported or has a name. */
+/* Name the function with a number, unless it is imported or has a name. Names with a NUL
+ * are left out. */
 static void name_function(wasm_reader *reader, uint64_t number, const char *name,
                           size_t size) {
     symbol_function *function;
     if (number < reader->imported ||
-        number - reader->imported >= reader->functions.count || size == 0)
+        number - reader->imported >= reader->functions.count || size == 0 ||
+        memchr(name, 0, size) != NULL)
         return;
     function = &reader->functions.items[number - reader->imported];
     if (function->name != NULL || !cursor_spend_name(&reader->long_names, size)) return;

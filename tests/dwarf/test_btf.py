@@ -145,6 +145,35 @@ def test_entries_that_are_cut_off_are_damage(cut: int, tmp_path: Path) -> None:
         convert_bytes(tmp_path, content)
 
 
+@pytest.mark.parametrize(("count", "is_read"), [(10, True), (3000, False)])
+def test_sections_are_searched_up_to_a_limit(
+    count: int, tmp_path: Path, *, is_read: bool
+) -> None:
+    head = struct.pack("<HBBI4I", 0xEB9F, 1, 0, 24, 0, 12 + 8 * count, 0, 0)
+    info = struct.pack("<I", 8) + struct.pack("<2I", text_at("slow"), 0) * count
+    info += struct.pack("<2I", text_at(".text"), 1)[:8]
+    content = Elf(
+        [
+            code_section(0, 0x18),
+            *(code_section(0, 0x8, f".{at}") for at in range(count)),
+            Section(".BTF", btf("<")),
+            Section(
+                ".BTF.ext",
+                head[:12]
+                + struct.pack("<I", len(info) + 8)
+                + head[16:]
+                + info
+                + struct.pack("<2I", 0, SLOW),
+            ),
+        ],
+        symbols=[Symbol("last", 0x10, 8)],
+        machine=BPF,
+        type=RELOCATABLE,
+    ).to_bytes()
+    _, functions = convert_bytes(tmp_path, content)
+    assert ("slow" in [each.name for each in functions]) is is_read
+
+
 @pytest.mark.hostile
 def test_each_changed_byte_ends_in_an_answer(tmp_path: Path) -> None:
     content = image()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import convert_bytes, describe, settle
 from tests.inputs.elf import (
     CUDA,
@@ -95,7 +96,7 @@ def image(
 ) -> bytes:
     files = (File("a.cu", 1), File("b.cuh", 1))
     tables = b"".join(
-        LineProgram(ops, files, ("/src",)).encode(Encoding(), 3, lambda _, __: 0)
+        LineProgram(tuple(ops), files, ("/src",)).encode(Encoding(), 3, lambda _, __: 0)
         for ops in programs
     )
     sections = [code_section(0), Section(".debug_line", tables)]
@@ -187,6 +188,18 @@ def test_lines_of_a_section_that_is_placed_are_relocated(tmp_path: Path) -> None
     ).to_bytes()
     text = converted(tmp_path, content)
     assert text.startswith("0-28 one\n100-128 two\n  100 a.cu:10\n")
+
+
+def test_functions_that_share_all_rows_have_them_up_to_a_limit(tmp_path: Path) -> None:
+    rows = b"".join(row(1, 1 if at % 2 else -1) for at in range(2000))
+    symbols = [Symbol(f"f{at}", at, 2000 - at) for at in range(2000)]
+    content = image(
+        (set_address(0), advance_line(9), rows, END_SEQUENCE), symbols=symbols
+    )
+    report, functions = convert_bytes(tmp_path, content)
+    assert report.warnings[LIMIT_REACHED] == 1
+    with_lines = [each for each in functions if each.line_table]
+    assert 500 < len(with_lines) < 2000
 
 
 @pytest.mark.hostile
