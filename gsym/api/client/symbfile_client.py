@@ -10,11 +10,10 @@ import os
 import random
 import time
 from functools import partial
-from itertools import count
 
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, backoff, read_retry_after
+from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
 from gsym.net.server_connection import ServerConnection, file_pieces, read_body
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
@@ -158,32 +157,36 @@ class SymbfileClient:
     def _send(self, part: UploadPart, sent: Callable[[int], object]) -> PartOutcome:
         if self.stopped:
             return PartOutcome(part, arrived=False, reason=f"not sent: {self.stopped}")
-        for number in count(1):
-            try:
-                attempt = self._attempt(part, sent)
-            except (GsymError, OSError) as error:
-                return PartOutcome(
-                    part, arrived=False, reason=str(error), attempts=number
-                )
-            is_last = number >= self._settings.attempts
-            is_too_long = attempt.wait > self._settings.longest_wait
-            if attempt.result != _LATER or is_last or is_too_long:
-                break
-            wait = backoff(
-                self._settings.backoff,
-                number,
-                longest=self._settings.longest_backoff,
-                chance=self._chance,
-            )
-            self._sleep(max(attempt.wait, wait))
-        status, reason = attempt.status, attempt.reason
-        if attempt.wait > self._settings.longest_wait:
-            reason += f", which asks to wait {attempt.wait:.0f} s"
-        is_over = attempt.result == _LATER and status != _INTERNAL
-        if attempt.result == _UNUSABLE or is_over:
+        settings, number, last = self._settings, 0, _Attempt(_LATER)
+
+        def attempt() -> None:
+            nonlocal number, last
+            number += 1
+            last = self._attempt(part, sent)
+            if last.result == _LATER:
+                raise RetryableError(last.reason, wait=last.wait)
+
+        def wait_before(_: RetryableError) -> float | None:
+            if number >= settings.attempts or last.wait > settings.longest_wait:
+                return None
+            longest, chance = settings.longest_backoff, self._chance
+            wait = backoff(settings.backoff, number, longest=longest, chance=chance)
+            return max(last.wait, wait)
+
+        try:
+            retry(attempt, wait_before, sleep=self._sleep)
+        except RetryableError:
+            pass  # the last attempt says why
+        except (GsymError, OSError) as error:
+            return PartOutcome(part, arrived=False, reason=str(error), attempts=number)
+        status, reason = last.status, last.reason
+        if last.wait > settings.longest_wait:
+            reason += f", which asks to wait {last.wait:.0f} s"
+        is_over = last.result == _LATER and status != _INTERNAL
+        if last.result == _UNUSABLE or is_over:
             self.stopped = reason
-        is_there = attempt.result == _ARRIVED
-        return PartOutcome(part, is_there, reason, number, status, attempt.uuid)
+        is_there = last.result == _ARRIVED
+        return PartOutcome(part, is_there, reason, number, status, last.uuid)
 
     def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
         """Send a part once."""
