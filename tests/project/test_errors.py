@@ -8,6 +8,7 @@ import inspect
 import multiprocessing
 import pickle
 import pkgutil
+import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def made(kind: type[Exception]) -> Exception:
     words: list[Any] = []
     keywords: dict[str, Any] = {}
     for name, parameter in inspect.signature(kind).parameters.items():
-        value = VALUES[parameter.annotation]
+        hint = parameter.annotation  # a type, if a test before asked for hints
+        text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
+        value = VALUES[re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)]
         if parameter.kind is parameter.KEYWORD_ONLY:
             keywords[name] = value
         else:
