@@ -128,6 +128,15 @@ class Lookup(NamedTuple):
         return start + ("\n" + " " * len(start)).join(lines)
 
 
+def after_call(call: Lookup) -> Lookup:
+    """The answer to a return address, from that to the byte before it."""
+    return call._replace(
+        address=call.address + 1,
+        frames=tuple(each._replace(offset=each.offset + 1) for each in call.frames),
+        merged=tuple(map(after_call, call.merged)),
+    )
+
+
 class Header(NamedTuple):
     """The header of a GSYM file; see docs/format.md."""
 

@@ -33,6 +33,7 @@ _WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
 # Version 5: the Firefox Profiler sends names of all systems.
 _ANY_NAME = re.compile(r"[^/\\%'\"$*?|\x00-\x1f\x7f\ud800-\udfff]*")
 _ID = re.compile(r"[A-Fa-f0-9]*")
+_RETURNS = frozenset({"all", "callers"})
 _PAIR = 2  # items of a module and of a frame
 _BAD_REQUEST = 400
 _TOO_LARGE = 413
@@ -144,7 +145,7 @@ def _check_jobs(
 
 
 class _Left:
-    """What a request may still have."""
+    """Rest of the frames and modules that a request may have."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self.limits = limits
@@ -177,9 +178,17 @@ def _check_job(job: Any, number: int, left: _Left, *, answers_rest: bool) -> Job
         code_ids = [
             "" if at in problems else code_id for at, code_id in enumerate(code_ids)
         ]
+    returns = job.get("returnAddresses")
+    if returns is not None and (type(returns) is not str or returns not in _RETURNS):
+        _refuse(f'job {number} is invalid: returnAddresses must be "all" or "callers"')
     left.frames -= _count_frames(stacks)
     _check_left(left.frames, "frames", left.limits.frames)
     stacks = _check_stacks(stacks, len(modules), number)
+    if returns is not None:
+        first = 1 if returns == "callers" else 0
+        for stack in stacks:
+            calls = [each - 1 if each > 0 else each for each in stack.offsets[first:]]
+            stack.offsets[first:] = calls
     return Job(modules, stacks, code_ids, problems)
 
 

@@ -12,7 +12,7 @@ from gsym.memory.stack_parts import (
     StackBuilder,
     StackFrame,
 )
-from gsym.model import UINT64_MAX, FunctionRange, Lookup
+from gsym.model import UINT64_MAX, FunctionRange, Lookup, after_call
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -182,12 +182,13 @@ class LoadedSymbols(Loaded):
         linked = region.address if region.base == "link" else None
         return ModuleAddress(module.name, module.path, build_id, region.offset, linked)
 
-    def lookup(self, address: int) -> Lookup | None:
+    def lookup(self, address: int, *, is_return: bool = False) -> Lookup | None:
         """Function, file, line and inline chain at one address.
 
         Args:
-            address: Runtime address in bytes. Of a return address, look up the address
-                before it, which is in the call.
+            address: Runtime address in bytes.
+            is_return: Whether it is a return address: the answer is that of the call
+                before it.
 
         Returns:
             None where no function of a known module is. Addresses in the answer are
@@ -196,10 +197,15 @@ class LoadedSymbols(Loaded):
         Raises:
             FormatError: A record of its module is damaged.
         """
-        return self.lookup_many([address])[0]
+        return self.lookup_many([address], is_return=is_return)[0]
 
-    def lookup_many(self, addresses: Iterable[int]) -> list[Lookup | None]:
+    def lookup_many(
+        self, addresses: Iterable[int], *, is_return: bool = False
+    ) -> list[Lookup | None]:
         """Look up many addresses; the answers are in their order."""
+        if is_return:
+            calls = self.lookup_many(each - 1 for each in addresses)
+            return [None if each is None else after_call(each) for each in calls]
         asked = list(addresses)
         placed: dict[int, list[tuple[int, int]]] = {}  # numbers and load biases
         for number, address in enumerate(asked):

@@ -11,7 +11,14 @@ from __future__ import annotations
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
-from gsym.model import FunctionInfo, FunctionRange, Header, Lookup, join_path
+from gsym.model import (
+    FunctionInfo,
+    FunctionRange,
+    Header,
+    Lookup,
+    after_call,
+    join_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -361,7 +368,9 @@ class Reader:
         self._images.close()
         self._functions_by_name = None
 
-    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
+    def lookup(
+        self, address: int, merged: bool = False, *, is_return: bool = False
+    ) -> Lookup | None:
         """Look up *address*: the function and its frames, innermost call first.
 
         Args:
@@ -370,6 +379,8 @@ class Reader:
                 has no answer.
             merged: Also return the functions that were folded into the same code, in
                 `Lookup.merged`.
+            is_return: Whether it is a return address: the answer is that of the call
+                before it, with the offsets of the address.
 
         Returns:
             An answer with at least one frame, or None if no function covers the
@@ -380,6 +391,9 @@ class Reader:
             FormatError: The record is damaged; its offset counts from file start.
             TypeError: The address is not an integer.
         """
+        if is_return:
+            call = self.lookup(address - 1, merged)
+            return None if call is None else after_call(call)
         mapped = self._mapped
         if mapped is None:
             if not isinstance(address, int):

@@ -188,6 +188,7 @@ class ReportWork:
         stack: The parsed report.
         choices: Debug ids that the user chose, by index of the module; all modules
             then keep their indexes.
+        is_return: Whether all addresses are return addresses; None: as it looks.
 
     Attributes:
         modules: The modules in the order of the report.
@@ -197,8 +198,11 @@ class ReportWork:
         self,
         stack: ParsedReport,
         choices: Mapping[int, str] | None = None,
+        *,
+        is_return: bool | None = None,
     ) -> None:
         self._stack = stack
+        self._is_return = is_return
         self._has_choices = choices is not None
         self.modules = [
             ModuleOfReport(module, (choices or {}).get(at, ""))
@@ -277,7 +281,8 @@ class ReportWork:
         ]
         notes = list(self._stack.notes)
         text_left = _MOST_TEXT
-        for among in (None, self._missed_returns, self._interrupted):
+        corrections = (self._missed_returns, self._interrupted)
+        for among in (None, *(corrections if self._is_return is None else ())):
             chosen = None if among is None else among(answers)
             for module in self.modules:
                 if module.reader is not None and text_left > 0:
@@ -319,7 +324,11 @@ class ReportWork:
             self._take(parts)
             if not self._has_choices:
                 self._leave_out([each for each in asked if not each.frames])
-        self._judge_returns()
+        if self._is_return is None:
+            self._judge_returns()
+        else:
+            known = self._is_return
+            self._frames = [each._replace(is_return=known) for each in self._frames]
 
     def _leave_out(self, unneeded: Sequence[ModuleOfReport]) -> None:
         """Leave out modules that nothing but wrong readings named."""

@@ -45,6 +45,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
+    is_return: bool | None = None,
 ) -> Report:
     """Symbolicate a crash report, a log, a backtrace: any text with addresses.
 
@@ -64,6 +65,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         module: Name of the module of addresses that have none.
         store: Folder or URL of the store; None for the user's own, in which modules of
             a URL are kept.
+        is_return: Whether all addresses are return addresses, or exact ones; None: the
+            code, the rows and the form decide for each.
 
     Returns:
         The report; `str` of it is the text with an answer in the place of each frame.
@@ -79,6 +82,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         "module": module,
         "source": source,
         "store": store,
+        "is_return": is_return,
     }
     if isinstance(report, str):
         data = report.encode("utf-8", "surrogatepass")
@@ -109,6 +113,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
+    is_return: bool | None = None,
     document: Any = None,
 ) -> tuple[Report, Passages]:
     """Symbolicate the passages of a text that may have frames.
@@ -121,6 +126,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         load_addresses: Likewise.
         module: Likewise.
         store: Likewise.
+        is_return: Likewise.
         document: The result of `LongText.document`, if the caller has it.
 
     Returns:
@@ -150,7 +156,10 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         load_addresses=starts,
         document=document,
     )
-    return symbolicate_stack(stack, beside, source=source, store=store), passages
+    report = symbolicate_stack(
+        stack, beside, source=source, store=store, is_return=is_return
+    )
+    return report, passages
 
 
 @contextmanager
@@ -179,11 +188,12 @@ def symbolicate_stack(
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | None = None,
+    is_return: bool | None = None,
 ) -> Report:
     """Symbolicate a report that is parsed."""
     from gsym.memory.report_modules import ReportModules
 
-    work = ReportWork(stack)
+    work = ReportWork(stack, is_return=is_return)
     with ReportModules(source, beside, store) as modules:
         work.open_by(modules.open)
         return work.answer()

@@ -95,6 +95,11 @@ _NO_REPORT = (
         Option(
             "--module", "module to assume for addresses without one", metavar="NAME"
         ),
+        Option(
+            "--return-addresses",
+            "take all addresses as return addresses: the calls are before them",
+        ),
+        Option("--exact-addresses", "take all addresses as those of instructions"),
         Option("--explain", "also print what was tried for each module and frame"),
         JSON,
         SERVER,
@@ -135,7 +140,11 @@ def symbolicate(values: Values) -> int:
     with loaded:
         addresses = _addresses(operands)
         if addresses:
-            report = symbolicate_stack(loaded.stack(addresses), **_sources(values))
+            report = symbolicate_stack(
+                loaded.stack(addresses),
+                is_return=_are_returns(values),
+                **_sources(values),
+            )
             return _print_report(report, "operands", values)
         statuses = []
         for path in operands or ["-"]:
@@ -194,6 +203,16 @@ def _addresses(operands: list[str]) -> list[int]:
         return []
 
 
+def _are_returns(values: Values) -> bool | None:
+    """Whether all addresses are return addresses; None: as it looks."""
+    are_returns, are_exact = map(
+        values.flag, ("--return-addresses", "--exact-addresses")
+    )
+    if are_returns and are_exact:
+        raise UsageError("give either '--return-addresses' or '--exact-addresses'")
+    return are_returns if are_returns or are_exact else None
+
+
 def _sources(values: Values) -> dict[str, Any]:
     return {"source": values.texts("--source"), "store": values.text("--store")}
 
@@ -246,6 +265,7 @@ def _symbolicate_report(
         maps=loaded if maps is None else _read_text(maps),
         load_addresses=dict(map(_load_address, values.texts("--load-address"))),
         module=values.text("--module"),
+        is_return=_are_returns(values),
         document=document,
         **_sources(values),
     )
