@@ -18,6 +18,7 @@ from gsym.memory.go_frames import GoFrames, GoTable, go_table
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import ARM, X86, X86_64
+from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
 
@@ -264,6 +265,7 @@ class LoadedFile:
             the headers of what it was made from.
         arm_table: Address and size of `.ARM.exidx`; None if it has none.
         go_table: The table of functions of Go; None if it has none.
+        pe_table: `.pdata`; None if it has none.
     """
 
     def __init__(
@@ -282,12 +284,15 @@ class LoadedFile:
         self.arm_table: tuple[int, int] | None = None
         self.go_table: GoTable | None = None
         self._go_frames: GoFrames | None = None
+        self.pe_table: PeTable | None = None
 
     def step(
         self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
     ) -> Step | None:
         """The registers in the caller of the function at a link-time address."""
         found = self._go_step(machine, pc, values, memory)
+        if found is None and self.pe_table is not None and machine == X86_64:
+            found = step_by_pe(self.pe_table, pc, values, self.read, memory)
         found = found or self.frames(machine).step(pc, values, memory)
         if found is None and machine == ARM and self.arm_table is not None:
             return step_by_tables(self.arm_table, pc, values, self.read, memory)
@@ -351,8 +356,15 @@ _NOT_COMPARED = Comparison(UNKNOWN, "the dump has none of its code")
 
 def read_file(path: str) -> LoadedFile | None:
     """The file at *path*; None if it has no segments."""
-    image = image_in_file(path)
-    return loaded_file(map_file(path), path, image) if image.segments else None
+    image, table = image_in_file(path), None
+    if not image.segments:
+        with suppress(GsymError, OSError):
+            image, table = pe_image(map_file(path))
+    if not image.segments:
+        return None
+    found = loaded_file(map_file(path), path, image)
+    found.pe_table = table
+    return found
 
 
 def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
@@ -371,7 +383,7 @@ def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
         loaded = {name: address for name, (address, _) in extents.items()}
         table = extents.get(SECTION) if is_whole else None
         of_go = go_table(file, loaded) if is_whole else None
-        for name in ".eh_frame", ".debug_frame":
+        for name in (".eh_frame", ".debug_frame")[not file.is_elf :]:
             is_debug = name not in loaded
             held = file.section(name.encode()) if is_debug or is_whole else None
             if held:

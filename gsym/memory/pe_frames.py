@@ -1,0 +1,259 @@
+"""Frames of Windows on x86-64 by `.pdata` and `.xdata`: from a frame to its caller.
+
+Source: Microsoft, x64 exception handling.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, error as StructError  # noqa: N812 - an exception
+
+from gsym.containers.headers import Segment
+from gsym.memory.frame_info import Step
+from gsym.memory.images import Image
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.memory.images import Memory
+
+_MAGIC = b"PE\0\0"
+_X86_64, _PE32_PLUS = 0x8664, 0x20B
+_EXCEPTIONS = 3  # of the data directories
+_HEADERS_AT = Struct("<I")
+_FILE_HEADER = Struct("<HH12xH2x")  # machine, sections, size of what follows
+_OPTIONAL = Struct("<H22xQ28xI44xI")  # magic, base, size of headers, directories
+_DIRECTORY = Struct("<II")
+_SECTION = Struct("<8xIIII12xI")  # size, address, size and place in the file, flags
+_EXECUTABLE = 0x20000000
+_ENTRY = Struct("<III")  # start, end, unwind information
+_WORD = 8
+_CHAINED = 4
+_MAX_CHAIN = 32
+# By their numbers in the processor: those of DWARF.
+_REGISTERS = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))
+_STACK = 7
+_PUSH, _ALLOCATE_LARGE, _ALLOCATE, _SET_FRAME, _SAVE, _SAVE_FAR = range(6)
+_INTERRUPTED = 10
+# Words of 2 bytes that follow the code of an operation; those of the large allocation
+# depend on it.
+_FOLLOWING = {_SAVE: 1, _SAVE_FAR: 2, 6: 1, 7: 2, 8: 1, 9: 2}
+_MAX_EPILOGUE = 64
+_PAGE = 4096  # of addresses at which programs are loaded
+
+
+class PeTable(NamedTuple):
+    """The functions of a program: where it is linked, the table, and its size."""
+
+    base: int
+    start: int
+    size: int
+
+
+def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
+    """The image of a PE file of x86-64, and its functions; empty for others."""
+    try:
+        (at,) = _HEADERS_AT.unpack_from(data, 0x3C)
+        if data[at : at + 4] != _MAGIC:
+            return Image(), None
+        machine, count, size = _FILE_HEADER.unpack_from(data, at + 4)
+        start = at + 24
+        magic, base, headers, directories = _OPTIONAL.unpack_from(data, start)
+        if machine != _X86_64 or magic != _PE32_PLUS:
+            return Image(), None
+        segments = [Segment(0, headers, base, is_executable=False)]
+        for number in range(count):
+            place = start + size + number * _SECTION.size
+            held, address, in_file, offset, flags = _SECTION.unpack_from(data, place)
+            known = min(held or in_file, in_file)
+            is_code = bool(flags & _EXECUTABLE)
+            segments.append(Segment(offset, known, base + address, is_code))
+        table = None
+        if directories > _EXCEPTIONS:
+            place = start + _OPTIONAL.size + _EXCEPTIONS * _DIRECTORY.size
+            table = PeTable(base, *_DIRECTORY.unpack_from(data, place))
+    except StructError:
+        return Image(), None
+    return Image(tuple(segments)), table
+
+
+def step_by_pe(
+    table: PeTable, pc: int, values: dict[int, int], read: Memory, memory: Memory
+) -> Step | None:
+    """The registers in the caller of the function at *pc*; None if unknown.
+
+    Args:
+        table: The functions.
+        pc: A link-time address.
+        values: The registers, with the program counter, which may be after *pc*.
+        read: Reads what is loaded, by link-time addresses.
+        memory: The memory of the process.
+    """
+    try:
+        return _Unwinding(table, values, read, memory).step(pc)
+    except (StructError, KeyError, ValueError, IndexError):
+        return None
+
+
+class _Unwinding:
+    def __init__(
+        self, table: PeTable, values: dict[int, int], read: Memory, memory: Memory
+    ) -> None:
+        self._base, self._start, self._size = table
+        self._values = dict(values)
+        self._read = read
+        self._memory = memory
+        self._is_interrupted = False
+
+    def step(self, pc: int) -> Step:
+        """The registers in the caller.
+
+        Raises:
+            StructError: The tables or the stack are cut.
+            KeyError: A register is not known, or the function.
+        """
+        found = self._function(pc - self._base)
+        if found is None and (self._values[16] - pc) % _PAGE:
+            raise KeyError(pc)  # a caller has an entry
+        if found is not None:
+            start, information = found
+            inside = pc - self._base - start
+            size = self._read(self._base + information + 1, 1)
+            if not size or inside < size[0] or not self._run_epilogue(information):
+                self._undo(information, inside)
+        back = self._values.pop(16) if self._is_interrupted else self._pop()
+        return Step(back, self._values, is_signal=self._is_interrupted)
+
+    def _load(self, address: int) -> int:
+        held = self._memory(address & UINT64_MAX, _WORD)
+        if len(held) < _WORD:
+            raise KeyError(address)
+        return int.from_bytes(held, "little")
+
+    def _pop(self) -> int:
+        stack = self._values[_STACK]
+        self._values[_STACK] = stack + _WORD & UINT64_MAX
+        return self._load(stack)
+
+    def _function(self, place: int) -> tuple[int, int] | None:
+        """The start of the function at a place in the image, and its information."""
+        low, high = 0, self._size // _ENTRY.size
+        table = self._base + self._start
+        while low < high:
+            middle = (low + high) // 2
+            at = table + middle * _ENTRY.size
+            start, end, information = _ENTRY.unpack(self._read(at, _ENTRY.size))
+            if place < start:
+                high = middle
+            elif place >= end:
+                low = middle + 1
+            else:
+                return start, information
+        return None
+
+    def _undo(self, information: int, inside: int) -> None:
+        """Undo what the code has done before an offset in its function."""
+        for _ in range(_MAX_CHAIN):
+            head = self._read(self._base + information, 4)
+            flags, size, count, frame = Struct("<4B").unpack(head)
+            codes = self._read(self._base + information + 4, 2 * count)
+            words = Struct(f"<{count}H").unpack(codes)
+            is_set = any(
+                code >> 8 & 0xF == _SET_FRAME and (code & 0xFF) <= inside
+                for code in _operations(words)
+            )
+            base = self._values[_STACK]
+            if frame & 0xF and (is_set or inside >= size):
+                base = self._values[_REGISTERS[frame & 0xF]] - 16 * (frame >> 4)
+            self._undo_codes(words, inside, base)
+            if not flags >> 3 & _CHAINED:
+                return
+            place = self._base + information + 4 + 2 * (count + count % 2)
+            _, _, information = _ENTRY.unpack(self._read(place, _ENTRY.size))
+            inside = UINT64_MAX  # the code before is that of another part
+
+    def _undo_codes(self, words: tuple[int, ...], inside: int, base: int) -> None:
+        values, at = self._values, 0
+        while at < len(words):
+            offset, kind, operand = _parts(words[at])
+            following = words[at + 1 : at + 3]
+            at += 1 + _count_following(kind, operand)
+            if offset > inside:
+                continue
+            if kind == _PUSH:
+                values[_REGISTERS[operand]] = self._pop()
+            elif kind == _ALLOCATE:
+                values[_STACK] += 8 * operand + 8
+            elif kind == _ALLOCATE_LARGE:
+                (low, *more) = following
+                size = low | more[0] << 16 if operand else 8 * low
+                values[_STACK] += size
+            elif kind == _SET_FRAME:
+                values[_STACK] = base
+            elif kind == _SAVE:
+                values[_REGISTERS[operand]] = self._load(base + 8 * following[0])
+            elif kind == _SAVE_FAR:
+                place = following[0] | following[1] << 16
+                values[_REGISTERS[operand]] = self._load(base + place)
+            elif kind == _INTERRUPTED:
+                stack = values[_STACK] + 8 * operand
+                values[16], values[_STACK] = self._load(stack), self._load(stack + 24)
+                self._is_interrupted = True
+
+    def _run_epilogue(self, information: int) -> bool:
+        """Run the rest of an epilogue; False where the code is none."""
+        code = self._memory(self._values[16], _MAX_EPILOGUE)
+        (frame,) = self._read(self._base + information + 3, 1) or b"\0"
+        values, at = dict(self._values), 0
+        stack = values[_STACK]
+        if code[:3] == b"\x48\x83\xc4":
+            stack, at = stack + int.from_bytes(code[3:4], "little", signed=True), 4
+        elif code[:3] == b"\x48\x81\xc4":
+            stack, at = stack + int.from_bytes(code[3:7], "little", signed=True), 7
+        elif frame & 0xF and code[:1] in {b"\x48", b"\x49"} and code[1:2] == b"\x8d":
+            # LEA RSP, [frame pointer + constant]
+            modes = int.from_bytes(code[2:3], "little")
+            base = values[_REGISTERS[frame & 0xF]]
+            size = {0x60: 1, 0xA0: 4}.get(modes & 0xF8)
+            if size is None or modes & 7 != frame & 7:
+                return False
+            stack = base + int.from_bytes(code[3 : 3 + size], "little", signed=True)
+            at = 3 + size
+        while True:
+            high = code[at : at + 1] == b"\x41"
+            opcode = code[at + high : at + high + 1]
+            if not b"\x58" <= opcode <= b"\x5f":
+                break
+            register = opcode[0] - 0x58 + 8 * high
+            values[_REGISTERS[register]] = self._load(stack)
+            stack, at = stack + 8, at + 1 + high
+        rest = code[at : at + 3]
+        # RET; JMP to another function.
+        if rest[:1] not in {b"\xc3", b"\xc2"} and rest[:2] != b"\xf3\xc3":
+            is_jump = rest[:1] in {b"\xe9", b"\xeb"} or rest[:2] == b"\xff\x25"
+            if not (at and is_jump) and rest[:2] != b"\x48\xff":
+                return False
+        values[_STACK] = stack
+        self._values = values
+        return True
+
+
+def _parts(word: int) -> tuple[int, int, int]:
+    """The offset, the kind and the operand of a code."""
+    return word & 0xFF, word >> 8 & 0xF, word >> 12
+
+
+def _count_following(kind: int, operand: int) -> int:
+    if kind == _ALLOCATE_LARGE:
+        return 2 if operand else 1
+    return _FOLLOWING.get(kind, 0)
+
+
+def _operations(words: tuple[int, ...]) -> list[int]:
+    """The codes without the words that belong to them."""
+    found, at = [], 0
+    while at < len(words):
+        found.append(words[at])
+        _, kind, operand = _parts(words[at])
+        at += 1 + _count_following(kind, operand)
+    return found
