@@ -84,14 +84,8 @@ _PIECE_SIZE = 1 << 18
 class SymbfileClient:
     """Sends parts of symbfiles to one server; for one thread at a time.
 
-    Bodies are streamed from their files. To resume an upload, send all parts again.
-
-    Args:
-        url: Of the server; the paths of the protocol are appended to it.
-        api_key: Never shown; "" for none.
-        settings: Timeouts and retries.
-        sleep: Waits for a number of seconds.
-        chance: A random number from 0 up to, but not including, 1.
+    Bodies are streamed from their files. To resume an upload, send all parts again. The
+    paths of the protocol are appended to *url*; the key is never shown.
 
     Raises:
         ServerError: *url* is not a URL of http or https, or has credentials beside a
