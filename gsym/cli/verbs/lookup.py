@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         Operand(
             "ADDRESS",
             "link-time address as nm prints it: 1f64, 0x1f64; only digits, without a "
-            "leading zero, are decimal",
+            "leading zero, are decimal; or FUNCTION+OFFSET, such as kernel+0x40",
             many=True,
             required=False,
         ),
@@ -78,10 +78,11 @@ def lookup(values: Values) -> int:
         raise UsageError("give either ADDRESS or '--stdin'")
     if values.flag("--json") and values.flag("--oneline"):
         raise UsageError("'--json' and '--oneline' exclude each other")
-    addresses = [parse_address(word, "ADDRESS") for word in words]
+    names = {word: found for word in words if (found := split_name(word))}
+    given = [0 if word in names else parse_address(word, "ADDRESS") for word in words]
     load_address = values.text("--load-address")
     uuid = hex_bytes("--uuid", values.text("--uuid"))
-    read_ahead = gsym.reading.reader.wants_read_ahead(len(addresses))
+    read_ahead = gsym.reading.reader.wants_read_ahead(len(words))
     base = None
     if load_address is not None:
         base = parse_address(load_address, "option '--load-address'")
@@ -90,11 +91,26 @@ def lookup(values: Values) -> int:
     )
     with reader:
         session = _Session(reader, values, base, unsure)
-        if addresses:
-            session.answer(addresses)
+        if words:
+            pairs = zip(words, given, strict=True)
+            session.answer(
+                [
+                    session.address_of(*names[word]) if word in names else address
+                    for word, address in pairs
+                ]
+            )
         else:
             session.answer_standard_input()
     return session.exit_code
+
+
+def split_name(text: str) -> tuple[str, int] | None:
+    """Name and offset of `NAME+OFFSET`; None if *text* is not of this form."""
+    name, plus, offset = text.rpartition("+")
+    try:
+        return (name, int(offset, 0)) if plus and name and offset[0].isdigit() else None
+    except (ValueError, IndexError):
+        return None
 
 
 class _Session:
@@ -126,6 +142,13 @@ class _Session:
         missed = self._text.missed or self._has_more_bits or self._unsure
         return EXIT_INCOMPLETE if self._strict and missed else 0
 
+    def address_of(self, name: str, offset: int) -> int:
+        """The address of a function's byte, as the addresses that are given."""
+        # Few lookups are by name.
+        from gsym.reading.named_address import address_of_name
+
+        return address_of_name(self._reader, name, offset) - self._shift
+
     def answer(self, addresses: list[int]) -> None:
         """Print the answers to *addresses*."""
         self._text.expect(b"".join(b"%#x\n" % address for address in addresses))
@@ -155,7 +178,9 @@ class _Session:
             raise GsymError("standard input is closed")
         from gsym.cli.streams import answer_lines
 
-        stream = LookupStream(self._text, self._answer_one, self._refuse)
+        stream = LookupStream(
+            self._text, self._answer_one, self._refuse, self.address_of
+        )
         answer_lines(sys.stdin.fileno(), stream.answer)
 
     def _answer_one(self, address: int) -> bytes:
@@ -200,7 +225,7 @@ class LookupStream:
     """Answers lines as they come.
 
     *text* answers what it can, *answer* any one address. *refuse* answers a line that
-    is not an address, given with its number.
+    is not an address, given with its number. *address_of* finds a function's byte.
     """
 
     def __init__(
@@ -208,7 +233,9 @@ class LookupStream:
         text: Formatter,
         answer: Callable[[int], bytes],
         refuse: Callable[[str, int], bytes],
+        address_of: Callable[[str, int], int],
     ) -> None:
+        self._address_of = address_of
         self._text = text
         self._answer = answer
         self._refuse = refuse
@@ -238,8 +265,12 @@ class LookupStream:
 
     def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
         try:
-            address = parse_address(word.decode("ascii", "replace"), "line")
-        except UsageError:
+            named = split_name(word.decode("utf-8", "surrogateescape"))
+            if named is None:
+                address = parse_address(word.decode("ascii", "replace"), "line")
+            else:
+                address = self._address_of(*named)
+        except (UsageError, GsymError):
             number = self._line_count + lines.count(b"\n", 0, at) + 1
             shown = shortened(word.decode("utf-8", "backslashreplace"))
             return self._refuse(shown, number)
