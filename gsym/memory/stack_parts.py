@@ -182,6 +182,7 @@ class StackFrame(NamedTuple):
         line: The line that it is in, which it may share with others; or -1.
         ordinal: Its number in the stack, or -1.
         heading: Index of the last heading before it, or -1.
+        doubt: What else it may be, or "".
     """
 
     text: str
@@ -202,6 +203,7 @@ class StackFrame(NamedTuple):
     line: int = -1
     ordinal: int = -1
     heading: int = -1
+    doubt: str = ""
 
 
 class StackHeading(NamedTuple):

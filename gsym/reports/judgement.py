@@ -29,10 +29,23 @@ class _Reading(NamedTuple):
     address: int  # link-time
     score: int
 
+    @property
+    def doubt(self) -> str:
+        """Sentence about the frame that it may be, too."""
+        return f"ambiguous: it may also be {self.module} at {self.address:#x}"
+
     def is_as(self, other: _Reading) -> bool:
         """Whether both are the same place."""
         is_near = abs(self.address - other.address) <= _NEAR
         return is_near and self.module == other.module
+
+
+def _rank(reading: _Reading, at: int, readings: list[list[_Reading]]) -> int:
+    """Score of one of the readings of a frame, with those of others that agree."""
+    others = (each for number, each in enumerate(readings) if number != at)
+    return reading.score + _AGREES * sum(
+        any(map(reading.is_as, each)) for each in others
+    )
 
 
 class Judge:
@@ -74,8 +87,10 @@ class Judge:
         for frame, best in zip(frames, chosen, strict=True):
             if best is not None:
                 found = best.frame
+                rival = self._rival(best, len(kept), readings)
                 kept.append(
                     found._replace(
+                        doubt="" if rival is None else rival.doubt,
                         text=frame.text,
                         ordinal=frame.ordinal,
                         heading=frame.heading,
@@ -116,14 +131,19 @@ class Judge:
                 yield _Reading(each, module.named.name, address, score)
 
     def _best(self, at: int, readings: list[list[_Reading]]) -> _Reading | None:
-        others = [each for number, each in enumerate(readings) if number != at]
+        ranks = [_rank(each, at, readings) for each in readings[at]]
+        best = max(ranks, default=-1)
+        return readings[at][ranks.index(best)] if best >= 0 else None
 
-        def rank(reading: _Reading) -> int:
-            agreeing = sum(any(map(reading.is_as, each)) for each in others)
-            return reading.score + _AGREES * agreeing
-
-        best = max(readings[at], key=rank, default=None)
-        return best if best is not None and rank(best) >= 0 else None
+    def _rival(
+        self, best: _Reading, at: int, readings: list[list[_Reading]]
+    ) -> _Reading | None:
+        """Another reading that is as good as the best one, and another place."""
+        rank = _rank(best, at, readings)
+        for each in readings[at]:
+            if not best.is_as(each) and _rank(each, at, readings) == rank:
+                return each
+        return None
 
     def _merge(
         self, kept: list[StackFrame | None], chosen: Sequence[_Reading | None]

@@ -30,7 +30,7 @@ class ReportFrame(NamedTuple):
         symbol: The function that the report names, or "".
         calls: Innermost first, the function itself last; empty if not known.
         offset: From the start of the loaded module, in bytes; None without calls.
-        reason: Why there are no calls, or "".
+        reason: Why there are no calls, or what else the frame may be; or "".
         is_return: Whether it is a return address; the calls are those one byte before.
         trust: How the frame was found where gsym walked the stack itself: "context" (in
             saved registers), "call frame info", "signal frame" (in the registers that
@@ -148,7 +148,7 @@ class Report(NamedTuple):
             if frame.calls and frame.offset is not None:
                 module = self.modules[frame.module]
                 place = f"{module.name}+{frame.offset:#x} in {module.path}"
-                yield f"{frame.text}: {place}"
+                yield f"{frame.text}: {place}{'; ' * bool(frame.reason)}{frame.reason}"
             else:
                 reason = frame.reason or "the report names its function"
                 yield f"{frame.text}: {reason}"
@@ -244,7 +244,9 @@ class Report(NamedTuple):
         if self.form == FOLDED:
             return ";".join(demangle(each.name) for each in reversed(frame.calls))
         module = self.modules[frame.module].name
-        return f"{between.join(shown(frame.calls))} ({module}+{frame.offset:#x})"
+        doubt = " [ambiguous]" if frame.reason else ""
+        place = f"({module}+{frame.offset:#x})"
+        return f"{between.join(shown(frame.calls))} {place}{doubt}"
 
 
 def indented(line: str) -> str:

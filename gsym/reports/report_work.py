@@ -482,7 +482,7 @@ class ReportWork:
                 answers[at] = answers[at]._replace(
                     calls=tuple(calls),
                     offset=offset,
-                    reason="",
+                    reason=frame.doubt,
                     is_return=frame.is_return,
                 )
                 continue

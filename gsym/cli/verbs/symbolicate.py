@@ -309,7 +309,8 @@ def _print_report(
     for hint in _hints(report, values):
         warn(hint, "gsym symbolicate")
     is_cut = any(each.end or each.left_out for each in report.threads)
-    is_complete = not (doubts or is_cut) and all(frame.calls for frame in frames)
+    are_sure = all(frame.calls and not frame.reason for frame in frames)
+    is_complete = are_sure and not (doubts or is_cut)
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 
 

@@ -38,7 +38,7 @@ _ADDRESS = re.compile(
 )
 _OFFSET = re.compile(
     r"(?:rel|relative|module|image|library|binary|so|elf|file|dso|buildid)?"
-    r"(?:offset|relativeaddress|reladdr|rva|relpc|relativepc)"
+    r"(?:off|offset|relativeaddress|reladdr|rva|relpc|relativepc)"
     r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
 )
 _BASE = re.compile(
@@ -51,10 +51,10 @@ _SIZE = re.compile(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)
 _DEBUG_ID = re.compile(r"(?:debug|breakpad)id(?:entifier)?")
 _CODE_ID = re.compile(r"(?:code|build|gnubuild)id|(?:image|binary|module)?uuid|id")
 _NAME = re.compile(
-    r"(?:code|image|module|object|binary|library|lib|debug|dso|elf|so|mapping|exe)?"
+    r"(?:code|image|module|mod|object|binary|library|lib|debug|dso|elf|so|mapping|exe)?"
     r"(?:file|path|name|filename|filepath)?|package"
 )
-_NAMES_BEST = ("path", "code", "package", "module", "file", "binary", "image", "name")
+_NAMES_BEST = ("path", "code", "package", "mod", "file", "binary", "image", "name")
 _INDEX = re.compile(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
 _FUNCTION = re.compile(
     r"(?:function|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
