@@ -98,17 +98,12 @@ class LongText:
         self._errors = errors
         self._size = file.seek(0, os.SEEK_END)
 
-    @property
-    def is_short(self) -> bool:
-        """Whether it is one passage."""
-        return self._size <= _SHORT
-
     def document(self) -> Any:
         """The JSON value that it is; None if it is another text, or many values."""
         head = self.part(0, _SHORT)
         if head.lstrip()[:1] not in {"{", "["}:
             return None
-        if not self.is_short:
+        if self._size > _SHORT:
             lines = head.split("\n", _JSON_LINES)[:_JSON_LINES]
             if all(map(decode_document, lines)):
                 return None
@@ -131,7 +126,7 @@ class LongText:
             ranges: Ascending ranges of addresses: numbers in them may be addresses
                 without being written as such.
         """
-        if self.is_short:
+        if self._size <= _SHORT:
             return self.whole()
         found: list[tuple[int, int]] = []
         start = 0

@@ -145,7 +145,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     passages = text.passages(() if is_known else ANY_NUMBER)
     if document is not None:
         passages = text.whole()
-    elif is_known and not text.is_short:
+    elif is_known and passages != text.whole():
         ranges = mapped_ranges(text.read(passages), maps or "", starts)
         passages = text.passages(ranges) if ranges else passages
     stack = parse_report(

@@ -58,6 +58,30 @@ _OF_PROGRAMS = (
 PROGRAMS = (*_OF_PROGRAMS, ReportForms(images=(ImageForm("-", MAPPING),)))
 # Elements with addresses, or that addresses depend on.
 _MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
+# What is recognized and not looked up, and the tool that reads it.
+_UNSUPPORTED = (
+    (
+        re.compile(r"\bat \S+\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
+        (
+            "Names and lines that R8 or ProGuard has changed are not looked up: "
+            "'retrace mapping.txt REPORT' reads them."
+        ),
+    ),
+    (
+        re.compile(r"\bat \S.{0,512}? \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
+        (
+            "IL offsets of Mono are not looked up: 'mono-symbolicate DIRECTORY REPORT' "
+            "reads them with portable PDB files."
+        ),
+    ),
+    (
+        re.compile(r"\bat \S.{0,512}? in \S+:token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
+        (
+            "IL offsets of .NET are not looked up: 'dotnet-stack symbolicate REPORT' "
+            "reads them with portable PDB files."
+        ),
+    ),
+)
 _PAIR = 2
 
 
@@ -159,6 +183,9 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         form = json_frames.form_of(report)
         if stack.has_frames or form != json_frames.FORM:
             return stack.finish(form, is_verbatim=False)
+    for pattern, note in _UNSUPPORTED:
+        if pattern.search(text):
+            stack.add_note(note)
     lines, rest = _lines(text, limits.lines)
     if _MARKUP.search(text):
         from gsym.reports.stacks.markup_log import add_markup_log
