@@ -1,0 +1,208 @@
+"""Compare answers for code of devices with those of the tools of each target.
+
+    python -m tools.devices > table.md
+
+Programs are compiled by clang (BPF, WebAssembly, AMD GPUs) and nvcc (CUDA), as far as
+these are on PATH. Every function is asked each 4 bytes. The oracle is llvm-symbolizer;
+of CUDA `nvdisasm -gi`, at the instructions for which it prints lines; of BTF the DWARF
+of the same object before it is stripped.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import gsym
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+
+Lines = list[int]  # of the frames, innermost first
+
+C = """\
+int sink;
+__attribute__((noinline)) static int slow(int n) {
+  int s = 0;
+  for (int i = 0; i < n; ++i)
+    s += i ^ *(volatile int *)&sink;
+  return s;
+}
+static inline __attribute__((always_inline)) int quick(int a, int b) {
+  return slow(a * b) +
+         17;
+}
+int first(int n) {
+  return quick(n, 3);
+}
+int second(int n) {
+  return first(n) + quick(n, 7);
+}
+"""
+CUDA = """\
+template <int N> __device__ __forceinline__ float power(float x) {
+  return x *
+    power<N / 2>(x) + N;
+}
+template <> __device__ __forceinline__ float power<0>(float x) { return x - 2.0f; }
+__device__ __noinline__ float cold(float x) { return sinf(power<5>(x)); }
+__global__ void scale(float *p, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    p[i] = power<9>(p[i]) / p[i + 1];
+}
+__global__ void other(float *p) {
+  p[0] = cold(p[1]);
+}
+"""
+CLANG = {
+    "BPF": ["-target", "bpf", "-c"],
+    "WebAssembly": ["--target=wasm32", "-nostdlib", "-Wl,--no-entry,--export-all"],
+    "AMD GPU (gfx942)": ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-nogpulib"],
+}
+
+
+class Row(NamedTuple):
+    """A row of the table."""
+
+    target: str
+    functions: int
+    lines: int
+    inlined: int
+    oracle: str
+    compared: int
+    different: int
+
+    def __str__(self) -> str:
+        return "| " + " | ".join(map(str, self)) + " |"
+
+
+def compare(target: str, path: Path, oracle: str, expected: dict[int, Lines]) -> Row:
+    """A row with the differences of the answers for *path* from those of the oracle."""
+    output = path.with_suffix(".gsym")
+    report = gsym.convert(path, output)
+    different = 0
+    with gsym.open(output) as reader:
+        for address, wanted in expected.items():
+            found = reader.lookup(address)
+            frames = [] if found is None else [each.line or 0 for each in found.frames]
+            different += frames != wanted
+    counts = (
+        report.functions,
+        report.functions_with_lines,
+        report.functions_with_inlines,
+    )
+    return Row(target, *counts, oracle, len(expected), different)
+
+
+def addresses(path: Path) -> list[int]:
+    """Those of the functions of a file, 4 bytes apart."""
+    output = path.with_suffix(".asked")
+    gsym.convert(path, output)
+    with gsym.open(output) as reader:
+        return [
+            address
+            for each in reader.functions()
+            for address in range(each.address, each.address + each.size, 4)
+        ]
+
+
+def by_symbolizer(path: Path) -> dict[int, Lines]:
+    """The lines that llvm-symbolizer gives."""
+    asked = addresses(path)
+    words = "".join(f"{address:#x}\n" for address in asked)
+    answer = run("llvm-symbolizer", "-e", path, words=words)
+    blocks = answer.strip().split("\n\n")
+    return {
+        address: [int(place.split(":")[-2]) for place in block.splitlines()[1::2]]
+        for address, block in zip(asked, blocks, strict=True)
+    }
+
+
+def by_nvdisasm(path: Path) -> dict[int, Lines]:
+    """The lines that nvdisasm gives; it passes over a change of the callers alone."""
+    with ObjectFile(map_file(str(path)), str(path)) as file:
+        places = {name: start for name, start, _ in file.code_sections()}
+    found: dict[int, Lines] = {}
+    start: int | None = None
+    lines: Lines = []
+    is_new = False
+    for text in run("nvdisasm", "-gi", "-c", path).splitlines():
+        if section := re.match(r"\s*//-+ (\S+)", text):
+            start, lines = places.get(section[1]), []
+        elif place := re.match(r'\s*//## File "[^"]*", line (\d+)', text):
+            lines = [*(lines if is_new else ()), int(place[1])]
+            is_new = True
+        elif (row := re.match(r"\s*/\*([0-9a-f]{4,})\*/", text)) and start is not None:
+            if is_new:
+                found[start + int(row[1], 16)] = lines
+            is_new = False
+    return found
+
+
+def run(*command: object, words: str | None = None) -> str:
+    """The output of a program that reads *words*."""
+    return subprocess.run(
+        list(map(str, command)), input=words, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def rows_of_clang(folder: Path, clang: str) -> list[Row]:
+    """Rows of the targets of clang that it has."""
+    source = folder / "a.c"
+    source.write_text(C)
+    rows = []
+    for target, options in CLANG.items():
+        path = folder / f"{target.split()[0].lower()}.bin"
+        try:
+            run(clang, "-g", "-O1", "-fno-builtin", *options, source, "-o", path)
+        except subprocess.CalledProcessError as error:
+            print(f"{target}: {error.stderr}", file=sys.stderr)
+            continue
+        expected = by_symbolizer(path)
+        rows.append(compare(target, path, "llvm-symbolizer", expected))
+        if target == "BPF":
+            stripped = folder / "btf.bin"
+            run("llvm-objcopy", "--strip-debug", path, stripped)
+            # BTF has no rows for line 0: the line before goes on.
+            own = {at: lines[:1] for at, lines in expected.items() if lines[0]}
+            rows.append(compare("BPF, BTF alone", stripped, "its DWARF", own))
+    return rows
+
+
+def rows_of_cuda(folder: Path) -> list[Row]:
+    """Rows of CUDA for three processors."""
+    source = folder / "k.cu"
+    source.write_text(CUDA)
+    rows = []
+    for processor in ("sm_80", "sm_90", "sm_100"):
+        path = folder / f"{processor}.cubin"
+        run("nvcc", "-cubin", "-lineinfo", f"-arch={processor}", source, "-o", path)
+        target = f"CUDA {processor} -lineinfo"
+        rows.append(compare(target, path, "nvdisasm -gi", by_nvdisasm(path)))
+    return rows
+
+
+def main() -> int:
+    """Print the table; return the exit code."""
+    print(
+        "| Target | functions | lines | inlined calls | oracle | compared | different |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        clang = next(filter(shutil.which, ("clang", "clang-19")), None)
+        if clang is not None:
+            rows += rows_of_clang(Path(folder), clang)
+        if shutil.which("nvcc"):
+            rows += rows_of_cuda(Path(folder))
+    for row in rows:
+        print(row)
+    return int(any(row.different for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
