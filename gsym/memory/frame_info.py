@@ -412,7 +412,8 @@ def apply_row(
     else:
         register, offset = row.frame
         frame = (values[register] + offset) & mask
-    operands = operands._replace(frame=frame)
+    if row.size:  # of expressions
+        operands = operands._replace(frame=frame)
     found = {**values, machine.stack: (frame - machine.frame_bias) & mask}
     for register, (kind, operand) in row.rules.items():
         if kind == "undefined":

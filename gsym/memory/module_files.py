@@ -103,9 +103,14 @@ class ModuleFiles:
         self._files: dict[int, list[LoadedFile]] = {}
         self._paths: dict[int, Iterator[str]] = {}  # of files that are not read yet
         self._frames: dict[tuple[int, int], CallFrames] = {}  # by module and bias
+        # By address: the module there, and the address in it, if that is known.
+        self._placed: dict[int, tuple[int, int | None]] = {}
 
     def memory(self, address: int, size: int) -> bytes:
         """Bytes at an address; fewer where neither the dump nor a file has them."""
+        saved = self._saved.read(address, size)
+        if len(saved) == size:
+            return saved
         pieces: list[bytes] = []
         while size > 0 and (piece := self._piece(address, size)):
             pieces.append(piece)
@@ -114,15 +119,17 @@ class ModuleFiles:
 
     def step(self, pc: int, values: dict[int, int]) -> Step | None:
         """The registers in the caller, by the call frame information of a module."""
-        region = self._loaded.region(pc)
-        if region is None:
-            return None
-        module = region.module
-        image = self._image(module)
-        linked = _linked(region, image.segments)
+        place = self._placed.get(pc)
+        if place is None:
+            region = self._loaded.region(pc)
+            if region is None:
+                return None
+            place = region.module, _linked(region, self._image(region.module).segments)
+            self._placed[pc] = place
+        module, linked = place
         if linked is None:
             return None
-        bias = pc - linked
+        image, bias = self._image(module), pc - linked
         if image.frame_header:
             if (module, bias) not in self._frames:
                 self._frames[module, bias] = CallFrames(

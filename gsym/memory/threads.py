@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.memory.loaded import Loaded
-    from gsym.memory.stack_parts import ParsedReport
-    from gsym.memory.walking import Registers, WalkedStack, Walker
+    from gsym.memory.stack_parts import ParsedReport, StackFrame
+    from gsym.memory.walking import Registers, WalkedFrame, WalkedStack, Walker
 
 # Limit: Frames of all threads of a core or a minidump
 _MOST_IN_ALL = 100_000
@@ -55,6 +55,7 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
     if dump.reason:
         stack.add_text(f"Reason: {dump.reason}\n")
     width = 2 * walker.machine.word + len("0x")
+    frames: dict[WalkedFrame, StackFrame] = {}  # most threads wait in one place
     for each in dump.threads:
         if stack.is_over:
             break
@@ -62,15 +63,19 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         walked = walker.walk(each.registers, is_after=each.is_after)
         stack.begin(title, each.is_crashed, walked.end, walked.left_out)
         stack.add_text(f"\n{title}{' (crashed)' * each.is_crashed}:\n")
-        for at, (address, trust, is_return) in enumerate(walked.frames):
+        for at, found in enumerate(walked.frames):
+            address, trust, is_return = found
             number = at
             if walked.left_out and at >= walked.left_out_at:
                 number += walked.left_out
                 if at == walked.left_out_at:
                     stack.add_text(_left_out(walked))
-            frame = loaded.frame(address, is_return=is_return)
+            frame = frames.get(found) or loaded.frame(
+                address, is_return=is_return
+            )._replace(trust=trust)
+            frames[found] = frame
             stack.add_text(f"#{number:<3} {address:#0{width}x} ")
-            stack.add_frame(frame._replace(trust=trust), number=number)
+            stack.add_frame(frame, number=number)
             stack.add_text(f" [{trust}]\n")
         if walked.left_out:
             shown = len(walked.frames)
