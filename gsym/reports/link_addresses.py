@@ -138,6 +138,10 @@ class LinkAddresses:
         """Starts of the functions that a frame may be in."""
         plus = frame.plus or 0
         found = [each for each in self._functions(frame.symbol) if plus <= each.size]
+        if not found and self.code:
+            # The loader names the last exported function before an address.
+            ends = ((each, each.start + plus) for each in self._functions(frame.symbol))
+            found = [each for each, end in ends if self._is_called(end)]
         if frame.function_size is not None:
             # Symbol tables have the end of a function; the kernel the next start.
             sized = [each for each in found if each.size == frame.function_size]
@@ -150,6 +154,12 @@ class LinkAddresses:
             called = [each for each in starts if self.code.may_return(each + plus)]
             starts = called if len(called) == 1 else starts
         return starts
+
+    def _is_called(self, address: int) -> bool:
+        """Whether a call or the handler of a signal returns to an address."""
+        is_call = self.code.is_known(address) and self.code.may_return(address)
+        is_code = is_call and self._is_code(address)
+        return is_code or self._layout.is_signal_frame(address)
 
     def _reaches(self, function: FunctionRange, frame: StackFrame) -> bool:
         """Whether no function starts before the end that a report gives one."""

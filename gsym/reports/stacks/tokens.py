@@ -71,7 +71,10 @@ _GUESSES = (
     re.compile(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
     re.compile(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
     re.compile(rf"[(\[]{_WORD}[)\]]"),
-    re.compile(rf"(?<![\w/\\.]){_WORD}(?=\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    # The C library takes the title of a process for its file: `redis-server *:6379(`.
+    re.compile(
+        rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"
+    ),
     re.compile(
         r"\b(?:module|image|library|object|binary|application|program|file)"
         rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}",
