@@ -115,6 +115,8 @@ def dwarf_functions(path: Path, *, verbose: bool) -> set[Code]:
         if "DW_TAG_" in line:
             in_subprogram = "DW_TAG_subprogram" in line
             in_ranges = False
+        elif "(dead code)" in line:  # the linker dropped it
+            in_subprogram = False
         elif not in_subprogram:
             continue
         elif "DW_AT_low_pc" in line:
