@@ -541,7 +541,10 @@ def differing(report: Report, laboratory: Laboratory) -> list[str]:
         ]
         if not own or not module.path.startswith(str(laboratory.build)):
             continue
-        segments = load_segments(map_file(module.path), module.path)
+        path = module.path
+        if path.endswith(".debug"):  # it need not say where the code was
+            path = str(laboratory.here / PurePath(path).stem)
+        segments = load_segments(map_file(path), path)
         base = min(each.address for each in segments) & -4096
         addresses = [base + (each.offset or 0) for each in own]
         pairs = [near for each in addresses for near in (each, each - 1)]
