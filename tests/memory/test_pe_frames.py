@@ -123,7 +123,7 @@ def test_each_instruction_has_the_caller_that_dwarf_has(
         if row.frame[0] != 7 and name.startswith(EPILOGUE):
             continue
         if name.startswith("ret") and row.frame != (7, 8):
-            continue  # GCC forgets what the frame pointer was above
+            continue  # GCC forgets the frame pointer, see findings/
         values = {number: 0x100000 + number for number in range(16)}
         values |= {6: STACK + 0x100, 7: STACK, 16: pc}
         read = partial(memory_of, file)
