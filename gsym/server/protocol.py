@@ -84,6 +84,8 @@ class LingeringTransport:
 # A refused client may continue to send for so long, and so much.
 LINGER_SECONDS = 10.0
 LINGER_BYTES = 64 << 20
+# Seconds for which a server that stops waits for the first request of a connection.
+LAST_SECONDS = 2.0
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 
 
@@ -183,9 +185,14 @@ class Protocol(HttpToolsProtocol):
         self._refuse(400, msg.rstrip("."))
 
     def shutdown(self) -> None:
-        """Close when the request in progress is answered."""
+        """Close when the request in progress, or on its way, is answered."""
         if self._lingering is not None and self._lingering.is_lingering:
             self._lingering.end()
+        elif self.cycle is None or self._is_in_head:
+            # The client may have sent a request that has not arrived yet.
+            self._ends = self.loop.time()
+            self._end_head()
+            self._head_timer = self.loop.call_later(LAST_SECONDS, self.transport.close)
         else:
             super().shutdown()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import logging
 import os
 import signal
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _BACKLOG = 2048
+_PASSED = 3  # the descriptor of the first socket that systemd passes
 # Other systems may give all connections to the last socket.
 _CAN_DISTRIBUTE = sys.platform == "linux"
 
@@ -54,9 +56,18 @@ _CAN_DISTRIBUTE = sys.platform == "linux"
 def bind(settings: Settings) -> socket.socket:
     """A socket bound as configured: it listens, or is to be passed to workers.
 
+    A socket that systemd has passed is taken as it is. It stays open while the server
+    is restarted, so that no connection is refused.
+
     Raises:
         OSError: The address is in use, or not one of this machine.
     """
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        del os.environ["LISTEN_PID"]
+        if os.environ.pop("LISTEN_FDS", "") != "1":
+            raise OSError(errno.EINVAL, "more than one socket was passed")
+        os.set_inheritable(_PASSED, False)  # noqa: FBT003 - its form
+        return socket.socket(fileno=_PASSED)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     try:
@@ -230,6 +241,7 @@ class _Workers(Multiprocess):
         for worker in self.processes:
             worker.wait_until_ready(self.config.timeout_worker_healthcheck)
         self._greet()
+        _notify("READY=1")
 
     def run(self) -> None:
         """Start the workers, and replace those that die until a signal stops all."""
@@ -260,12 +272,30 @@ class _Workers(Multiprocess):
         for worker in self.processes:
             worker.child_conn.close()
 
+    def terminate_all(self) -> None:
+        """Tell systemd, then the workers, that the server stops."""
+        _notify("STOPPING=1")
+        super().terminate_all()
+
     def handle_hup(self) -> None:
         """Forward the signal to the workers."""
         for worker in self.processes:
             if worker.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGHUP)
+
+
+def _notify(state: str) -> None:
+    """Tell systemd the state of the service, if it asks for it."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if not path:
+        return
+    address = f"\0{path[1:]}" if path[0] == "@" else path
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as told,
+    ):
+        told.sendto(state.encode("ascii"), address)
 
 
 def _ending(status: int | None) -> str:

@@ -6,13 +6,17 @@ import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPSConnection
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,15 +24,16 @@ import pytest
 from benchmarks.serving import ServerProcess, free_port
 from gsym.server.monitoring import METRICS
 from gsym.server.settings import load_settings
-from tests.server.running import token_lines
+from tests.server.running import token_lines, wait_until
 from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-PATIENCE = 30  # seconds
+PATIENCE = 60  # seconds
+RESTARTS, CLIENTS = 10, 4
 
 
 def tool(name: str) -> str:
@@ -70,8 +75,10 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "gsym.service"
     text = (DEPLOY / "gsym.service").read_text(encoding="utf-8")
     unit.write_text(text.replace("/opt/gsym/bin/gsym", sys.executable))
+    passed = tmp_path / "gsym.socket"
+    passed.write_text((DEPLOY / "gsym.socket").read_text(encoding="utf-8"))
     done = subprocess.run(
-        [analyze, "verify", "--man=no", str(unit)],
+        [analyze, "verify", "--man=no", str(unit), str(passed)],
         capture_output=True,
         text=True,
         check=False,
@@ -166,37 +173,134 @@ def test_variables_of_containers_are_settings(file: str) -> None:
     assert set(re.findall(r"GSYM_[A-Z_]+", text)) <= known | of_proxy
 
 
+@contextmanager
+def proxied(folder: Path, server_port: int) -> Iterator[Callable[[], HTTPSConnection]]:
+    """Caddy before a server, with its own certificate authority: opens connections."""
+    caddy, port = tool("caddy"), free_port()
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+        "GSYM_SITE": f"https://localhost:{port}",
+        "GSYM_SERVER": f"127.0.0.1:{server_port}",
+    }
+    config = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+    # Port 80 is for redirects, and may be in use here.
+    file = folder / "Caddyfile"
+    file.write_text(config.replace("admin off", "admin off\n\thttp_port 0", 1))
+    command = [caddy, "run", "--config", str(file), "--adapter", "caddyfile"]
+    root = folder / "caddy/pki/authorities/local/root.crt"
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as proxy:
+        try:
+            yield lambda: _waited(port, root)
+        finally:
+            proxy.kill()
+
+
 @pytest.fixture
 def https(tmp_path: Path) -> Iterator[HTTPSConnection]:
-    """`gsym serve` behind Caddy, with the proxy's own certificate authority."""
-    caddy = tool("caddy")
+    """`gsym serve` behind Caddy."""
     (tmp_path / "any.sym").write_bytes(symbols())
-    port = free_port()
     options = ("--store", str(tmp_path / "store"), "--source", str(tmp_path))
-    with ServerProcess(*options) as server:
-        environment = {
+    with (
+        ServerProcess(*options) as server,
+        proxied(tmp_path, server.port) as connect,
+        closing(connect()) as connection,
+    ):
+        yield connection
+
+
+class PassedSocket:
+    """`gsym serve` with a socket that stays open, as systemd passes it."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.told.settimeout(PATIENCE)
+        self.told.bind(str(folder / "notify"))
+        serve = [sys.executable, "-m", "gsym", "serve", *options]
+        number = self.listener.fileno()
+        script = f'exec 3<&{number}; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+        self.command = ["bash", "-c", script, "bash", *serve]
+        self.environment = {
             **os.environ,
-            "HOME": str(tmp_path),
-            "XDG_DATA_HOME": str(tmp_path),
-            "XDG_CONFIG_HOME": str(tmp_path),
-            "GSYM_SITE": f"https://localhost:{port}",
-            "GSYM_SERVER": f"127.0.0.1:{server.port}",
+            "PYTHONPATH": str(ROOT),
+            "NOTIFY_SOCKET": str(folder / "notify"),
         }
-        config = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
-        # Port 80 is for redirects, and may be in use here.
-        file = tmp_path / "Caddyfile"
-        file.write_text(config.replace("admin off", "admin off\n\thttp_port 0", 1))
-        command = [caddy, "run", "--config", str(file), "--adapter", "caddyfile"]
-        with subprocess.Popen(
-            command, env=environment, stderr=subprocess.DEVNULL
-        ) as proxy:
-            try:
-                root = tmp_path / "caddy/pki/authorities/local/root.crt"
-                connection = _waited(port, root)
-                yield connection
-                connection.close()
-            finally:
-                proxy.kill()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command,
+            env=self.environment,
+            pass_fds=[self.listener.fileno()],
+            stderr=subprocess.DEVNULL,
+        )
+        assert self.told.recv(64) == b"READY=1"
+
+    def stop(self) -> None:
+        self.process.terminate()
+        assert self.told.recv(64) == b"STOPPING=1"
+        assert self.process.wait(PATIENCE) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.no_engine
+def test_restarts_lose_no_request(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(token_lines({"secret": "upload"}))
+    store = str(tmp_path / "store")
+    # One worker may get the uploads of all clients.
+    limits = ("--limit", f"max_uploads={CLIENTS}")
+    server = PassedSocket(
+        *(tmp_path, "--store", store, "--set", f"token_files={tokens}"),
+        *("--workers", "2", *limits),
+    )
+    server.start()
+    is_over = Event()
+    statuses: list[int] = []
+    faults: list[tuple[int, int, bytes]] = []
+
+    def ask(connect: Callable[[], HTTPSConnection], number: int) -> None:
+        body = json.dumps({"stacks": [[[0, 0x1004]]], "memoryMap": [["a", "0" * 33]]})
+        for each in count(number, CLIENTS):
+            connection = connect()
+            if each % 3:
+                connection.request("POST", "/symbolicate/v5", body)
+            else:
+                connection.request(
+                    "POST", "/upload/", symbols(each), {"Auth-Token": "secret"}
+                )
+            answer = connection.getresponse()
+            text = answer.read()
+            statuses.append(answer.status)
+            if answer.status >= 300:
+                faults.append((each, answer.status, text))
+            connection.close()
+            if is_over.is_set():
+                return
+
+    with (
+        closing(server.listener),
+        closing(server.told),
+        proxied(tmp_path, server.listener.getsockname()[1]) as connect,
+        ThreadPoolExecutor(CLIENTS) as clients,
+    ):
+        asking = [clients.submit(ask, connect, number) for number in range(CLIENTS)]
+        try:
+            for _ in range(RESTARTS):
+                enough = len(statuses) + CLIENTS
+                wait_until(lambda enough=enough: len(statuses) > enough)  # type: ignore[misc]
+                server.stop()
+                server.start()
+        finally:
+            is_over.set()
+        for each in asking:
+            each.result(PATIENCE)
+        server.stop()
+    assert faults == []
+    assert set(statuses) == {200, 201}
+    assert len(statuses) > RESTARTS * CLIENTS
 
 
 def _waited(port: int, root: Path) -> HTTPSConnection:
