@@ -32,7 +32,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.profiles.perf_script import PerfRecord
 
@@ -71,6 +71,8 @@ _RAW, _BRANCHES = 1 << 10, 1 << 11
 # Bits of a branch stack: of calls, with the index of the hardware before it.
 _OF_CALLS, _HAS_HARDWARE_INDEX = 1 << 11, 1 << 17
 _FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
+_THREAD = -1  # the second number of `_TID`
+_HALVES = {_TID: "ii", _CPU: "i4x"}
 # Those at the end of other records.
 _ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
 _READ_TIMES, _READ_ITEM, _READ_ID, _READ_GROUP = (1, 2), (4, 16), 4, 8
@@ -118,7 +120,11 @@ class _Event:
         self.name = types[self.config] if is_known else f"event-{self.config:#x}"
         present = [bit for bit in _FIXED if self.sample_type & bit]
         self.places = {bit: 8 * number for number, bit in enumerate(present)}
-        self.fixed_size = 8 * len(present)
+        # The fields of all samples; those of two numbers are named by the first.
+        codes = "".join(_HALVES.get(bit, "Q") for bit in present)
+        self.fixed = struct.Struct(order + codes)
+        pairs = ((bit, _THREAD) if bit == _TID else (bit,) for bit in present)
+        self.names = [name for pair in pairs for name in pair]
         ending = [bit for bit in _ENDING if self.sample_type & bit]
         self.ending_places = {
             bit: 8 * (number - len(ending)) for number, bit in enumerate(ending)
@@ -438,28 +444,30 @@ class PerfData:
             self._lose("damage, behind which nothing is read")
         return joined
 
-    def _record(self, data: memoryview, place: int) -> Iterator[PerfRecord]:
+    def _record(self, data: memoryview, place: int) -> Iterable[PerfRecord]:
         kind, misc, size = self._header.unpack_from(data, place)
         # What is read of a record is in it.
         body = data[place + 8 : place + size]
-        if misc & _MODE in {_GUEST_KERNEL, _GUEST_USER}:
+        mode = misc & _MODE
+        if mode in {_GUEST_KERNEL, _GUEST_USER}:
             if kind == _SAMPLE:
                 self._lose("samples of virtual machines")
-        elif kind == _SAMPLE:
-            yield from self._samples(self._event_of(data, place), body, misc & _MODE)
-        elif kind == _COMM:
+            return ()
+        if kind == _SAMPLE:
+            return self._samples(self._event_of(data, place), body, mode)
+        if kind == _COMM:
             process, thread = struct.unpack_from(f"{self._order}ii", body)
-            yield PerfCommand(process, thread, _text(body, 8, len(body)))
-        elif kind == _FORK:
+            return (PerfCommand(process, thread, _text(body, 8, len(body))),)
+        if kind == _FORK:
             numbers = struct.unpack_from(f"{self._order}4i", body)
             process, parent, thread, parent_thread = numbers
             has_maps = not misc & _IS_EXEC
-            yield PerfFork(process, parent, thread, parent_thread, has_maps)
-        elif not misc & _IS_DATA:
-            is_short = kind == _MMAP
-            mapping = self._mapping(body) if is_short else self._mapping2(body, misc)
-            if mapping is not None:
-                yield mapping
+            return (PerfFork(process, parent, thread, parent_thread, has_maps),)
+        if misc & _IS_DATA:
+            return ()
+        is_short = kind == _MMAP
+        mapping = self._mapping(body) if is_short else self._mapping2(body, misc)
+        return () if mapping is None else (mapping,)
 
     def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
         layout = f"{self._order}i4x3Q"
@@ -479,15 +487,13 @@ class PerfData:
             return found._replace(build_id=_build_id(body, 36, body[32]))
         return found._replace(inode=inode)
 
-    def _samples(
-        self, event: _Event, body: memoryview, mode: int
-    ) -> Iterator[PerfSample]:
+    def _samples(self, event: _Event, body: memoryview, mode: int) -> list[PerfSample]:
         """The sample of a record; of an event with a group, one for each member."""
-        values = struct.unpack_from(f"{self._order}{event.fixed_size // 8}Q", body)
-        fields = dict(zip(event.places, values, strict=True))
-        process, thread = self._halves(fields.get(_TID, UINT64_END - 1))
-        cpu = self._halves(fields[_CPU])[0] if _CPU in fields else None
-        at, counts = event.fixed_size, [(event, fields.get(_PERIOD, event.period))]
+        numbers = event.fixed.unpack_from(body)
+        fields = dict(zip(event.names, numbers, strict=True))
+        process, thread = fields.get(_TID, -1), fields.get(_THREAD, -1)
+        cpu = fields.get(_CPU)
+        at, counts = event.fixed.size, [(event, fields.get(_PERIOD, event.period))]
         if event.sample_type & _READ:
             members, at = self._read_counts(event.read_format, body, at)
             counts = members or counts
@@ -509,12 +515,10 @@ class PerfData:
         if event.sample_type & _STACK_USER:
             self._lose("stacks of user space that only `perf script` unwinds")
         time = fields.get(_TIME)
-        for of, period in counts:
-            yield PerfSample("", process, thread, cpu, time, period, of.name, frames)
-
-    def _halves(self, value: int) -> tuple[int, ...]:
-        """The two numbers of 32 bits that a field consists of."""
-        return struct.unpack(f"{self._order}ii", struct.pack(f"{self._order}Q", value))
+        return [
+            PerfSample("", process, thread, cpu, time, period, of.name, frames)
+            for of, period in counts
+        ]
 
     def _chain(self, body: memoryview, at: int, mode: int) -> tuple[_Chain, int]:
         """The stack of a sample, and where it ends."""

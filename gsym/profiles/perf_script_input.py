@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import accumulate, zip_longest
 from types import MappingProxyType
 
@@ -33,6 +33,7 @@ from gsym.profiles.model import (
     Location,
     Mapping,
     ProfileBuilder,
+    Sample,
     Thread,
     ValueType,
 )
@@ -48,9 +49,10 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from gsym.profiles.binaries import BuildIds
-    from gsym.profiles.model import Profile, Sample
+    from gsym.profiles.model import Profile
     from gsym.profiles.perf_script import PerfFork, PerfFrame, PerfRecord
 
     _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
@@ -475,8 +477,10 @@ class PerfReader:
         self.places = ModulePlaces(self.builder, facts)
         # The events of samples, and whether their periods are known, by name.
         self._events: dict[str, int] = {}
-        self._has_periods: dict[int, bool] = {}
-        self._counts: list[tuple[int, int]] = []
+        self._has_periods: defaultdict[int, bool] = defaultdict(bool)
+        # Until the end, the values of a sample are its event and its period.
+        self._counts: dict[tuple[int, int | None], Any] = {}
+        self._labels: dict[Any, Any] = {}
         self._keep_symbols = keep_symbols
         self._locations: dict[_Key, int] = {}
         self._stacks: BoundedCache[tuple[int | None, int, tuple[PerfFrame, ...]], int]
@@ -484,6 +488,7 @@ class PerfReader:
         # Of threads.
         self._commands = {0: "swapper"}
         self._processes: dict[int, int] = {}
+        self._threads: dict[tuple[int | None, int | None, str], int | None] = {}
 
     def add(self, record: PerfRecord) -> None:
         """Add a sample, or what is true of memory and threads from now on."""
@@ -493,7 +498,7 @@ class PerfReader:
             self.places.load(record)
             self._stacks.clear()
         elif isinstance(record, PerfCommand):
-            self._commands[record.thread] = record.name
+            self._rename(record.thread, record.name)
             self._processes[record.thread] = record.process
         else:
             self._fork(record)
@@ -501,43 +506,56 @@ class PerfReader:
     def _fork(self, record: PerfFork) -> None:
         self._processes[record.thread] = record.process
         if record.parent_thread in self._commands:
-            self._commands[record.thread] = self._commands[record.parent_thread]
+            self._rename(record.thread, self._commands[record.parent_thread])
         if record.process != record.parent:
             parent = record.parent if record.has_maps else None
             self.places.begin(record.process, parent)
             self._stacks.clear()
 
     def _take(self, sample: PerfSample) -> None:
-        labels: list[tuple[str, str | int, str]] = []
-        if sample.process == sample.thread is not None:  # a text may have only one
-            known = self._processes.get(sample.thread, sample.thread)
-            sample = sample._replace(process=known)
+        process, thread = sample.process, sample.thread
+        if process == thread is not None:  # a text may have only one
+            known = self._processes.get(thread, thread)
+            if known != process:
+                sample = sample._replace(process=known)
+        # Most samples have the event, the processor and the count of another one.
+        of_sample = sample.event, sample.cpu
+        labels = self._labels.get(of_sample)
+        if labels is None:
+            pairs = ((_EVENT, sample.event or None), (_CPU, sample.cpu))
+            labels = tuple((key, each, "") for key, each in pairs if each is not None)
+            self._labels[of_sample] = labels
         event = self._events.setdefault(sample.event, len(self._events))
-        if sample.event:
-            labels.append((_EVENT, sample.event, ""))
-        if sample.cpu is not None:
-            labels.append((_CPU, sample.cpu, ""))
-        has_period = sample.period is not None
-        self._has_periods[event] = has_period or self._has_periods.get(event, False)
-        self._counts.append((event, 1 if sample.period is None else sample.period))
+        count = event, sample.period
+        self._has_periods[event] |= sample.period is not None
         self.builder.sample(
             self._stack(sample),
-            (),
+            self._counts.setdefault(count, count),
             thread=self._thread(sample),
             time=sample.time,
-            labels=tuple(labels),
+            labels=labels,
         )
 
     def _thread(self, sample: PerfSample) -> int | None:
         """The thread of a sample, with the names that it and its process have then."""
-        process, thread, command = sample.process, sample.thread, sample.command
+        process, thread, command = key = sample.process, sample.thread, sample.command
+        if key in self._threads:
+            return self._threads[key]
         if thread is not None:
             # As perf names a thread whose name is unknown.
             command = command or self._commands.get(thread, f":{thread}")
-            self._commands[thread] = command
+            self._rename(thread, command)
         name = self._commands.get(process, "") if process is not None else ""
         found = Thread(process, thread, name, command)
-        return self.builder.thread(found) if found != NO_THREAD else None
+        index = self.builder.thread(found) if found != NO_THREAD else None
+        self._threads[key] = index
+        return index
+
+    def _rename(self, thread: int, command: str) -> None:
+        """A thread has a name from now on, which others may have in theirs."""
+        if self._commands.get(thread) != command:
+            self._commands[thread] = command
+            self._threads.clear()
 
     def finish(self) -> Profile:
         """The profile: each event has a value of its own, which counts its periods."""
@@ -546,7 +564,7 @@ class PerfReader:
         self._name_processes()
         _undo_differences(profile.samples)
         # The event with the most samples comes first.
-        counts = Counter(event for event, _ in self._counts)
+        counts = Counter(sample.values[0] for sample in profile.samples)
         order = sorted(range(len(self._events)), key=lambda at: -counts[at])
         names = list(self._events)
         events = [_plain(names[at]) for at in order]
@@ -565,18 +583,25 @@ class PerfReader:
         if is_only and not events[0]:
             profile.default_value = 0  # nobody knows what the periods count
         profile.events = () if is_only else tuple(range(1, len(types) + 1))
-        for index, (event, count) in enumerate(self._counts):
-            sample = profile.samples[index]
-            values = [1] + [0] * len(types)
-            if types:
-                values[1 + order.index(event)] = count
-            labels = sample.labels
-            if is_only and sample.labels[:1] and sample.labels[0][0] == _EVENT:
-                labels = labels[1:]
-            profile.samples[index] = sample._replace(
-                labels=labels, values=tuple(values)
+        made: dict[tuple[int | None, ...], tuple[int, ...]] = {
+            (event, count): self._values(order.index(event), count, len(types))
+            for event, count in self._counts
+        }
+        for index, (stack, thread, time, pair, labels) in enumerate(profile.samples):
+            is_named = is_only and labels[:1] and labels[0][0] == _EVENT
+            kept = (
+                self._labels.setdefault(labels[1:], labels[1:]) if is_named else labels
             )
+            profile.samples[index] = Sample(stack, thread, time, made[pair], kept)
         return profile
+
+    @staticmethod
+    def _values(place: int, count: int | None, types: int) -> tuple[int, ...]:
+        """The values of a sample: 1, and its count of the event in a place."""
+        values = [1] + [0] * types
+        if types:
+            values[1 + place] = 1 if count is None else count
+        return tuple(values)
 
     def _name_processes(self) -> None:
         """Name processes whose first thread has no sample, if all threads agree."""
