@@ -10,7 +10,7 @@ import sys
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.api.client.jobs import (
         JobAnswer as JobAnswer,

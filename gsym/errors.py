@@ -5,7 +5,7 @@ A lookup without an answer returns `None` and raises no exception.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

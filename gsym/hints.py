@@ -13,7 +13,7 @@ import typing
 from types import FunctionType, ModuleType
 from typing import Any
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -22,7 +22,7 @@ except ImportError:  # not CPython
 __all__ = ["NamedTuple"]
 
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Iterable, Mapping

@@ -16,8 +16,13 @@ import gsym
 from tests.views import U64_MAX, smallest_width, to_oracle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
     from tests import oracle
     from tests.inputs.encoding import ByteOrder
+
+    Kind = TypeVar("Kind")
 
 U32_MAX = 2**32 - 1
 
@@ -299,3 +304,16 @@ def odd_files(draw: st.DrawFn) -> oracle.GsymFile:
         files=file.files[: draw(st.integers(1, len(file.files)))],
         strings=file.strings[: draw(st.sampled_from(ends) | st.just(ends[-1]))],
     )
+
+
+def builds(
+    kind: Callable[..., Kind],
+    *arguments: st.SearchStrategy[Any],
+    **named: st.SearchStrategy[Any],
+) -> st.SearchStrategy[Kind]:
+    """Build records; `st.builds` would also fill fields that have defaults."""
+
+    def build(*values: object, **fields: object) -> Kind:
+        return kind(*values, **fields)
+
+    return st.builds(build, *arguments, **named)

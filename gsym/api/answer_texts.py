@@ -11,7 +11,7 @@ from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
 from gsym.model import join_path
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

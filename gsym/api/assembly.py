@@ -20,7 +20,7 @@ from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, read_debug_id
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

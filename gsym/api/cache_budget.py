@@ -10,7 +10,7 @@ from itertools import count
 from threading import Lock
 from weakref import WeakSet
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Protocol
 

@@ -10,7 +10,7 @@ from gsym.engine.native import check, ffi, lib
 from gsym.errors import LimitError
 from gsym.reading.frames import distinct
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

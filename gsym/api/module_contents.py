@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from gsym.reading.function_table import FunctionTable
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.api.cache_budget import CacheBudget
     from gsym.modules.open_module import OpenModule

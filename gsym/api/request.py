@@ -21,7 +21,7 @@ from msgspec import Meta
 from gsym.errors import CopyableError, GsymError
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any, NoReturn, TypeVar
 

@@ -9,7 +9,7 @@ from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import LimitError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -17,7 +17,7 @@ from gsym.api.request import (
 from gsym.errors import FormatError
 from gsym.modules.key import key_of_debug_id
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

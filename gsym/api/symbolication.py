@@ -12,7 +12,7 @@ from array import array
 
 from gsym.modules.key import ModuleKey, key_of_debug_id
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 from gsym.model import DAMAGED, NO_FUNCTION
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

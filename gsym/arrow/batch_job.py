@@ -26,7 +26,7 @@ from gsym.records import NamedTuple
 from gsym.store.locking import held
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType

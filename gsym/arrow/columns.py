@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.arrow.rows import import_pyarrow
 from gsym.arrow.symbolizing import symbolize
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -10,7 +10,7 @@ from gsym.arrow.rows import import_pyarrow
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -21,7 +21,7 @@ from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
 from gsym.store.sources.settings import SourceOpener
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

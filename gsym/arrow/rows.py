@@ -6,7 +6,7 @@ from gsym.engine.native import ffi
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,7 +9,7 @@ from gsym.arrow.rows import has_lists, import_pyarrow
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any

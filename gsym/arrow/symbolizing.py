@@ -6,7 +6,7 @@ from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
 from gsym.arrow.rows import AddressRows, import_pyarrow
 from gsym.engine.native import check, lib, new_error, new_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Protocol

@@ -14,7 +14,7 @@ from gsym import __version__
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 

@@ -8,7 +8,7 @@ import sys
 from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
 from gsym.modules.binary_lookup import OPENING, find_gsym
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.cli.grammar import Values
     from gsym.reading.reader import Reader

@@ -15,7 +15,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_USAGE, run_program
 from gsym.cli.terminal import describe, printable
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -10,7 +10,7 @@ from gsym.cli.terminal import printable, warn
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any

@@ -23,7 +23,7 @@ from gsym.cli.terminal import (
 )
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar

@@ -12,7 +12,7 @@ from itertools import chain
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 

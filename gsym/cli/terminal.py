@@ -8,7 +8,7 @@ import time
 
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TextIO

@@ -12,7 +12,7 @@ from codecs import getincrementaldecoder
 
 from gsym.cli.terminal import ESCAPES
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import BinaryIO
 

@@ -31,7 +31,7 @@ from gsym.store.modules import Entry, Quality
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any

@@ -12,7 +12,7 @@ from itertools import pairwise
 from gsym.containers.inflation import believable_size
 from gsym.errors import FormatError, LimitError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -17,7 +17,7 @@ from gsym.store.packages import (
     member_of_row,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -21,7 +21,7 @@ import threading
 from contextlib import suppress
 from importlib import import_module
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn

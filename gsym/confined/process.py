@@ -19,7 +19,7 @@ from gsym.confined.forkserver import ForkServer
 from gsym.errors import FormatError, GsymError, LimitError
 from gsym.writing.atomic_file import FULL_DISK
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -20,7 +20,7 @@ from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import MAGIC, open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

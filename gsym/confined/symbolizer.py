@@ -21,7 +21,7 @@ from gsym.store.packages import Packages
 from gsym.store.sources.negative_cache import MissLifetimes
 from gsym.store.sources.settings import SourceOpener
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -24,7 +24,7 @@ from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file
 from gsym.store.storable import storable_modules
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

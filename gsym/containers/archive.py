@@ -13,7 +13,7 @@ from gsym.engine.native import to_str
 from gsym.errors import FormatError, MemberError, UnsupportedError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

@@ -8,7 +8,7 @@ from gsym.containers.recognition import recognise
 from gsym.errors import ArchitectureError, FormatError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

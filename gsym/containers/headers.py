@@ -11,7 +11,7 @@ from struct import (
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

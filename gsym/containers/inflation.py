@@ -14,7 +14,7 @@ from gsym.containers.mapped_file import give_back, map_descriptor
 from gsym.engine.native import lib
 from gsym.errors import FormatError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TypeVar

@@ -7,7 +7,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

@@ -23,7 +23,7 @@ from gsym.engine.native import (
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -7,7 +7,7 @@ import mmap
 from gsym.containers.architectures import pe_architecture
 from gsym.engine.native import bytes_of, ffi, lib, new_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

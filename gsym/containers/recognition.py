@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import NoReturn
 

@@ -7,7 +7,7 @@ from gsym.engine.native import lib
 from gsym.errors import UnsupportedError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile

@@ -24,7 +24,7 @@ from gsym.modules.key import (
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

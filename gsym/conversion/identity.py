@@ -25,7 +25,7 @@ from gsym.modules.key import (
     pe_code_id,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike

@@ -9,7 +9,7 @@ from gsym.containers.recognition import HEAD_SIZE, recognise
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import BinaryIO, TypeAlias
 

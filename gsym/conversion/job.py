@@ -26,7 +26,7 @@ from gsym.conversion.output import ConversionRequest
 from gsym.errors import LimitError, MemberError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any

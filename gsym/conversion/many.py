@@ -20,7 +20,7 @@ from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import sync
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar

@@ -22,7 +22,7 @@ from gsym.writing.atomic_file import is_same_file
 from gsym.writing.data_part import data_part_of, merge_data_parts
 from gsym.writing.selection import ImageSource
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -8,7 +8,7 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike

@@ -17,7 +17,7 @@ from gsym.model import UINT64_END
 from gsym.modules.key import MOST_ID_BYTES
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar

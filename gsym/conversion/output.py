@@ -26,7 +26,7 @@ from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

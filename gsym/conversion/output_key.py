@@ -17,7 +17,7 @@ from gsym.conversion.output import ConversionRequest, peak_memory
 from gsym.conversion.report import ConversionReport, ConversionWarning
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

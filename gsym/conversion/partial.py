@@ -13,7 +13,7 @@ from gsym.reading.reader import Reader
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

@@ -9,7 +9,7 @@ from gsym.containers.archive import member_label
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

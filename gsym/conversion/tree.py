@@ -12,7 +12,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import is_bundle
 from gsym.errors import EmptyError, GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -7,7 +7,7 @@ from gsym.conversion.report import LIMIT_REACHED, ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count, run_workers
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

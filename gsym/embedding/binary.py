@@ -17,7 +17,7 @@ from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

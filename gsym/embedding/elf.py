@@ -14,7 +14,7 @@ from struct import error as StructError  # noqa: N812 - an exception, named as o
 from gsym.embedding.binary import Binary, Payload, SharedTable, align
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

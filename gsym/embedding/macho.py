@@ -21,7 +21,7 @@ from gsym.embedding.load_commands import (
 )
 from gsym.embedding.signature import Signature
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -18,7 +18,7 @@ from struct import (
 
 from gsym.embedding.binary import Binary, align
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

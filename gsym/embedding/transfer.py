@@ -20,7 +20,7 @@ from gsym.writing.atomic_file import AtomicFile, is_same_file
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
 

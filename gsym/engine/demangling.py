@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gsym.engine.native import ffi, lib, to_bytes, to_str
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

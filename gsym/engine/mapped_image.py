@@ -14,7 +14,7 @@ from gsym.cache import BoundedCache
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str
 from gsym.model import Frame, FunctionRange, Lookup, join_path
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from mmap import mmap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -17,7 +17,7 @@ from gsym.errors import (
     UnsupportedError,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

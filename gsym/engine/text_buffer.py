@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

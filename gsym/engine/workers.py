@@ -8,7 +8,7 @@ from __future__ import annotations
 import _thread
 import os
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gsym.formatting.formatter import HEX_NUMBERS, Style
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

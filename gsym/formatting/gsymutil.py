@@ -10,7 +10,7 @@ from gsym.engine.native import check, ffi, lib, new_error
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Style
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

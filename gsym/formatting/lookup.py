@@ -6,7 +6,7 @@ from gsym.engine.native import to_str
 from gsym.formatting.formatter import PLAIN_NUMBERS, Style
 from gsym.model import DAMAGED, NO_FUNCTION
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -10,7 +10,7 @@ from gsym.engine.native import to_bytes
 from gsym.formatting.formatter import Style
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

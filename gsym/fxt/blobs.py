@@ -7,7 +7,7 @@ import re
 from gsym.fxt.records import Blob, LargeBlob, Record, begins_trace
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

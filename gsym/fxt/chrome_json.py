@@ -44,7 +44,7 @@ from gsym.fxt.records import (
 from gsym.fxt.scheduling import SchedulingText
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

@@ -9,7 +9,7 @@ from gsym.fxt.layouts import LAYOUTS, Layout, process_field
 from gsym.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Literal

@@ -9,7 +9,7 @@ from gsym.arguments import strings_of
 from gsym.records import NamedTuple
 from gsym.sizes import read_duration
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

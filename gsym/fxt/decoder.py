@@ -16,7 +16,7 @@ from gsym.fxt.layouts import KINDS
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import (
         Collection,

@@ -6,7 +6,7 @@ from gsym.errors import UnsupportedError
 from gsym.fxt.decoder import KINDS
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

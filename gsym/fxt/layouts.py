@@ -20,7 +20,7 @@ from gsym.engine.native import lib
 from gsym.fxt import records as r
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

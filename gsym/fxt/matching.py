@@ -10,7 +10,7 @@ from __future__ import annotations
 from gsym.fxt.records import EVENT_KINDS, Event, Record
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

@@ -34,7 +34,7 @@ from gsym.fxt.values import (
 )
 from gsym.fxt.writer import record_bytes
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -11,7 +11,7 @@ from gsym.errors import FormatError
 from gsym.fxt.decoder import Decoder, Problem
 from gsym.fxt.recognition import HEAD_SIZE, trace_byteorder
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from typing import Any, Literal, Protocol

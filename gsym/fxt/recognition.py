@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from gsym.containers.inflation import inflater_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Literal
 

@@ -48,7 +48,7 @@ from gsym.fxt.records import (
 )
 from gsym.fxt.summary import BUFFER_FULL
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

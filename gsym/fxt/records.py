@@ -108,7 +108,7 @@ THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
 # In place of a thread that no earlier record has defined.
 UNKNOWN_KOID = UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import TypeAlias
 

@@ -7,7 +7,7 @@ import struct
 from gsym.engine.native import lib
 from gsym.errors import LimitError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Protocol

@@ -10,7 +10,7 @@ import re
 
 from gsym.fxt.records import Argument, ContextSwitch, LegacyContextSwitch, ThreadWakeup
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -26,7 +26,7 @@ from gsym.fxt.records import (
 )
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

@@ -26,7 +26,7 @@ from gsym.fxt.records import Log
 from gsym.fxt.tracer_output import TraceOutput
 from gsym.fxt.values import cut_text
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, ParamSpec, TypeVar

@@ -13,7 +13,7 @@ from threading import RLock
 from gsym.fxt.references import MOST_STRING_SIZE, Words, field, stream, text_bytes
 from gsym.fxt.values import cut_text
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

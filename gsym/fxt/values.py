@@ -12,7 +12,7 @@ from gsym.fxt.records import Argument
 from gsym.fxt.writer import argument_of
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

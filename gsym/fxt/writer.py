@@ -37,7 +37,7 @@ from gsym.fxt.references import (
 )
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Literal

@@ -6,7 +6,7 @@ from gsym.markup.elements import Backtrace, Data, Element, Pc
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.markup.address_space import AddressSpace, Segment
     from gsym.markup.hexdict import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.markup.elements import Element, Mmap, Module, Reset
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from gsym.markup.colours import SGR
 from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
 from gsym.markup.parser import Token, find_elements
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

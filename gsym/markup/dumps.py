@@ -9,7 +9,7 @@ from gsym.errors import FormatError
 from gsym.markup.answers import answer_at
 from gsym.markup.elements import DumpFile, Pc
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -6,7 +6,7 @@ from gsym.engine.native import to_bytes
 from gsym.markup.elements import Backtrace, Data
 from gsym.markup.symbols import Location
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.markup.address_space import LoadedModule, Segment
     from gsym.markup.answers import Answer

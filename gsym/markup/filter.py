@@ -16,7 +16,7 @@ from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, AnyStr

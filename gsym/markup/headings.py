@@ -12,7 +12,7 @@ import re
 
 from gsym.engine.native import ffi, lib
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -10,7 +10,7 @@ from gsym.markup.colours import ANY_SGR
 from gsym.markup.elements import Element, HexDict
 from gsym.markup.outputs import Output
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -9,7 +9,7 @@ from gsym.markup.elements import Element, HexDict
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -25,7 +25,7 @@ from gsym.markup.elements import (
 from gsym.markup.line_runs import LineRuns
 from gsym.markup.parser import Fault, Token, decode
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 

@@ -12,7 +12,7 @@ from gsym.engine.text_buffer import TextBuffer
 from gsym.markup.answers import NO_SYMBOL
 from gsym.markup.short_names import short_name
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -11,7 +11,7 @@ from gsym.markup.colours import remove_colours
 from gsym.markup.headings import Headings
 from gsym.markup.stack_lines import find_stacks, lines_before
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.markup.line_filter import LineFilter
     from gsym.markup.outputs import Output

@@ -7,7 +7,7 @@ import threading
 
 from gsym.engine.native import to_str
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import TextIO
 

@@ -50,7 +50,7 @@ __all__ = [
     "find_elements",
 ]
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
     from typing import Any, NoReturn

@@ -34,7 +34,7 @@ from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.modules.open_module import OpenModule
 from gsym.net.circuit_breaker import CircuitBreaker
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol

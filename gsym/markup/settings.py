@@ -8,7 +8,7 @@ from __future__ import annotations
 from gsym.markup.parser import FUCHSIA_DIALECT, LLVM_DIALECT, SPEC_DIALECT, Dialect
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol

@@ -12,7 +12,7 @@ from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol, TypeVar

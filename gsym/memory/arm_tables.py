@@ -6,7 +6,7 @@ from gsym.memory.expressions import ByteReader, DamagedError
 from gsym.memory.frame_info import Step
 from gsym.memory.machines import ARM
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.memory.images import Memory
 

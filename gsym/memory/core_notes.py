@@ -25,7 +25,7 @@ from gsym.memory.threads import Thread
 from gsym.memory.walking import Registers
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from gsym.memory.machines import AARCH64, POWER64, POWER64_LITTLE
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal

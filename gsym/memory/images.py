@@ -12,7 +12,7 @@ from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

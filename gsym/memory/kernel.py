@@ -19,7 +19,7 @@ from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare, is_absent
 from gsym.records import NamedTuple
 from gsym.store.archives import inflate_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -15,7 +15,7 @@ from gsym.memory.stack_parts import (
 from gsym.model import UINT64_MAX, FunctionRange, Lookup, after_call
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Literal
 

@@ -13,7 +13,7 @@ from gsym.memory.images import Image
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.memory.images import Memory
 

@@ -26,7 +26,7 @@ from gsym.memory.symbol_lists import (
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.memory.stack_parts import Base
 

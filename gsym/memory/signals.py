@@ -6,7 +6,7 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container
 

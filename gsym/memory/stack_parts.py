@@ -8,7 +8,7 @@ from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, code_id_of, has_id, is_absent, read_debug_id
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

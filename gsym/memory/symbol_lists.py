@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

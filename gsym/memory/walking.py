@@ -14,7 +14,7 @@ from struct import Struct
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

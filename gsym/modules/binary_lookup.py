@@ -28,7 +28,7 @@ from gsym.errors import EmptyError, GsymError
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from mmap import mmap

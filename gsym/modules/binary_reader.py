@@ -19,7 +19,7 @@ from gsym.errors import ClosedError, EmptyError
 from gsym.model import UINT64_END, Header
 from gsym.reading.reader import Reader
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

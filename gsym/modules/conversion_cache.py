@@ -24,7 +24,7 @@ import time
 from gsym.conversion.companions import cache_root, symbol_cache
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from hashlib import blake2b

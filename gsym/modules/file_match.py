@@ -21,7 +21,7 @@ from gsym.modules.key import (
 )
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -20,7 +20,7 @@ from gsym.modules.places import Folder, PathOfKey, find_files
 from gsym.store.layout import default_store
 from gsym.store.modules import Attempt
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any

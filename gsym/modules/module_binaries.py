@@ -11,7 +11,7 @@ from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey, completed, has_id
 from gsym.modules.places import Files, Folder, find_files
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -8,7 +8,7 @@ from array import array
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from gsym.modules.key import ModuleKey
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 

@@ -10,7 +10,7 @@ from gsym.modules.key import Comparison, ModuleKey, build_id_digits, has_id
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Protocol

@@ -31,7 +31,7 @@ from gsym.store.sources.local_trees import LocalFolder, LocalTree
 from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterator
     from typing import Any, TypeVar

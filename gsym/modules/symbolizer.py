@@ -22,7 +22,7 @@ from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol

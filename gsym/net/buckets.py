@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from gsym.errors import NotFoundError, SourceError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

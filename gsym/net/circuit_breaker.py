@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 

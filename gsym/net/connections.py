@@ -23,7 +23,7 @@ from gsym.net.retry import RetryableError
 from gsym.net.web_address import WebAddress, request_headers
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

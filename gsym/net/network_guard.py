@@ -12,7 +12,7 @@ import socket
 
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

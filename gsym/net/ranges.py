@@ -11,7 +11,7 @@ from gsym.net.transfer import Transfer, within_size
 from gsym.net.web_address import WebAddress, read_web_address
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -9,7 +9,7 @@ from itertools import count
 
 from gsym.errors import SourceError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar

@@ -9,7 +9,7 @@ from gsym.net import open_connections
 from gsym.net.transfer import inflated_pieces, within_size
 from gsym.net.web_address import WebAddress, read_web_address
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -15,7 +15,7 @@ from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar

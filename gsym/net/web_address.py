@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from gsym import __version__
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

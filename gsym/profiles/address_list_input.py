@@ -21,7 +21,7 @@ from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import Mapping, ProfileBuilder
 from gsym.profiles.recognition import ADDRESS, ID_ADDRESS, MODULE_OFFSET
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -16,7 +16,7 @@ from gsym.modules.key import ModuleKey, has_id, is_windows
 from gsym.profiles.model import module_key
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping as Dictionary
 

@@ -12,7 +12,7 @@ from gsym.errors import GsymError
 from gsym.profiles.model import Frame
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

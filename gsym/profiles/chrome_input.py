@@ -34,7 +34,7 @@ from gsym.profiles.model import (
 from gsym.profiles.stack_tree import ROOT, StackTree
 from gsym.profiles.v8_profile import V8_VALUES, V8Profile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping as Fields
     from decimal import Decimal

@@ -33,7 +33,7 @@ from gsym.profiles.recognition import (
     stack_lines,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from gsym.profiles.stack_tree import ROOT, StackTree
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.model import ProfileBuilder
 

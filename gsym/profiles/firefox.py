@@ -14,7 +14,7 @@ from gsym.model import UINT64_MAX
 from gsym.modules.key import ModuleKey, elf_debug_id
 from gsym.profiles.model import Frame, base_name, id_text
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -47,7 +47,7 @@ from gsym.profiles.model import (
 from gsym.profiles.stack_tree import ROOT, StackTree
 from gsym.reports.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -17,7 +17,7 @@ from gsym.profiles.call_tree import (
     thread_frames,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

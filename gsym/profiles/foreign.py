@@ -8,7 +8,7 @@ import re
 from gsym.errors import FormatError, UnsupportedError
 from gsym.profiles.protobuf import each_field
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

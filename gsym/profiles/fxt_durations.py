@@ -18,7 +18,7 @@ from gsym.profiles.model import (
     line_of,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

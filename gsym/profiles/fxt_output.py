@@ -25,7 +25,7 @@ from gsym.model import UINT64_MAX
 from gsym.profiles.model import NEGATIVE, TIME, Thread
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 

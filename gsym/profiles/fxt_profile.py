@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.profiles.fxt_durations import DURATION_KINDS, read_fxt_durations
 from gsym.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

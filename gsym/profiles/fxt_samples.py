@@ -13,7 +13,7 @@ from gsym.fxt.records import Backtrace, Mmap, Module, begins_trace
 from gsym.profiles.binaries import AddressRanges
 from gsym.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

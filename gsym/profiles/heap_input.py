@@ -53,7 +53,7 @@ from gsym.profiles.recognition import (
     word_layout,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -10,7 +10,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from codecs import IncrementalDecoder
     from collections.abc import Iterable, Iterator

@@ -21,7 +21,7 @@ from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import Frame, Unsure, line_of
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

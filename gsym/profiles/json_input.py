@@ -18,7 +18,7 @@ from gsym.profiles.input_bytes import read_pieces
 from gsym.profiles.json_slabs import read_slabs
 from gsym.profiles.recognition import SLABS_MAGIC
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any

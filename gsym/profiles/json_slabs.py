@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from gsym.errors import FormatError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

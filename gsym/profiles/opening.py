@@ -17,7 +17,7 @@ from gsym.profiles.input_bytes import read_pieces, text_decoder
 from gsym.profiles.recognition import message_kind, profile_kind
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType

@@ -40,7 +40,7 @@ from gsym.profiles.protobuf import (
     unknown_fields,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

@@ -16,7 +16,7 @@ from gsym.profiles.model import Profile, module_key
 from gsym.profiles.otlp import read_dictionary
 from gsym.profiles.protobuf import decode_message, message_types
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -21,7 +21,7 @@ from gsym.profiles.json_input import Node, number_of
 from gsym.profiles.otlp import decode, new_profiles, profile_of
 from gsym.profiles.recognition import SIZE_BYTES, message_kind, sized_message
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import json
 from gsym.profiles.call_tree import call_stacks, thread_frames
 from gsym.profiles.model import NEGATIVE
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -30,7 +30,7 @@ from gsym.profiles.perf_script import (
 from gsym.profiles.recognition import PERF_DATA_MAGICS
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

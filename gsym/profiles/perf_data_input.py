@@ -16,7 +16,7 @@ from gsym.profiles.input_bytes import Bound, read_inflated
 from gsym.profiles.perf_data import PerfData
 from gsym.profiles.perf_script_input import PerfFacts, PerfReader
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile

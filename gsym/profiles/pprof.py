@@ -33,7 +33,7 @@ from gsym.profiles.protobuf import (
     message_types,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable

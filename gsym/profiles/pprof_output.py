@@ -26,7 +26,7 @@ from gsym.profiles.pprof import (
     return_locations,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any

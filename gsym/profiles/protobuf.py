@@ -11,7 +11,7 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.profiles.model import MOST_FRAMES, read_unit
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any

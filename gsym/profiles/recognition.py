@@ -16,7 +16,7 @@ from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
 from gsym.profiles.perf_layout import is_perf_script
 from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.fxt.conditions import Patterns, absolute_ns
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.fxt.conditions import Selection
     from gsym.profiles.model import Profile, Sample

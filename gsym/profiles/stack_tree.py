@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.errors import FormatError
 from gsym.profiles.model import MOST_FRAMES
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.model import ProfileBuilder
 

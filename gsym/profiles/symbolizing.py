@@ -12,7 +12,7 @@ from gsym.modules.key import PART, SAME, compare, has_id
 from gsym.profiles.binaries import Binaries, module_at
 from gsym.profiles.model import Frame, Unsure, module_key, name_of_mapping
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol

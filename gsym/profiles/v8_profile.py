@@ -23,7 +23,7 @@ from gsym.profiles.model import (
 )
 from gsym.profiles.stack_tree import ROOT, StackTree
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

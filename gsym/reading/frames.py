@@ -9,7 +9,7 @@ from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ from itertools import islice
 from gsym.engine.demangling import demangle
 from gsym.engine.native import ffi, lib, to_str
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

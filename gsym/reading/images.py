@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

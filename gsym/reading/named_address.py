@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.model import FunctionRange
     from gsym.reading.reader import Reader

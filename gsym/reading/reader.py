@@ -20,7 +20,7 @@ from gsym.model import (
     join_path,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsym.engine.native import check, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers, taken_from
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 

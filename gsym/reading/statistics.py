@@ -6,7 +6,7 @@ from gsym.engine.native import check, ffi, lib, new_error
 from gsym.reading.reader import Reader, open as open_reader
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

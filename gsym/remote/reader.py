@@ -15,7 +15,7 @@ from gsym.net.ranges import RemoteFile
 from gsym.reading.reader import Reader, header_of, module_named
 from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -21,7 +21,7 @@ from gsym.errors import FormatError, LimitError
 from gsym.model import UINT64_MAX
 from gsym.sizes import exact_size
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -12,7 +12,7 @@ from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.records import NamedTuple
 from gsym.reports.stacks.evidence import NO_NUMBERS
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

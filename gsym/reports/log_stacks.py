@@ -11,7 +11,7 @@ from gsym.model import join_path
 from gsym.reports.link_addresses import NO_NAMES
 from gsym.reports.report import indented
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -15,7 +15,7 @@ from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import decode_document
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, BinaryIO, TypeVar

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import posixpath
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -7,7 +7,7 @@ from functools import partial
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

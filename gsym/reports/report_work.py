@@ -29,7 +29,7 @@ from gsym.reports.link_addresses import (
 from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -11,7 +11,7 @@ from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.reports.passages import ANY_NUMBER, FileText, LongText, open_text
 from gsym.reports.report_work import ReportWork
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any

@@ -16,7 +16,7 @@ from gsym.server.logs import LOGGED
 from gsym.server.monitoring import HEALTH_PATHS
 from gsym.server.tokens import READ
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -15,7 +15,7 @@ from gsym.containers.inflation import import_zstd
 from gsym.server.bodies import LARGE
 from gsym.server.errors import error_response, header_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 

@@ -26,7 +26,7 @@ from gsym.server.symbfiles.receiving import symbfile_routes
 from gsym.server.symbolication import extension_routes, symbolication_routes
 from gsym.server.uploads import upload_routes
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 

@@ -27,7 +27,7 @@ from gsym.server.bodies import LARGE, HeldBody, request_body
 from gsym.server.errors import HttpError
 from gsym.server.service import Wanted
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
     from typing import Any

@@ -21,7 +21,7 @@ from gsym.containers.inflation import import_zstd
 from gsym.errors import LimitError
 from gsym.server.errors import HttpError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from typing import Any

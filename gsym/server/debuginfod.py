@@ -39,7 +39,7 @@ from gsym.server.page_records import shown
 from gsym.store.binary_facts import KINDS, facts_of
 from gsym.store.directory import Store
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 

@@ -34,7 +34,7 @@ from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.sidecar import entry_text
 from gsym.symbfile.file_id import FileId
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Scope

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from gsym.server.answers import allows_coding
 from gsym.server.errors import HttpError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from io import FileIO

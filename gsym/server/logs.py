@@ -19,7 +19,7 @@ from starlette.datastructures import MutableHeaders
 
 from gsym.server.errors import header_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from gsym.server import _bus_errors
 from gsym.server.errors import HttpError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -18,7 +18,7 @@ from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.packages import companion_options
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from gsym import __version__
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

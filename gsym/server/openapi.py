@@ -19,7 +19,7 @@ from gsym.server.reports import REPORT_PARAMETERS
 from gsym.server.symbfiles.protocol import Accepted, Refused
 from gsym.server.uploads import STATED, AuthInfo, UploadAnswer
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

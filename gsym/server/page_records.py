@@ -7,7 +7,7 @@ import msgspec
 from gsym.engine.demangling import demangle
 from gsym.model import join_path
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gsym.server.errors import error_body
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, TimerHandle, Transport
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer, read_folders
 from gsym.server.upkeep import Upkeep, tune_memory
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

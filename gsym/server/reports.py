@@ -16,7 +16,7 @@ from gsym.server.page_records import module_shown, shown
 from gsym.store.listing import StoreListing
 from gsym.store.loose_files import LooseFiles
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

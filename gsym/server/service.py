@@ -24,7 +24,7 @@ from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
 from gsym.store.modules import Attempt
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future

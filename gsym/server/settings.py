@@ -20,7 +20,7 @@ import msgspec
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sizes import exact_size, read_duration, read_size
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 

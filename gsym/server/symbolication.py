@@ -25,7 +25,7 @@ from gsym.server.bodies import HeldAnswer, request_body
 from gsym.server.errors import HttpError
 from gsym.server.mapped_files import TruncatedFileError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request

@@ -14,7 +14,7 @@ from hashlib import sha256
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 

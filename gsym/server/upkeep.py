@@ -19,7 +19,7 @@ from gsym.store.locking import held_at_once
 from gsym.store.publication import remove_evicted
 from gsym.store.served_time import read_served_time, write_served_time
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

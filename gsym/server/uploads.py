@@ -48,7 +48,7 @@ from gsym.store.layout import name_problem, normal_debug_id
 from gsym.store.publication import IdTakenError
 from gsym.writing.atomic_file import FULL_DISK
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -38,7 +38,7 @@ from gsym.server.reloading import reloading_app
 from gsym.server.settings import SettingsError
 from gsym.store.locking import owned_folder, remove_abandoned
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

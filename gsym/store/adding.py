@@ -34,7 +34,7 @@ from gsym.store.layout import GUID_DIGITS, checked_identity
 from gsym.store.modules import Quality
 from gsym.store.storable import storable_modules
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -14,7 +14,7 @@ from contextlib import suppress
 from gsym.store.layout import CODE_IDS, link_of_slot
 from gsym.writing.atomic_file import sync
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

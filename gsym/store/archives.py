@@ -28,7 +28,7 @@ from gsym.store.package_formats import (
     seek_data_of_rpm,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from tarfile import TarFile, TarInfo

@@ -13,7 +13,7 @@ from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
 

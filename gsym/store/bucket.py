@@ -25,7 +25,7 @@ from gsym.store.selection import chosen
 from gsym.store.sidecar import MOST_SIDECAR, parse_entry, sidecar_text
 from gsym.store.sources.foreign_layouts import store_debug_ids
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

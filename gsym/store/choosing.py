@@ -6,7 +6,7 @@ from gsym.errors import AmbiguousModuleError
 from gsym.modules.key import PART, SAME, Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

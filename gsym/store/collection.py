@@ -29,7 +29,7 @@ from gsym.store.publication import (
 from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -49,7 +49,7 @@ from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 

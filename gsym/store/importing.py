@@ -22,7 +22,7 @@ from gsym.store.tree_adding import (
     outcome_of,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol

@@ -11,7 +11,7 @@ import os
 from gsym.cache import BoundedCache
 from gsym.model import BEST_LEVEL
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

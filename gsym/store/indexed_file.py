@@ -10,7 +10,7 @@ from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
 from gsym.store.package_formats import is_deb, is_rpm
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

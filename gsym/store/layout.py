@@ -41,7 +41,7 @@ from gsym.modules.key import (
 )
 from gsym.store.locking import owned_folder
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 

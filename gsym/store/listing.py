@@ -6,7 +6,7 @@ import time
 from itertools import islice
 from threading import Lock
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -16,7 +16,7 @@ from gsym.store.choosing import difference, fitting_files
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
 from gsym.store.modules import Entry
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

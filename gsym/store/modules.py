@@ -8,7 +8,7 @@ from gsym.modules.key import OUTCOMES, compare
 from gsym.records import NamedTuple
 from gsym.store.layout import slot_of_folder
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.modules.key import Comparison, ModuleKey
 

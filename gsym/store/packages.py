@@ -29,7 +29,7 @@ from gsym.store.modules import Entry
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Protocol

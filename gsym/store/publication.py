@@ -65,7 +65,7 @@ from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
 from gsym.writing.data_part import open_data_part
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager

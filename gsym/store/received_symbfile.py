@@ -15,7 +15,7 @@ from gsym.modules.key import ModuleKey, macho_debug_id
 from gsym.store.layout import names_in
 from gsym.writing.atomic_file import sync
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

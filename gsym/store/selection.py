@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.errors import AmbiguousModuleError
 from gsym.modules.key import OUTCOMES
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -19,7 +19,7 @@ from gsym.store.layout import (
 )
 from gsym.store.modules import Entry, Quality
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -6,7 +6,7 @@ from gsym.conversion.module_file import modules_in
 from gsym.errors import FormatError, UnsupportedError
 from gsym.store.archives import bare_name
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.module_file import ModuleFile
     from gsym.modules.key import ModuleKey

@@ -16,7 +16,7 @@ from gsym.records import NamedTuple
 from gsym.store.adding import add_all
 from gsym.store.archives import ArchiveLimits, is_archive_file, members
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import TypeVar

@@ -14,7 +14,7 @@ from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path, link_of_slot
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -46,7 +46,7 @@ from gsym.store.publication import (
 from gsym.store.sidecar import read_entry
 from gsym.verification.check import check_structure
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 

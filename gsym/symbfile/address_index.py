@@ -15,7 +15,7 @@ from operator import attrgetter
 from gsym.records import NamedTuple
 from gsym.symbfile.format import Range
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

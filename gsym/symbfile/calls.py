@@ -17,7 +17,7 @@ from gsym.conversion.identity import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import GsymError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

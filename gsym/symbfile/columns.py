@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Literal, TypeAlias, TypeVar

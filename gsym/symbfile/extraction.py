@@ -33,7 +33,7 @@ from gsym.symbfile.names import ImageNames, NameTexts
 from gsym.symbfile.parts import PartFiles, finished_blocks, is_part_of
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import os
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -24,7 +24,7 @@ from gsym.symbfile.columns import (
     ReturnPadEntry,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from typing import Any

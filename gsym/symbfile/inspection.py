@@ -13,7 +13,7 @@ from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 from gsym.symbfile.format import Range
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

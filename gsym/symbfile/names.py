@@ -6,7 +6,7 @@ from gsym.engine.demangling import cxx_demangler, demangle_bytes, is_legacy_rust
 from gsym.engine.name_texts import cxx_texts
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

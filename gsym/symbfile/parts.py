@@ -7,7 +7,7 @@ import os
 from gsym.symbfile.format import MAGIC, Encoder
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

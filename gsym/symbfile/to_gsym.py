@@ -11,7 +11,7 @@ from gsym.symbfile.format import Decoder, open_symbfile
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.creator import Creator
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

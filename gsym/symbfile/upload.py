@@ -21,7 +21,7 @@ from gsym.symbfile.extraction import KINDS, ExtractionReport, extract
 from gsym.symbfile.format import decode, inflated_pieces
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -15,7 +15,7 @@ import os
 import stat
 from fcntl import LOCK_EX, LOCK_NB, flock
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 

@@ -17,7 +17,7 @@ from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END, CallSite
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, NoReturn

@@ -22,7 +22,7 @@ from gsym.writing.creator_handle import (
     new_creator,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -18,7 +18,7 @@ from gsym.errors import GsymError
 from gsym.model import FunctionInfo
 from gsym.modules.part import FOOTER_SIZE, module_part_start
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

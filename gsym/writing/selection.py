@@ -15,7 +15,7 @@ from gsym.model import UINT64_END
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from re import Pattern

@@ -45,6 +45,7 @@ from tests.fxt.fxt_cases import (
     unknown_record,
 )
 from tests.inputs.fxt import Words
+from tests.strategies import builds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -393,7 +394,7 @@ U3, U4, U8, U16, U64 = map(unsigned, (3, 4, 8, 16, 64))
 BYTES = st.binary(max_size=20)
 ARGUMENT = st.one_of(
     *(
-        st.builds(Argument, NAMES, st.just(kind), values)
+        builds(Argument, NAMES, st.just(kind), values)
         for kind, values in {
             "null": st.none(),
             "int32": st.integers(-(2**31), 2**31 - 1),
@@ -421,7 +422,7 @@ def events(kind: str) -> st.SearchStrategy[Event]:
         "duration_begin",
         "duration_end",
     }
-    return st.builds(
+    return builds(
         Event,
         *(st.just(kind), U64, KOIDS, KOIDS, NAMES, NAMES, ARGS),
         id=U64 if has_id else st.none(),
@@ -430,23 +431,23 @@ def events(kind: str) -> st.SearchStrategy[Event]:
 
 
 RECORDS = st.one_of(
-    st.builds(ProviderInfo, NAMES, unsigned(32)),
-    st.builds(ProviderEvent, U4, unsigned(32)),
-    st.builds(TraceInfo, st.integers(1, 15), unsigned(40)),
-    st.builds(Initialization, st.just(10**9)),
+    builds(ProviderInfo, NAMES, unsigned(32)),
+    builds(ProviderEvent, U4, unsigned(32)),
+    builds(TraceInfo, st.integers(1, 15), unsigned(40)),
+    builds(Initialization, st.just(10**9)),
     *map(events, EVENT_KINDS),
-    st.builds(Blob, NAMES, U8, BYTES),
-    st.builds(UserspaceObject, U64, KOIDS, NAMES, ARGS),
-    st.builds(KernelObject, KOIDS, U8, NAMES, ARGS),
-    st.builds(ContextSwitch, U64, U16, U4, KOIDS, KOIDS, ARGS),
-    st.builds(ThreadWakeup, U64, U16, KOIDS, ARGS),
-    st.builds(LegacyContextSwitch, U64, U8, U4, *([KOIDS] * 4), U8, U8),
-    st.builds(Log, U64, KOIDS, KOIDS, NAMES),
-    st.builds(Module, U64, KOIDS, KOIDS, U16, NAMES, BYTES),
-    st.builds(Mmap, U64, KOIDS, KOIDS, U16, U3, U64, U64, U64),
-    st.builds(Backtrace, U64, KOIDS, KOIDS, st.lists(U64, max_size=5).map(tuple)),
-    st.builds(LargeBlob, NAMES, NAMES, BYTES),
-    st.builds(LargeBlob, NAMES, NAMES, BYTES, U64, KOIDS, KOIDS, ARGS),
+    builds(Blob, NAMES, U8, BYTES),
+    builds(UserspaceObject, U64, KOIDS, NAMES, ARGS),
+    builds(KernelObject, KOIDS, U8, NAMES, ARGS),
+    builds(ContextSwitch, U64, U16, U4, KOIDS, KOIDS, ARGS),
+    builds(ThreadWakeup, U64, U16, KOIDS, ARGS),
+    builds(LegacyContextSwitch, U64, U8, U4, *([KOIDS] * 4), U8, U8),
+    builds(Log, U64, KOIDS, KOIDS, NAMES),
+    builds(Module, U64, KOIDS, KOIDS, U16, NAMES, BYTES),
+    builds(Mmap, U64, KOIDS, KOIDS, U16, U3, U64, U64, U64),
+    builds(Backtrace, U64, KOIDS, KOIDS, st.lists(U64, max_size=5).map(tuple)),
+    builds(LargeBlob, NAMES, NAMES, BYTES),
+    builds(LargeBlob, NAMES, NAMES, BYTES, U64, KOIDS, KOIDS, ARGS),
 )
 
 

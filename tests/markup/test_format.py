@@ -30,6 +30,7 @@ from gsym.markup.parser import (
     encode,
     find_elements,
 )
+from tests.strategies import builds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,15 +201,15 @@ NAMES = st.text(
 ADDRESSES = st.integers(0, (1 << 64) - 1)
 KINDS = st.sampled_from(["", "ra", "pc"])
 RECORDS = st.one_of(
-    st.builds(Symbol, NAMES),
-    st.builds(Pc, ADDRESSES, KINDS),
-    st.builds(Data, ADDRESSES),
-    st.builds(Backtrace, ADDRESSES, ADDRESSES, KINDS),
-    st.builds(HexDict, st.text("RIP0x :\n\r", min_size=1)),
-    st.builds(DumpFile, NAMES, NAMES),
-    st.builds(Reset),
-    st.builds(Module, ADDRESSES, NAMES, st.binary(min_size=1, max_size=32)),
-    st.builds(
+    builds(Symbol, NAMES),
+    builds(Pc, ADDRESSES, KINDS),
+    builds(Data, ADDRESSES),
+    builds(Backtrace, ADDRESSES, ADDRESSES, KINDS),
+    builds(HexDict, st.text("RIP0x :\n\r", min_size=1)),
+    builds(DumpFile, NAMES, NAMES),
+    builds(Reset),
+    builds(Module, ADDRESSES, NAMES, st.binary(min_size=1, max_size=32)),
+    builds(
         Mmap,
         ADDRESSES,
         ADDRESSES,

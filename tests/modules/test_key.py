@@ -28,6 +28,7 @@ from gsym.modules.part import (
     read_key,
     read_module_part,
 )
+from tests.strategies import builds
 
 pytestmark = pytest.mark.no_engine
 
@@ -166,7 +167,7 @@ def test_two_modules_are_compared(
 
 
 HEX = st.text("0123456789abcdef", max_size=48)
-KEYS = st.builds(
+KEYS = builds(
     ModuleKey,
     debug_id=st.sampled_from(["", DEBUG_ID, GUID, GUID + "0", GUID + "1", "0" * 33]),
     code_id=st.one_of(HEX, st.sampled_from([BUILD_ID, FLIPPED, LONG, "000000001000"])),

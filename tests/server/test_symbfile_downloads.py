@@ -131,7 +131,7 @@ def test_collecting_a_store_removes_symbfiles(tmp_path: Path) -> None:
         pads = len(download(server, 1, "returnpads").body)
         whole = store.collect(1 << 40).size_before
         # What came first goes first.
-        assert tuple(store.collect(whole - pads)) == (whole, whole - pads, 1, 0, 1)
+        assert store.collect(whole - pads)[:5] == (whole, whole - pads, 1, 0, 1)
         assert download(server, 1, "returnpads").status == 404
         assert download(server, 1, "ranges").status == 200
         assert store.collect(0).size_after == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gsym.errors import ServerError
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

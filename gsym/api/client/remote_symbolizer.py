@@ -9,7 +9,7 @@ from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
 from gsym.store.modules import Attempt
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

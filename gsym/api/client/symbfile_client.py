@@ -20,7 +20,7 @@ from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, UploadPart, part_headers, read_answer
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 

@@ -28,7 +28,7 @@ from gsym.net.retry import RetryableError, read_retry_after, retry
 from gsym.net.server_connection import ServerConnection, read_body
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

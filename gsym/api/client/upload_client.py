@@ -16,7 +16,7 @@ from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 from gsym.store.sidecar import read_identity
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any

@@ -6,7 +6,7 @@ from gsym.arrow.columns import plain_batch
 from gsym.arrow.rows import import_pyarrow
 from gsym.arrow.symbolizing import symbolize_batches
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,7 +7,7 @@ from functools import partial
 from gsym.arrow.columns import answer_column, answer_type
 from gsym.arrow.rows import import_pyarrow
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

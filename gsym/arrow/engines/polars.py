@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gsym.arrow.columns import answer_column, answer_type
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -7,7 +7,7 @@ from functools import partial
 from gsym.arrow.columns import plain_batch
 from gsym.arrow.symbolizing import symbolize_batches
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

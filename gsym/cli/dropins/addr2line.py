@@ -18,7 +18,7 @@ from gsym.engine.native import to_str
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import Reader, wants_read_ahead
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

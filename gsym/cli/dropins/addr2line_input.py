@@ -8,7 +8,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
     from gsym.reading.reader import Reader

@@ -16,7 +16,7 @@ from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.terminal import describe, one_line
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 

@@ -12,7 +12,7 @@ from gsym.cli.terminal import one_line
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -20,7 +20,7 @@ from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter
 from gsym.formatting.gsymutil import LlvmText, lookup_style
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
 

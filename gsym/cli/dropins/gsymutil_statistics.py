@@ -5,7 +5,7 @@ As in LLVM, unknown sections and InfoTypes count as padding; `gsym stats` lists 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.reading.statistics import InfoBytes, Statistics
 

@@ -8,7 +8,7 @@ import sys
 from gsym.cli.terminal import one_line
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import BinaryIO
 

@@ -18,7 +18,7 @@ from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import describe, one_line, shortened
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

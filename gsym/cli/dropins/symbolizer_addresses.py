@@ -8,7 +8,7 @@ from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter, Style
 from gsym.formatting.symbolizer import SymbolizerOutput, address_style, location_style
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

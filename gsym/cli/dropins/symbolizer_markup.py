@@ -15,7 +15,7 @@ from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions
 from gsym.modules.finder import find_in, open_store
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.markup.symbols import Opening

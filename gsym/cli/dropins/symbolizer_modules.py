@@ -10,7 +10,7 @@ from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import key_of_build_id
 from gsym.reading.reader import Reader, wants_read_ahead
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

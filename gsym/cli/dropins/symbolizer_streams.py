@@ -10,7 +10,7 @@ from __future__ import annotations
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.engine.native import to_bytes, to_str
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

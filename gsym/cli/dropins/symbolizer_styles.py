@@ -7,7 +7,7 @@ import sys
 from gsym.cli.terminal import printable
 from gsym.engine.native import to_bytes, to_str
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -14,7 +14,7 @@ from gsym.cli.shells.programs import (
     programs_of,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

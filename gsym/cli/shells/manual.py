@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym import __version__
 from gsym.cli.shells.programs import Program, choices_of, commands, programs_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -10,7 +10,7 @@ from gsym.cli.options import QUIET, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import Progress, printable, progress_for
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -37,7 +37,7 @@ from gsym.conversion.many import (
 from gsym.conversion.options import DECLARED, complete_options
 from gsym.errors import EmptyError, GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import ParamSpec

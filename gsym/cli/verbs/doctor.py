@@ -11,7 +11,7 @@ from gsym.conversion.debug_info import SearchOptions
 from gsym.errors import GsymError
 from gsym.modules.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

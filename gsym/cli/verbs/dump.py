@@ -17,7 +17,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.terminal import printable
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -10,7 +10,7 @@ from gsym.cli.terminal import printable
 from gsym.embedding.transfer import EmbeddingReport, embed, extract
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -24,7 +24,7 @@ from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 

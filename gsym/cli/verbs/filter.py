@@ -45,7 +45,7 @@ from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
 from gsym.reports.log_stacks import LogStacks
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any

@@ -17,7 +17,7 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.model import FunctionRange, Lookup
 

@@ -26,7 +26,7 @@ from gsym.formatting.formatter import Formatter, Style
 from gsym.formatting.lookup import json_style, line_style, outside_answer, text_style
 from gsym.model import UINT64_END
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 

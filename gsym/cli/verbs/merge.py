@@ -16,7 +16,7 @@ from gsym.cli.terminal import printable, warn
 from gsym.conversion.merging import MergeReport, merge_files
 from gsym.errors import GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.cli.grammar import Option, UsageError, Values
 from gsym.cli.options import STORE_TO_READ
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_USAGE
 from gsym.cli.terminal import describe, printable
 from gsym.errors import GsymError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any

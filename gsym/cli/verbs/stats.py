@@ -27,7 +27,7 @@ from gsym.reading.statistics import (
     measure,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -19,7 +19,7 @@ from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.tree_export import copy_file, export_modules
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

@@ -42,7 +42,7 @@ from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
 from gsym.store.tree_adding import FileOutcome, add_tree, in_parallel
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any

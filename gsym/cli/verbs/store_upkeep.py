@@ -16,7 +16,7 @@ from gsym.modules.resolver import negative_cache_of
 from gsym.sizes import rounded_size
 from gsym.store.verification import verify_store
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

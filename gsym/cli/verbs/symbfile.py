@@ -37,7 +37,7 @@ from gsym.symbfile.inspection import (
 )
 from gsym.symbfile.to_gsym import convert_symbfiles
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

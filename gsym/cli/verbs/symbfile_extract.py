@@ -24,7 +24,7 @@ from gsym.symbfile.extraction import (
 )
 from gsym.symbfile.names import STYLES
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -40,7 +40,7 @@ from gsym.symbfile.upload import (
     ready_upload,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any

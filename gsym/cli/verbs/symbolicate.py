@@ -23,7 +23,7 @@ from gsym.reports.symbolicate import (
     symbolicate_text,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, BinaryIO

@@ -17,7 +17,7 @@ from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

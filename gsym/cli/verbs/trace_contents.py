@@ -22,7 +22,7 @@ from gsym.fxt.record_formats import seconds
 from gsym.profiles.model import Location, Profile, Sample, resolution
 from gsym.profiles.top import time_range, top_rows
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

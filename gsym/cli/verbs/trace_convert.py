@@ -41,7 +41,7 @@ from gsym.profiles.model import TIME, Profile, resolution
 from gsym.profiles.outputs import FORMS, form_of, write_form
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 

@@ -16,7 +16,7 @@ from gsym.fxt.records import ProviderEvent, ProviderInfo, Record
 from gsym.fxt.selection import RecordSelection, coarse_filter
 from gsym.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from types import TracebackType

@@ -9,7 +9,7 @@ from gsym.cli.options import output_option
 from gsym.fxt.conditions import Moment, Selection, parse_moment
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

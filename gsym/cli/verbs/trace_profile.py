@@ -22,7 +22,7 @@ from gsym.profiles.opening import (
     unknown_format,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

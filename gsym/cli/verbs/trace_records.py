@@ -21,7 +21,7 @@ from gsym.fxt.summary import Survey, describe_trace
 from gsym.profiles.opening import InputFile
 from gsym.writing.atomic_file import AtomicFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -17,7 +17,7 @@ from gsym.fxt.records import Event, kind_of
 from gsym.fxt.summary import EventKey, EventSums, Tally
 from gsym.profiles.opening import InputFile
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

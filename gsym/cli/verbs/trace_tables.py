@@ -10,7 +10,7 @@ from gsym.fxt.record_formats import seconds
 from gsym.profiles.top import GROUPS
 from gsym.sizes import BINARY_UNITS
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any

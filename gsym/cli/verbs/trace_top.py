@@ -33,7 +33,7 @@ from gsym.cli.verbs.trace_tables import (
 )
 from gsym.profiles.top import sparkline, top_rows, without_line
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

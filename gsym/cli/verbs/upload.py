@@ -21,7 +21,7 @@ from gsym.reading.statistics import measure_file
 from gsym.records import NamedTuple
 from gsym.store.binary_facts import facts_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -32,7 +32,7 @@ from gsym.verification.check import (
     compare,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -17,7 +17,7 @@ from gsym.conversion.companions.search import CompanionSearch, other_build
 from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import key_of_build_id
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 

@@ -27,7 +27,7 @@ from gsym.modules.build_id_tree import build_id_path
 from gsym.modules.key import ModuleKey, compare
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -29,7 +29,7 @@ from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -17,7 +17,7 @@ from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import SAME, codeview_debug_id, compare
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -14,7 +14,7 @@ from gsym.modules.key import Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 

@@ -17,7 +17,7 @@ from gsym.conversion.companions.search import CompanionSearch, Note, rewritten
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 

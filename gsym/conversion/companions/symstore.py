@@ -8,7 +8,7 @@ from contextlib import suppress
 from gsym.containers.cabinet import compressed_name
 from gsym.errors import NotFoundError, SourceError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 

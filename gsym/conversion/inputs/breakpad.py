@@ -21,7 +21,7 @@ from gsym.errors import ArchitectureError, EmptyError
 from gsym.modules.key import ModuleKey, is_apple, read_debug_id
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from queue import SimpleQueue

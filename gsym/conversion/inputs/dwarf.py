@@ -19,7 +19,7 @@ from gsym.engine.native import bytes_of, ffi, lib
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import EmptyError, FormatError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any

@@ -16,7 +16,7 @@ from gsym.modules.part import read_module_part
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
 

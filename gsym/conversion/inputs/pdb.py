@@ -9,7 +9,7 @@ from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import lib
 from gsym.errors import ArchitectureError, EmptyError, UnsupportedError
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.modules.key import ModuleKey

@@ -14,7 +14,7 @@ from gsym.reports.stacks.line_forms import (
     ReportForms,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -24,7 +24,7 @@ from gsym.reports.stacks.browser_profile import (
 )
 from gsym.reports.stacks.documents import as_list, as_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

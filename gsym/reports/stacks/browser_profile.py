@@ -17,7 +17,7 @@ from gsym.memory.stack_parts import (
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import as_list, as_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

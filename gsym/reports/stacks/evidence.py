@@ -26,7 +26,7 @@ from gsym.reports.stacks.tokens import (
     tokens,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 

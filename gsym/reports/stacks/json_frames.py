@@ -19,7 +19,7 @@ from gsym.memory.stack_parts import (
 )
 from gsym.reports.stacks.documents import as_object
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any

@@ -50,7 +50,7 @@ from gsym.reports.stacks.tokens import (
     pieces,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, TypeVar

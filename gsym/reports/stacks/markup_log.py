@@ -16,7 +16,7 @@ from gsym.memory.stack_parts import (
     module_of_build_id,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -33,7 +33,7 @@ from gsym.reports.stacks.apple import add_ips_report, is_ips_report
 from gsym.reports.stacks.documents import as_list, decode_document
 from gsym.reports.stacks.line_forms import ImageForm, LineReader, ReportForms
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -21,7 +21,7 @@ from gsym.net.web_address import read_web_address
 from gsym.server.errors import HttpError
 from gsym.server.otlp.status import PROTOBUF, status_text
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any, Protocol
 

@@ -13,7 +13,7 @@ from gsym.server.otlp.forwarding import METHOD, import_grpc
 from gsym.server.otlp.receiving import PATH
 from gsym.server.otlp.status import PROTOBUF, code_of, status_message, status_text
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any

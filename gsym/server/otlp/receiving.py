@@ -29,7 +29,7 @@ from gsym.server.otlp.status import PROTOBUF, status_response
 from gsym.server.service import Wanted
 from gsym.server.tokens import PROFILES
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

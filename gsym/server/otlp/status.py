@@ -13,7 +13,7 @@ from starlette.responses import Response
 from gsym.profiles.protobuf import decode_message, message_types
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

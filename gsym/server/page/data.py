@@ -24,7 +24,7 @@ from gsym.server.page_records import (
 )
 from gsym.server.tokens import UPLOAD
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -15,7 +15,7 @@ from gsym.server.errors import HttpError
 from gsym.server.page.data import PageData, page_data_routes
 from gsym.server.reports import ReportQuery, Reports
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -21,7 +21,7 @@ from gsym.store.layout import LOCKS, TEMPORARY, names_in
 from gsym.store.locking import held, remove_tree
 from gsym.writing.atomic_file import AtomicFile, sync
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

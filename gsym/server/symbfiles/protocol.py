@@ -19,7 +19,7 @@ from gsym.records import NamedTuple
 from gsym.server.tokens import UPLOAD
 from gsym.symbfile.file_id import FileId
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

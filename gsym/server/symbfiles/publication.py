@@ -30,7 +30,7 @@ from gsym.store.received_symbfile import (
 )
 from gsym.symbfile.format import MAGIC
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

@@ -39,7 +39,7 @@ from gsym.server.uploads import find_confinement
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 

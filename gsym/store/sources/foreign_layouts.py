@@ -18,7 +18,7 @@ from gsym.modules.key import (
 from gsym.records import NamedTuple
 from gsym.store.layout import GSYM_FILE, GUID_DIGITS, link_of_slot, normal_debug_id
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

@@ -26,7 +26,7 @@ from gsym.store.sources.foreign_layouts import (
 )
 from gsym.store.sources.source import FoundFile, not_found
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 

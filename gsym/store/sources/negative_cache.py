@@ -19,7 +19,7 @@ from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 

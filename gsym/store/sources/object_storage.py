@@ -21,7 +21,7 @@ from gsym.store.sources.foreign_layouts import (
 )
 from gsym.store.sources.source import FoundFile, kind_of_binary, not_found
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 

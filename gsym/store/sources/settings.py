@@ -19,7 +19,7 @@ from gsym.store.sources.foreign_layouts import (
 from gsym.store.sources.local_trees import LocalFolder, LocalTree, open_folder
 from gsym.store.sources.web_server import WebServer
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 

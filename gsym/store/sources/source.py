@@ -6,7 +6,7 @@ from gsym.errors import NotFoundError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
     from typing import Protocol

@@ -10,7 +10,7 @@ from gsym.store.sidecar import read_identity
 from gsym.store.sources.foreign_layouts import ANY
 from gsym.store.sources.source import FoundFile, kind_of_binary
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
