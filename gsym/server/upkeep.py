@@ -12,7 +12,12 @@ from threading import Event, Thread
 
 from gsym.errors import GsymError
 from gsym.server.modules import is_uploaded, store_path
-from gsym.store.collection import StoreLimits, collect, free_bytes
+from gsym.store.collection import (
+    StoreLimits,
+    collect,
+    free_bytes,
+    remove_all_leftovers,
+)
 from gsym.store.directory import Store
 from gsym.store.layout import LOCKS
 from gsym.store.locking import held_at_once
@@ -82,7 +87,7 @@ def look_after_store(service: Service, pause: float = 0.0) -> None:
 
     All workers close the modules that one of them has removed. Only one of them
     removes modules at a time, and none if another one did so in the last half of
-    *pause* seconds.
+    *pause* seconds. Files that killed processes have left are always removed.
 
     Raises:
         GsymError: The store is damaged.
@@ -98,6 +103,7 @@ def look_after_store(service: Service, pause: float = 0.0) -> None:
         now = time.time()
         served = read_served_time(store.path, now)
         if 0 <= now - served.last < pause / 2:
+            remove_all_leftovers(store.path)
             service.metrics.store_pending.set(remove_evicted(store.path))
             return
         served = served.at(now)

@@ -337,7 +337,10 @@ class Uploads(Command):
         self._port = free_port()
         child = super().start(most)
         wait_until_it_answers(self._port)
-        self._running.wait_until(lambda: not self._leftovers())
+        try:
+            self._running.wait_until(lambda: not self._leftovers())
+        except AssertionError:
+            raise AssertionError(self._leftovers()) from None
         return child
 
     def _leftovers(self) -> list[object]:
