@@ -18,15 +18,15 @@ typedef struct wasm_section {
     uint32_t kind;
     const char *name;
     size_t name_size;
-    uint64_t offset; /* of its contents, behind the name of a custom section */
+    uint64_t offset; /* of the contents; in a custom section, they follow its name */
     uint64_t size;
 } wasm_section;
 
 typedef struct wasm_object {
     gsym_object object;
     LIST(wasm_section) sections;
-    uint64_t code; /* offset of the contents of the code section, from which addresses
-                      count; 0: there is no code */
+    uint64_t code; /* offset of the contents of the code section, where address 0 is;
+                      0: the module has no code */
 } wasm_object;
 
 static inline const wasm_object *wasm_of(const gsym_object *object) {

@@ -299,8 +299,8 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     return true;
 }
 
-/* Begin an inlined call, or end all calls. A caller that is no earlier row of the sequence
- * is damage, and ends all calls, too. */
+/* Begin an inlined call, or end all calls. The caller must be an earlier row of the
+ * sequence; in damaged input it may be another one, which ends all calls, too. */
 static bool begin_call(line_run *run, const line_state *state, cursor *c) {
     uint64_t caller = cursor_uleb(c), name = cursor_uleb(c);
     run->call = 0;

@@ -40,7 +40,7 @@ typedef struct btf_reader {
     gsym_conversion *conversion;
     const elf_object *elf;
     cursor types, strings, extension; /* the last one from the end of its header on */
-    LIST(uint32_t) names; /* for each type the offset of its name; 0: it is no function */
+    LIST(uint32_t) names; /* for each type, the offset of its name; 0: not a function */
     symbol_function_list functions;
     LIST(btf_row) rows; /* sorted by address */
     number_map files; /* offset of a path -> file of the output */
@@ -133,7 +133,7 @@ static gsym_status list_names(btf_reader *reader, gsym_error *error) {
 
 /* ---- .BTF.ext ------------------------------------------------------------------------ */
 
-/* Find where a section with code was placed; false if there is no such section. */
+/* Find the addresses of a section with code by its name; return false if there is none. */
 static bool find_code(btf_reader *reader, uint32_t name, gsym_range *range_ret) {
     size_t size;
     const char *text = string_at(reader, name, &size);

@@ -98,7 +98,7 @@ static gsym_status file_number(table_reader *reader, uint32_t index, uint32_t *f
                                                             : gsym_fail_memory(error);
 }
 
-/* Find the strp of the name at an offset; 0 if there is none. */
+/* Intern the name at an offset of .debug_str. The strp is 0 if the offset is invalid. */
 static gsym_status name_number(table_reader *reader, uint64_t offset, uint64_t *strp_ret,
                                gsym_error *error) {
     cursor c = dwarf_section(reader->unit.input, GSYM_DEBUG_STR, offset);

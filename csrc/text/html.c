@@ -1,4 +1,4 @@
-/* html.c - write text as HTML: escape it, and replace what is no text. */
+/* html.c - write text as HTML: escape it, and replace characters that HTML cannot have. */
 #include "base/characters.h"
 #include "text/markup.h"
 

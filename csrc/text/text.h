@@ -129,8 +129,8 @@ void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
  * of memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
-/* Read the address of the line that ends at `end`; the job says in which form it is. False
- * if there is none. */
+/* Read the address in the line that ends at `end`; the job says how it is written. Return
+ * false if the line has no address. */
 bool text_read_address(const gsym_format_job *job, const char *line, const char *end,
                        uint64_t *address_ret);
 /* Look up `address`: frames go to text->frames, which grows, and patterns of its call site
