@@ -101,7 +101,7 @@ def look_after_store(service: Service, pause: float = 0.0) -> None:
         if not is_mine:
             return
         now = time.time()
-        served = read_served_time(store.path, now)
+        served = read_served_time(store.path)
         if 0 <= now - served.last < pause / 2:
             remove_all_leftovers(store.path)
             service.metrics.store_pending.set(remove_evicted(store.path))

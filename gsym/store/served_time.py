@@ -45,15 +45,15 @@ class ServedTime(NamedTuple):
         return max(0.0, gone)
 
 
-def read_served_time(store: str, now: float) -> ServedTime:
-    """The record of a store; without one, the time until *now* does not count."""
+def read_served_time(store: str) -> ServedTime:
+    """The record of a store; without one, no time was served yet."""
     try:
         with open(os.path.join(store, SERVED), "rb") as file:
             record = json.loads(file.read(_MAX_SIZE))
         gaps = tuple((float(begin), float(end)) for begin, end in record["gaps"])
         return ServedTime(float(record["last"]), gaps)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return ServedTime(now, ((0.0, now),))
+        return ServedTime(0.0)
 
 
 def write_served_time(store: str, served: ServedTime) -> None:

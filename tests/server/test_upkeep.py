@@ -53,14 +53,14 @@ show()
 def store(tmp_path: Path) -> Store:
     """A store with three modules, used today, yesterday and the day before.
 
-    A source has them, so that they may be removed.
+    A source has them, so that they may be removed. The last round was a minute ago.
     """
     store = Store(tmp_path / "store")
     for number in range(3):
         entry = put(store, number, source=f"{FETCHED}/{number}").entry
         used = time.time() - number * 86_400
         os.utime(Path(entry.path).with_name("module.json"), (used, used))
-    write_served_time(store.path, ServedTime(time.time()))
+    write_served_time(store.path, ServedTime(time.time() - 60))
     return store
 
 
