@@ -11,7 +11,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MAY_HAVE_ADDRESS = re.compile(
     r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
@@ -240,32 +240,36 @@ def objects(line: str) -> Iterator[tuple[int, str]]:
 def tokens(text: str) -> Tokens:
     """The tokens of a text."""
     mentions = [*_mentions(text)]
-    taken = [(each.start, each.end) for each in mentions if each.is_sure]
+    taken = _taken(text, (each for each in mentions if each.is_sure))
     numbers = [
         _number(found, text)
         for found in _NUMBER.finditer(text)
-        if not _is_in(found.start(), taken)
+        if not taken[found.start()]
     ]
     offsets = [
         offset
         for found in _PLUS.finditer(text)
-        if not _is_in(found.start(), taken)
+        if not taken[found.start()]
         and (offset := _offset(found, text, mentions, numbers)) is not None
     ]
-    used = [(each.start, each.end) for each in offsets]
+    taken = _taken(text, offsets)
     bases = {each.base for each in offsets}
     numbers = [
         each
         for each in numbers
-        if not _is_in(each.start, used)
+        if not taken[each.start]
         and each not in bases
         and not _REGISTER.fullmatch(each.word)
     ]
     return Tokens(text, tuple(mentions), tuple(numbers), tuple(offsets))
 
 
-def _is_in(place: int, taken: list[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in taken)
+def _taken(text: str, tokens: Iterable[Mention | Offset]) -> bytearray:
+    """For each character whether it belongs to one of the tokens."""
+    taken = bytearray(len(text))
+    for each in tokens:
+        taken[each.start : each.end] = b"\1" * (each.end - each.start)
+    return taken
 
 
 def _mentions(text: str) -> Iterator[Mention]:
