@@ -195,6 +195,7 @@ TASKS = {
     "facts": ("gsym.confined.binaries", "confined_facts"),
     "index": ("gsym.confined.binaries", "confined_index"),
     "extract": ("gsym.confined.binaries", "confined_extract"),
+    "dump": ("gsym.reports.confined_dump", "read_confined_dump"),
     "assemble": ("gsym.confined.symbfile_parts", "assemble"),
 }
 # Loaded when first needed: by nearly every conversion.

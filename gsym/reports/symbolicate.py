@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.memory.loaded import LoadedSymbols
+    from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.reports.passages import Passages
     from gsym.reports.report import Report
@@ -206,14 +207,29 @@ def symbolicate_dump(
     store: str | None = None,
 ) -> Report:
     """Symbolicate a core file or minidump."""
+    from gsym.memory.report_modules import ReportModules
+
+    beside = os.path.dirname(os.path.abspath(path))
+    with ReportModules(source, beside, store) as modules:
+        work = ReportWork(parse_dump(path, modules.binaries))
+        work.open_by(modules.open)
+        return work.answer()
+
+
+def parse_dump(path: str, find: FindFiles) -> ParsedReport:
+    """The stacks in a core file or minidump.
+
+    Args:
+        path: The file.
+        find: Where the file of a module may be.
+
+    Raises:
+        FormatError: It is damaged, or not of a machine that is known.
+    """
     from gsym.containers.mapped_file import map_file
     from gsym.memory.elf_core import read_core
     from gsym.memory.minidump import MAGIC, read_minidump
-    from gsym.memory.report_modules import ReportModules
 
-    data, beside = map_file(path), os.path.dirname(os.path.abspath(path))
+    data = map_file(path)
     read = read_minidump if data[: len(MAGIC)] == MAGIC else read_core
-    with ReportModules(source, beside, store) as modules:
-        work = ReportWork(read(data, path, modules.binaries))
-        work.open_by(modules.open)
-        return work.answer()
+    return read(data, path, find)

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
+from anyio import fail_after
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.confined.process import ConfinedError
+from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
+from gsym.errors import GsymError, LimitError
+from gsym.memory.elf_core import is_core
+from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import module_of_path
 from gsym.model import UINT64_END
 from gsym.reports.report_work import ReportWork
 from gsym.reports.stacks.recognition import parse_report
-from gsym.server.bodies import request_body
+from gsym.server.bodies import request_body, spool_body, work_folder
+from gsym.server.dumps import DumpReader
 from gsym.server.errors import HttpError
+from gsym.server.modules import store_path
 from gsym.server.page_records import module_shown, shown
+from gsym.server.upkeep import has_free_space
+from gsym.store.directory import Store
 from gsym.store.listing import StoreListing
 from gsym.store.loose_files import LooseFiles
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from starlette.requests import Request
+    from starlette.types import Message
 
     from gsym.memory.stack_parts import ParsedReport
     from gsym.reports.report import Report
@@ -31,6 +45,7 @@ _MOST_BYTES = 4  # of a character
 _LONGEST_NAME = 1000
 _MOST_CHOICES = 1000
 _MOST_CANDIDATES = 50
+_RETRY_AFTER = 10
 REPORT_PARAMETERS = {
     "module": "module of addresses without one: NAME or NAME/DEBUGID",
     "load_address": "where a module starts: MODULE=ADDRESS; repeatable",
@@ -90,6 +105,9 @@ class Reports:
         sources = getattr(service.symbolizer.resolver, "sources", ())
         folders = [each for each in sources if isinstance(each, LooseFiles)]
         self.listing = StoreListing(store, folders) if store is not None else None
+        self._reader = DumpReader(service.settings, service.symbolizer, self.listing)
+        self._store = Store(store_path(service.settings))
+        self._dumps = 0
 
     async def of_text(self, text: str, query: ReportQuery) -> tuple[ReportWork, Report]:
         """The work for a text, and its result.
@@ -107,6 +125,73 @@ class Reports:
 
         stack = await self._service.opening.run(parse)
         return await self._of_stack(stack, query)
+
+    async def of_body(
+        self, request: Request, query: ReportQuery
+    ) -> tuple[ReportWork, Report]:
+        """The work for the report in the body of a request, and its result.
+
+        Raises:
+            HttpError: The body is too large or damaged.
+        """
+        try:
+            with fail_after(self._service.settings.limits.body_timeout):
+                sent, head = await _peeked(request)
+        except TimeoutError:
+            raise HttpError(408, closes=True) from None
+        is_compressed = recognise(head) in COMPRESSED
+        if is_compressed or head.startswith(MAGIC) or is_core(head):
+            return await self._of_dump(sent, query)
+        service = self._service
+        limit = service.settings.limits.max_paste * _MOST_BYTES
+        async with request_body(sent, service, limit) as body:
+            text = body.decode("utf-8", "replace")
+        return await self.of_text(text, query)
+
+    async def _of_dump(
+        self, request: Request, query: ReportQuery
+    ) -> tuple[ReportWork, Report]:
+        service, limits = self._service, self._service.settings.limits
+        if self._dumps >= limits.max_dumps:
+            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
+        if not has_free_space(service.settings, limits.max_dump):
+            raise HttpError(507, closes=True)
+        self._dumps += 1
+        try:
+            async with work_folder(service, self._store) as folder:
+                path = os.path.join(folder, "body")
+                await spool_body(request, service, path, limits.max_dump)
+                with fail_after(limits.request_timeout):
+                    found = await service.opening.run(self._read, path, folder)
+                    if isinstance(found, str):
+                        return await self.of_text(found, query)
+                    return await self._of_stack(found, query)
+        except LimitError as error:
+            raise HttpError(413, error.reason, closes=True) from None
+        except ConfinedError as error:
+            raise HttpError(422, error.reason) from None
+        except GsymError as error:
+            raise HttpError(400, error.reason) from None
+        except TimeoutError:
+            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True) from None
+        except OSError as error:
+            if error.errno in FULL_DISK:
+                raise HttpError(507, closes=True) from None
+            raise
+        finally:
+            self._dumps -= 1
+
+    def _read(self, path: str, folder: str) -> ParsedReport | str:
+        """The stacks of a dump, or a text that was compressed."""
+        found = self._reader.read(path, folder)
+        if not isinstance(found, str):
+            return found
+        limit = self._service.settings.limits.max_paste * _MOST_BYTES
+        with open(found, "rb") as file:
+            text = file.read(limit + 1)
+        if len(text) > limit:
+            raise LimitError(f"please limit a report to <= {limit} bytes")
+        return text.decode("utf-8", "replace")
 
     async def _of_stack(
         self, stack: ParsedReport, query: ReportQuery
@@ -154,16 +239,30 @@ class Reports:
         return record
 
 
+async def _peeked(request: Request) -> tuple[Request, bytes]:
+    """The request with all of its body, and the start of that."""
+    messages: list[Message] = []
+    head = b""
+    while len(head) < HEAD_SIZE:
+        message = await request.receive()
+        messages.append(message)
+        head += message.get("body", b"")[:HEAD_SIZE]
+        if not message.get("more_body", False):
+            break
+
+    async def receive() -> Message:
+        return messages.pop(0) if messages else await request.receive()
+
+    return Request(request.scope, receive), head
+
+
 def report_routes(service: Service) -> list[Route]:
     """The endpoint for reports."""
     reports = Reports(service)
 
     async def symbolicate(request: Request) -> Response:
         query = read_query(request.query_params)
-        limit = service.settings.limits.max_paste * _MOST_BYTES
-        async with request_body(request, service, limit) as body:
-            text = body.decode("utf-8", "replace")
-            work, report = await reports.of_text(text, query)
+        work, report = await reports.of_body(request, query)
         return await service.run(answer, work, report, request.query_params)
 
     def answer(work: ReportWork, report: Report, query: Mapping[str, str]) -> Response:

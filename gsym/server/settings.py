@@ -83,6 +83,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_upload: size of an upload
         upload_timeout: time for an upload to arrive
         max_uploads: concurrent uploads of a worker; above it the server answers 503
+        max_dump: size of a core file or minidump that is to be symbolicated
+        max_dump_inflated: its inflated size
+        max_dumps: concurrent dumps of a worker; above it the server answers 503
         max_members: files of an uploaded archive
         max_inflated: total inflated size of the files of an uploaded archive
         max_symbfile_part: size of a part of a symbfile
@@ -129,6 +132,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_upload: Bytes = 2 << 30
     upload_timeout: Seconds = 600.0
     max_uploads: Count = 2
+    max_dump: Bytes = 512 << 20
+    max_dump_inflated: Bytes = 4 << 30
+    max_dumps: Count = 2
     max_members: Count = 10_000
     max_inflated: Bytes = 8 << 30
     max_symbfile_part: Bytes = 256 << 20

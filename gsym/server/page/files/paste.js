@@ -2,7 +2,7 @@
 
 import { modulesElement, reportElement, reportText, summaryText } from "./answer.js";
 import { exampleReport } from "./example.js";
-import { element, plural, say } from "./elements.js";
+import { bytes, element, plural, say } from "./elements.js";
 import { packed, unpacked } from "./link.js";
 import { ask, symbolize } from "./server.js";
 import { offerUpload } from "./uploading.js";
@@ -20,6 +20,7 @@ const place = document.getElementById("answer");
 const input = document.getElementById("input");
 
 let answer = null;
+let dump = null; // the file that the answer is to, where that is no text
 let choices = {};
 let asked = 0;
 
@@ -39,9 +40,17 @@ async function latest(asking, then) {
 }
 
 async function run({ keepsChoices = false } = {}) {
-  if (!text.value.trim()) return;
+  if (text.value.trim()) dump = null;
+  else if (!dump) return;
   if (!keepsChoices) choices = {};
-  await latest(symbolize(text.value, module.value, choices), show);
+  await latest(symbolize(dump ?? text.value, module.value, choices), show);
+}
+
+async function runDump(file) {
+  text.value = "";
+  dump = file;
+  place.replaceChildren(element("p", { class: "soft" }, `Reading ${file.name} (${bytes(file.size)})…`));
+  await run();
 }
 
 // A log that is too long for the field. Only lines that may have an address or a module
@@ -83,7 +92,7 @@ function show(found) {
       found.frames.length ? element("span", { class: "tools" },
         hasInlined ? tool("Inlined calls", "i", foldAll) : null,
         tool("Copy text", "c", copyText),
-        tool("Copy link", "l", copyLink)) : null),
+        dump ? null : tool("Copy link", "l", copyLink)) : null),
     ...found.notes.map((note) => element("p", { class: "note warn" }, note)),
     modulesElement(found, choose) || "",
     found.frames.length ? reportElement(found) : emptyAdvice());
@@ -141,7 +150,7 @@ export function copyText() {
 }
 
 export async function copyLink() {
-  if (!answer) return;
+  if (!answer || dump) return;
   const state = { text: text.value, module: module.value, choices };
   const letters = await packed(state);
   if (letters === null) {
@@ -158,6 +167,7 @@ export async function openLink(letters) {
     fail("The link holds no stack.");
     return;
   }
+  dump = null;
   text.value = state.text;
   module.value = typeof state.module === "string" ? state.module : "";
   choices = state.choices && typeof state.choices === "object" ? state.choices : {};
@@ -171,8 +181,21 @@ export function step(forwards) {
   next?.focus();
 }
 
+// Whether bytes begin a minidump, a core file, or what may be one that is compressed.
+function isDump(start) {
+  const magic = [...start.slice(0, 4)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (magic === "7f454c46") return (start[5] === 2 ? start[17] : start[16]) === 4;
+  return magic === "4d444d50" || magic === "28b52ffd" || magic === "fd377a58" || magic.startsWith("1f8b");
+}
+
 async function readFile(file) {
-  const start = await file.slice(0, SNIFFED).text();
+  const head = new Uint8Array(await file.slice(0, SNIFFED).arrayBuffer());
+  if (isDump(head)) {
+    await runDump(file);
+    return;
+  }
+  dump = null;
+  const start = new TextDecoder().decode(head);
   if (start.includes("\0") || /^MODULE \w+ \w+ [0-9A-Fa-f]{33}/.test(start)) {
     answer = null;
     await latest(offerUpload(file, place), () => {});
@@ -217,6 +240,7 @@ async function suggestModules() {
 }
 
 async function tryExample() {
+  dump = null;
   text.value = await exampleReport();
   module.value = "";
   await run();
@@ -226,6 +250,14 @@ export function start() {
   const example = document.getElementById("example");
   example.hidden = false;
   example.addEventListener("click", tryExample);
+  const chooser = document.getElementById("file");
+  const button = document.getElementById("choose");
+  button.hidden = false;
+  button.addEventListener("click", () => chooser.click());
+  chooser.addEventListener("change", () => {
+    if (chooser.files.length) readFile(chooser.files[0]);
+    chooser.value = "";
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     run();
