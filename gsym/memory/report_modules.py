@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.memory.stack_parts import StackModule
+    from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.modules.places import Place
 
@@ -53,6 +54,9 @@ class ReportModules:
         store: Folder or URL of the store; None for the user's own, in which modules of
             a URL are kept.
 
+    Attributes:
+        folders: The folders of *source*.
+
     Raises:
         GsymError: A source needs a package that is not installed.
         ValueError: A source is invalid.
@@ -73,7 +77,9 @@ class ReportModules:
         places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
         places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]
         servers = [each for each in sources if each not in folders]
-        self._finder = Finder(places, open_store(store, servers))
+        self.folders = folders
+        self._store = open_store(store, servers)
+        self._finder = Finder(places, self._store)
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +110,10 @@ class ReportModules:
         key = named.key._replace(path=named.path)
         found = self._finder.files(key, named.name, named.compare_code)
         return (each.path for each in found)
+
+    def fetch_source(self, key: ModuleKey, path: str) -> bytes | None:
+        """A source file of a module, from a server; None if no server has it."""
+        return None if self._store is None else self._store.source_file(key, path)
 
     def binaries(self, named: StackModule) -> Iterator[str]:
         """The places of files that may have the code of a module, also of servers."""

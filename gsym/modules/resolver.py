@@ -246,6 +246,20 @@ class Resolver:
                 ).entry
             yield from entry.originals.values()
 
+    def source_file(self, key: ModuleKey, path: str) -> bytes | None:
+        """A source file of a module, from a server that has it; None if none has."""
+        for source in self.sources:
+            find = getattr(source, "find_source", None)
+            if find is None or not self.breaker.is_asked(source.name):
+                continue
+            with (
+                self.store.temporary_folder() as folder,
+                suppress(NotFoundError, SourceError),
+                open(find(key, path, folder), "rb") as file,
+            ):
+                return file.read()
+        return None
+
     def packaged_files(
         self, key: ModuleKey
     ) -> Iterator[tuple[Packages, PackageMember]]:

@@ -155,6 +155,12 @@ class Symbolizer:
         found: Iterator[str] = iter(()) if binaries is None else binaries(key)
         return found
 
+    def source_file(self, key: ModuleKey, path: str) -> bytes | None:
+        """A source file of a module, as a server has it; None if there is none."""
+        find = getattr(self.resolver, "source_file", None)
+        found: bytes | None = None if find is None else find(key, path)
+        return found
+
     def symbolize(
         self, key: ModuleKey, *, offset: int | None = None, va: int | None = None
     ) -> Symbolization:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import zip_longest
 
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
@@ -18,6 +19,26 @@ if TYPE_CHECKING:
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
 _MOST_INDENT = 200  # characters before the calls that a frame is inlined into
+
+
+class SourceContext(NamedTuple):
+    """Lines of a source file.
+
+    Attributes:
+        first: Number of the first one; lines count from 1.
+        lines: Their texts.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+
+    def shown(self, line: int) -> list[str]:
+        """The lines with their numbers, *line* marked."""
+        width = len(str(self.first + len(self.lines)))
+        return [
+            f"{'>' if number == line else ' '} {number:>{width}} | {text}".rstrip()
+            for number, text in enumerate(self.lines, self.first)
+        ]
 
 
 class ReportFrame(NamedTuple):
@@ -37,6 +58,8 @@ class ReportFrame(NamedTuple):
             the handler of a signal restores), "link register", "return address" (on top
             of the stack), "frame pointer", "scan" (a value on the stack that may be a
             return address); else "".
+        sources: Source lines around that of each of the calls, where they were asked
+            for and are there; None for others.
     """
 
     text: str
@@ -48,6 +71,7 @@ class ReportFrame(NamedTuple):
     reason: str = ""
     is_return: bool = False
     trust: str = ""
+    sources: tuple[SourceContext | None, ...] = ()
 
 
 class ReportThread(NamedTuple):
@@ -204,9 +228,18 @@ class Report(NamedTuple):
             shown: The lines of the answer for the calls of a frame.
         """
         line = ""  # the start of the current line, as far as calls are indented
-        for part in self.parts:
+        after = ""  # source lines that follow it
+        last_part = len(self.parts) - 1
+        for at, part in enumerate(self.parts):
             if isinstance(part, str):
-                yield part
+                end = part.find("\n") if after else -1
+                if end < 0 and at == last_part:
+                    end = len(part)
+                if end >= 0:
+                    yield f"{part[:end]}{after}{part[end:]}"
+                    after = ""
+                else:
+                    yield part
                 newline = part.rfind("\n")
                 before, last = (
                     ("", part[newline + 1 :]) if newline >= 0 else (line, part)
@@ -215,7 +248,12 @@ class Report(NamedTuple):
                 continue
             thread, number = part
             frame = self.threads[thread].frames[number]
-            yield self._answered(frame, f"\n{indent(line)}", shown)
+            between = f"\n{indent(line)}"
+            answer = self._answered(frame, between, shown)
+            if frame.sources and frame.calls and frame.sources[-1] is not None:
+                shown_lines = frame.sources[-1].shown(frame.calls[-1].line)
+                after += "".join(f"{between}  {each}" for each in shown_lines)
+            yield answer + after if at == last_part else answer
             line += frame.text[: _MOST_INDENT - len(line)]
 
     def originals(self) -> Iterator[str]:
@@ -246,7 +284,14 @@ class Report(NamedTuple):
         module = self.modules[frame.module].name
         doubt = " [ambiguous]" if frame.reason else ""
         place = f"({module}+{frame.offset:#x})"
-        return f"{between.join(shown(frame.calls))} {place}{doubt}"
+        lines = list(shown(frame.calls))
+        for at, (call, source) in enumerate(
+            zip(frame.calls[:-1], frame.sources, strict=False)
+        ):
+            if source is not None:
+                context = [f"  {each}" for each in source.shown(call.line)]
+                lines[at] = between.join([lines[at], *context])
+        return f"{between.join(lines)} {place}{doubt}"
 
 
 def indented(line: str) -> str:
@@ -273,8 +318,9 @@ def _frame_record(
                 "line": call.line,
                 "offset": hex(call.offset),
                 "inlined": call.inlined,
+                **({} if source is None else {"source": source._asdict()}),
             }
-            for call in frame.calls
+            for call, source in zip_longest(frame.calls, frame.sources)
         ],
         "reason": shown(frame.reason),
         "is_return": frame.is_return,

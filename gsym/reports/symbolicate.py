@@ -8,6 +8,7 @@ from io import BytesIO
 
 from gsym.containers.recognition import COMPRESSED, recognise_file
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
+from gsym.records import NamedTuple
 from gsym.reports.passages import ANY_NUMBER, FileText, LongText, open_text
 from gsym.reports.report_work import ReportWork
 
@@ -18,11 +19,27 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import LoadedSymbols
     from gsym.memory.module_files import FindFiles
+    from gsym.memory.report_modules import ReportModules
     from gsym.memory.stack_parts import ParsedReport
     from gsym.reports.passages import Passages
     from gsym.reports.report import Report
 
 _HEAD = 18  # bytes, up to the type of an ELF file
+
+
+class ContextLines(NamedTuple):
+    """Source lines that are added to a report.
+
+    Attributes:
+        around: Number of lines before and after that of each call.
+        path_map: Prefixes of source paths to replace: (old, new).
+    """
+
+    around: int = 0
+    path_map: tuple[tuple[str, str], ...] = ()
+
+
+NO_CONTEXT = ContextLines()
 
 
 def is_dump(path: str) -> bool:
@@ -47,6 +64,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     module: str | None = None,
     store: str | None = None,
     is_return: bool | None = None,
+    context: int = 0,
+    path_map: Sequence[tuple[str, str]] = (),
 ) -> Report:
     """Symbolicate a crash report, a log, a backtrace: any text with addresses.
 
@@ -68,6 +87,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
             a URL are kept.
         is_return: Whether all addresses are return addresses, or exact ones; None: the
             code, the rows and the form decide for each.
+        context: Number of source lines to add before and after that of each call.
+        path_map: Prefixes of source paths to replace: (old, new).
 
     Returns:
         The report; `str` of it is the text with an answer in the place of each frame.
@@ -77,6 +98,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         OSError: The file cannot be read.
         ValueError: A source is invalid.
     """
+    lines = ContextLines(context, tuple(path_map))
     given: dict[str, Any] = {
         "maps": maps,
         "load_addresses": load_addresses,
@@ -84,6 +106,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         "source": source,
         "store": store,
         "is_return": is_return,
+        "lines": lines,
     }
     if isinstance(report, str):
         data = report.encode("utf-8", "surrogatepass")
@@ -91,7 +114,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     path = os.fspath(report)
     with inflated(path) as file:
         if is_dump(file):
-            return symbolicate_dump(file, source=source, store=store)
+            return symbolicate_dump(file, source=source, store=store, lines=lines)
         with open_text(file) as opened:
             beside = os.path.dirname(os.path.abspath(path))
             return _whole(LongText(opened), beside, given)
@@ -116,6 +139,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     store: str | None = None,
     is_return: bool | None = None,
     document: Any = None,
+    lines: ContextLines = NO_CONTEXT,
 ) -> tuple[Report, Passages]:
     """Symbolicate the passages of a text that may have frames.
 
@@ -129,6 +153,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         store: Likewise.
         is_return: Likewise.
         document: The result of `LongText.document`, if the caller has it.
+        lines: The source lines that are asked for.
 
     Returns:
         The report on the passages, and the passages.
@@ -157,9 +182,8 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         load_addresses=starts,
         document=document,
     )
-    report = symbolicate_stack(
-        stack, beside, source=source, store=store, is_return=is_return
-    )
+    work = ReportWork(stack, is_return=is_return)
+    report = symbolicate_stack(work, beside, source=source, store=store, lines=lines)
     return report, passages
 
 
@@ -184,20 +208,18 @@ def inflated(path: str) -> Iterator[str]:
 
 
 def symbolicate_stack(
-    stack: ParsedReport,
+    work: ReportWork,
     beside: str = "",
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | None = None,
-    is_return: bool | None = None,
+    lines: ContextLines = NO_CONTEXT,
 ) -> Report:
     """Symbolicate a report that is parsed."""
     from gsym.memory.report_modules import ReportModules
 
-    work = ReportWork(stack, is_return=is_return)
     with ReportModules(source, beside, store) as modules:
-        work.open_by(modules.open)
-        return work.answer()
+        return _answered(work, modules, lines)
 
 
 def symbolicate_dump(
@@ -205,6 +227,7 @@ def symbolicate_dump(
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | None = None,
+    lines: ContextLines = NO_CONTEXT,
 ) -> Report:
     """Symbolicate a core file or minidump."""
     from gsym.memory.report_modules import ReportModules
@@ -212,8 +235,19 @@ def symbolicate_dump(
     beside = os.path.dirname(os.path.abspath(path))
     with ReportModules(source, beside, store) as modules:
         work = ReportWork(parse_dump(path, modules.binaries))
-        work.open_by(modules.open)
-        return work.answer()
+        return _answered(work, modules, lines)
+
+
+def _answered(work: ReportWork, modules: ReportModules, lines: ContextLines) -> Report:
+    """The report with its answers, and the source lines that are asked for."""
+    work.open_by(modules.open)
+    report = work.answer()
+    if lines.around <= 0:
+        return report
+    from gsym.reports.source_lines import LocalSources, SourceLines
+
+    sources = LocalSources(modules.folders, lines.path_map, modules.fetch_source)
+    return SourceLines(sources.read, lines.around).added(report)
 
 
 def parse_dump(path: str, find: FindFiles) -> ParsedReport:

@@ -122,6 +122,13 @@ class Calls(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 _Address = Annotated[str, Meta(pattern="^0x[0-9a-f]+$")]
 
 
+class SourceContext(msgspec.Struct, forbid_unknown_fields=True):
+    """Source lines around that of a call, from the number of the first one."""
+
+    first: _Line
+    lines: list[str]
+
+
 class ReportCall(msgspec.Struct, forbid_unknown_fields=True):
     """A function at an address; line 0 is an unknown one."""
 
@@ -130,6 +137,7 @@ class ReportCall(msgspec.Struct, forbid_unknown_fields=True):
     line: Annotated[int, Meta(ge=0)]
     offset: _Address
     inlined: bool
+    source: SourceContext | UnsetType = UNSET
 
 
 class ReportFrame(msgspec.Struct, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.api.source import SourceRoots
 from gsym.confined.process import ConfinedError
 from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
 from gsym.errors import GsymError, LimitError
@@ -18,6 +19,7 @@ from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import module_of_path
 from gsym.model import UINT64_END
 from gsym.reports.report_work import ReportWork
+from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import request_body, spool_body, work_folder
 from gsym.server.dumps import DumpReader
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from starlette.types import Message
 
     from gsym.memory.stack_parts import ParsedReport
+    from gsym.modules.key import ModuleKey
     from gsym.reports.report import Report
     from gsym.server.service import Service
 
@@ -46,10 +49,12 @@ _LONGEST_NAME = 1000
 _MOST_CHOICES = 1000
 _MOST_CANDIDATES = 50
 _RETRY_AFTER = 10
+_MOST_CONTEXT = 20
 REPORT_PARAMETERS = {
     "module": "module of addresses without one: NAME or NAME/DEBUGID",
     "load_address": "where a module starts: MODULE=ADDRESS; repeatable",
     "choice": "which of the candidates a module is: INDEX:DEBUGID; repeatable",
+    "context": "source lines to add before and after that of each call, up to 20",
     "parts": "true: the answer also has the texts between the frames",
 }
 
@@ -61,11 +66,13 @@ class ReportQuery(msgspec.Struct):
         module: Module of addresses without one: its name, or `NAME/DEBUGID`.
         choices: Debug ids by index of the module, chosen among modules of one name.
         load_addresses: Where modules start in the process, by name.
+        context: Number of source lines before and after that of each call.
     """
 
     module: str = ""
     choices: dict[int, str] = {}
     load_addresses: dict[str, int] = {}
+    context: int = 0
 
 
 def read_query(query: Any) -> ReportQuery:
@@ -75,6 +82,10 @@ def read_query(query: Any) -> ReportQuery:
         HttpError: One is invalid.
     """
     found = ReportQuery(query.get("module", "").strip()[:_LONGEST_NAME])
+    context = query.get("context", "0")
+    if not (context.isascii() and context.isdigit()):
+        raise HttpError(400, "context is not a number")
+    found.context = min(int(context[:9]), _MOST_CONTEXT)
     for text in query.getlist("choice")[:_MOST_CHOICES]:
         index, _, debug_id = text.partition(":")
         if not (index.isascii() and index.isdigit() and debug_id):
@@ -108,6 +119,7 @@ class Reports:
         self._reader = DumpReader(service.settings, service.symbolizer, self.listing)
         self._store = Store(store_path(service.settings))
         self._dumps = 0
+        self._roots = SourceRoots(service.settings.source_roots)
 
     async def of_text(self, text: str, query: ReportQuery) -> tuple[ReportWork, Report]:
         """The work for a text, and its result.
@@ -209,7 +221,18 @@ class Reports:
             wanted = [module for module in work.modules if module.key is not None]
             await service.opening.open_all(wanted)
             used += [each.module for each in wanted if each.module is not None]
-            return work, await service.run(work.answer)
+            return work, await service.run(self._answer, work, query.context)
+
+    def _answer(self, work: ReportWork, context: int) -> Report:
+        report = work.answer()
+        if not context or not self._service.settings.enable_source:
+            return report
+        most = self._service.settings.limits.max_source
+
+        def read(_key: ModuleKey, path: str) -> bytes | None:
+            return self._roots.read(path, most)
+
+        return SourceLines(read, context).added(report)
 
     def record(
         self,

@@ -14,8 +14,9 @@ from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
-from gsym.reports.report_work import NO_PLACE
+from gsym.reports.report_work import NO_PLACE, ReportWork
 from gsym.reports.symbolicate import (
+    ContextLines,
     inflated,
     is_dump,
     symbolicate_dump,
@@ -100,6 +101,17 @@ _NO_REPORT = (
             "take all addresses as return addresses: the calls are before them",
         ),
         Option("--exact-addresses", "take all addresses as those of instructions"),
+        Option(
+            "--context",
+            "also print this number of source lines before and after that of each call",
+            metavar="N",
+        ),
+        Option(
+            "--path-map",
+            "replace the prefix OLD of source paths by NEW to find the files",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
         Option("--explain", "also print what was tried for each module and frame"),
         JSON,
         SERVER,
@@ -140,11 +152,8 @@ def symbolicate(values: Values) -> int:
     with loaded:
         addresses = _addresses(operands)
         if addresses:
-            report = symbolicate_stack(
-                loaded.stack(addresses),
-                is_return=_are_returns(values),
-                **_sources(values),
-            )
+            work = ReportWork(loaded.stack(addresses), is_return=_are_returns(values))
+            report = symbolicate_stack(work, **_searched(values))
             return _print_report(report, "operands", values)
         statuses = []
         for path in operands or ["-"]:
@@ -217,6 +226,19 @@ def _sources(values: Values) -> dict[str, Any]:
     return {"source": values.texts("--source"), "store": values.text("--store")}
 
 
+def _searched(values: Values) -> dict[str, Any]:
+    """Places of modules, and the source lines that are asked for."""
+    context = values.text("--context")
+    rules: list[tuple[str, str]] = []
+    for text in values.texts("--path-map"):
+        old, equals, new = text.partition("=")
+        if not (old and equals):
+            raise UsageError(f"option '--path-map': '{text}' is not OLD=NEW")
+        rules.append((old, new))
+    around = 0 if context is None else parse_number(context, "option '--context'")
+    return {**_sources(values), "lines": ContextLines(around, tuple(rules))}
+
+
 def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
     server = values.text("--server")
     store, sources = values.text("--store"), values.texts("--source")
@@ -229,7 +251,7 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
         return symbolicate_jobs(path, request, values)
     with inflated(path) as file:
         if is_dump(file):
-            report = symbolicate_dump(file, **_sources(values))
+            report = symbolicate_dump(file, **_searched(values))
             return _print_report(report, path, values)
         if is_core:
             raise GsymError("not a core file and not a minidump", path=path)
@@ -267,7 +289,7 @@ def _symbolicate_report(
         module=values.text("--module"),
         is_return=_are_returns(values),
         document=document,
-        **_sources(values),
+        **_searched(values),
     )
     if document is not None:
         return _print_report(report, path, values)

@@ -35,12 +35,14 @@ class Layout(NamedTuple):
             the best one first; none if the key lacks required fields. `ANY` in a path
             is a wildcard, for sources that can list files.
         binaries: Likewise the paths of files with its code, then of debug files.
+        sources: Likewise that of the source file that it has under a path.
     """
 
     name: str
     needs: str
     paths: Callable[[ModuleKey], Iterable[str]]
     binaries: Callable[[ModuleKey], Iterable[str]] = lambda _key: ()
+    sources: Callable[[ModuleKey, str], Iterable[str]] = lambda _key, _path: ()
 
 
 ANY = "\0"  # not valid in a name
@@ -169,6 +171,13 @@ def _by_build_id(key: ModuleKey, root: str, kinds: Iterable[str]) -> Iterator[st
             yield f"{root}{build_id}/{kind}"
 
 
+def _source_by_build_id(key: ModuleKey, path: str) -> Iterator[str]:
+    if path.startswith("/"):
+        for build_id in _build_ids(key):
+            if ANY not in build_id:
+                yield f"buildid/{build_id}/source{path}"
+
+
 def _gsym_server(key: ModuleKey) -> Iterator[str]:
     yield from _breakpad(key, (".gsym", ".sym"))
     if key.code_id:
@@ -266,13 +275,20 @@ BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
 BREAKPAD_TREE = Layout(
     "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
 )
-GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server, _binary_of_server)
+GSYM = Layout(
+    "gsym",
+    f"{_NAMES}, or {_BUILD_ID}",
+    _gsym_server,
+    _binary_of_server,
+    _source_by_build_id,
+)
 BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
 DEBUGINFOD = Layout(
     "debuginfod",
     _BUILD_ID,
     lambda key: _by_build_id(key, "buildid/", _KINDS),
     lambda key: _by_build_id(key, "buildid/", _BINARY_KINDS),
+    _source_by_build_id,
 )
 DEBUGINFOD_CACHE = Layout(
     "debuginfod cache",

@@ -78,6 +78,22 @@ class WebServer:
             if found := self._fetch(path, folder, []):
                 yield found
 
+    def find_source(self, key: ModuleKey, path: str, folder: str) -> str:
+        """Fetch a source file of a module; its place in *folder*.
+
+        Raises:
+            NotFoundError: The server has none.
+            SourceError: It gave no usable answer.
+        """
+        for relative in self._layout.sources(key, path):
+            target = os.path.join(folder, "source")
+            address = self._address.below(relative)
+            self._transfer.fetch(
+                address, target, headers=self._headers, is_trusted=True
+            )
+            return target
+        raise NotFoundError(f"needs {self._layout.needs}")
+
     def _fetch(self, path: str, folder: str, answers: list[str]) -> FoundFile | None:
         """The file at a path; None, and why in *answers*, if there is none."""
         address = self._address.below(path)
