@@ -137,7 +137,12 @@ class PathOfKey:
         """Paths as of `Place.paths`."""
         del name
         if key.path and (self._beside or os.path.isabs(key.path)):
-            yield os.path.normpath(os.path.join(self._beside, key.path))
+            yield _normalized(os.path.join(self._beside, key.path))
+
+
+def _normalized(path: str) -> str:
+    """A path without "."; ".." stays, which may be above the target of a link."""
+    return path if os.pardir in path.split(os.sep) else os.path.normpath(path)
 
 
 class Files:
@@ -175,7 +180,7 @@ def find_files(
         try:
             for each in place.paths(key, name):
                 is_empty = False
-                full_path = os.path.abspath(each)
+                full_path = _normalized(os.path.join(os.getcwd(), each))
                 if full_path in tried:
                     continue
                 tried.add(full_path)

@@ -76,18 +76,18 @@ class Admission:
         answer, place = self._app, None
         path = endpoint_path(scope)
         try:
-            self._hosts.check(scope)
-            send = self._origins.checked(scope, path, send)
-            if path not in _ALWAYS:
-                address = scope.get("client")
-                client = client_of(address[0]) if address else ""
-                place = self._in_flight.enter(client, scope["method"], receive)
-                receive = place.receive
-                self._rate.check(client)
-            self._check_token(scope, path)
-        except HttpError as error:
-            answer = refusal(error)
-        try:
+            try:
+                self._hosts.check(scope)
+                send = self._origins.checked(scope, path, send)
+                if path not in _ALWAYS:
+                    address = scope.get("client")
+                    client = client_of(address[0]) if address else ""
+                    place = self._in_flight.enter(client, scope["method"], receive)
+                    receive = place.receive
+                    self._rate.check(client)
+                self._check_token(scope, path)
+            except HttpError as error:
+                answer = refusal(error)
             await answer(scope, receive, send)
         finally:
             if place is not None:

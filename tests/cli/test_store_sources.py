@@ -57,6 +57,37 @@ def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> N
     assert [keys[0] for keys in found] == [key(), key(1, "b")]
 
 
+def test_a_request_names_modules_by_their_code_ids_too() -> None:
+    request = {
+        "memoryMap": [["app", debug_id()], ["app", debug_id()], ["b", ""], ["", ""]],
+        "codeIds": ["5cf2591c6859a000", "", BUILD_ID, ""],
+    }
+    found = read_module_list(json.dumps(request))
+    assert [keys[0] for keys in found] == [
+        key()._replace(code_id="5CF2591C6859A000"),
+        key(),
+        ModuleKey("b", "", "", BUILD_ID),
+    ]
+
+
+def test_a_module_with_another_code_id_is_not_fetched(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = elf.Elf(
+        [elf.Section(".text", bytes(16), flags=elf.CODE, address=0x1000)],
+        symbols=(elf.Symbol("f", 0x1000, 16),),
+        build_id=bytes(range(1, 21)),
+    )
+    (tmp_path / "app").write_bytes(program.to_bytes())
+    identity = add_file(store, tmp_path / "app").entry.identity
+    wanted = tmp_path / "request.json"
+    for code_id, outcome in [(identity.code_id, "there"), ("AB" * 20, "missing")]:
+        job = {"memoryMap": [["app", identity.debug_id]], "codeIds": [code_id]}
+        wanted.write_text(json.dumps({"jobs": [{**job, "stacks": []}]}))
+        assert prefetch(store, str(wanted), "--json") == 0
+        assert json.loads(capsys.readouterr().out)["outcome"] == outcome
+
+
 def test_invalid_lists_are_reported() -> None:
     for text, reason in [
         (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is not NAME ID"),
@@ -66,6 +97,10 @@ def test_invalid_lists_are_reported() -> None:
         ('{"jobs": 1}', "not a request of the API"),
         ('{"jobs": [{"memoryMap": [[1]]}]}', "not a request of the API"),
         ('{"memoryMap": ' + "[" * 99999, "not a request of the API"),
+        (
+            '{"memoryMap": [["a", "b"]], "codeIds": ["", ""]}',
+            "not a request of the API",
+        ),
     ]:
         with pytest.raises(FormatError, match=reason):
             read_module_list(text)

@@ -69,3 +69,17 @@ def test_all_that_was_tried_is_in_the_reason(tmp_path: Path) -> None:
     assert module.find_files is None
     assert str(damaged) in module.reason
     assert f"{tmp_path}/none: is not a folder" in module.reason
+
+
+def test_the_path_of_a_report_may_go_up_from_a_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real/deep")
+    write_gsym(tmp_path / "real" / "prog.gsym", 1)
+    write_gsym(tmp_path / "prog.gsym", 2)
+    path = f"{tmp_path}/./link/../prog.gsym"
+    module = find_in([], at_paths=True).open(identity(1)._replace(path=path))
+    assert module.path == path
+    assert module.reader is not None
+    plain = f"{tmp_path}/./prog.gsym"
+    module = find_in([], at_paths=True).open(identity(2)._replace(path=plain))
+    assert module.path == f"{tmp_path}/prog.gsym"

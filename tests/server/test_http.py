@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client import Gauge
+from starlette.responses import PlainTextResponse
 
 from gsym.containers.inflation import import_zstd
 from gsym.modules.symbolizer import Symbolizer
-from gsym.server.admission import InFlight, RequestRate, client_of
+from gsym.server.admission import Admission, InFlight, RequestRate, client_of
 from gsym.server.answers import choose_coding
 from gsym.server.errors import HttpError
+from gsym.server.service import Service
 from gsym.store.modules import Resolution
 from tests.server.error_cases import job
 from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, made_settings
 from tests.server.symbfile_pushes import KEY, push, ranges
 
 if TYPE_CHECKING:
@@ -414,6 +416,32 @@ async def statuses_in_flight(
     await asyncio.gather(*tasks)
     assert not limit.of_client  # nothing is left behind
     return statuses
+
+
+def test_a_request_whose_check_fails_leaves_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = made_settings(max_in_flight=1)
+    service = Service(settings, Symbolizer(KnownModules()))
+    admission = Admission(PlainTextResponse("answer"), service)
+    statuses = []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    def ask() -> None:
+        asked = {"type": "http", "method": "GET", "path": "/", "headers": []}
+        asyncio.run(admission(asked, receive, send))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.tokens, "holder", lambda _: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            ask()
+    ask()
+    assert statuses[0] == 200
 
 
 @pytest.mark.parametrize("bodies", ["none", "there"])

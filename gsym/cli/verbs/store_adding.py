@@ -364,13 +364,15 @@ def read_module_list(text: str) -> list[list[ModuleKey]]:
         FormatError: It is invalid; the text names the line.
     """
     names = _of_request(text) if text.lstrip().startswith("{") else _of_lines(text)
-    found: dict[str, list[ModuleKey]] = {}
-    for number, name in names:
-        if name not in found:
-            found[name] = [key for key in keys_of_text(name) if _is_likely(key)]
-        if not found[name]:
+    found: dict[tuple[str, str], list[ModuleKey]] = {}
+    for number, name, code_id in names:
+        keys = [key for key in keys_of_text(name) if _is_likely(key)]
+        if code_id:  # as well as a debug id: both count
+            keys = [key._replace(code_id=code_id) for key in keys if key.debug_id]
+        if not keys:
             reason = f"'{name}' is not NAME ID, NAME/ID or ID"
             raise FormatError(f"line {number}: {reason}")
+        found[name, code_id] = keys
     return list(found.values())
 
 
@@ -381,22 +383,26 @@ def _is_likely(key: ModuleKey) -> bool:
     return len(key.code_id) <= _MAX_PE_DIGITS and not key.code_id.strip(hexdigits)
 
 
-def _of_lines(text: str) -> Iterator[tuple[int, str]]:
+def _of_lines(text: str) -> Iterator[tuple[int, str, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         words = line.strip()
         if not words or words.startswith(_COMMENT):
             continue
         name, _, identifier = words.rpartition(" ")
-        yield number, f"{name.strip()}/{identifier}" if name else words
+        yield number, f"{name.strip()}/{identifier}" if name else words, ""
 
 
-def _of_request(text: str) -> Iterator[tuple[int, str]]:
+def _of_request(text: str) -> Iterator[tuple[int, str, str]]:
     """The modules with an id in the memory maps of a request."""
     try:
         request: Any = json.loads(text)
         for job in request.get("jobs", [request]):
-            for name, identifier in job["memoryMap"]:
-                if identifier:
-                    yield 1, f"{name}/{identifier}"
+            modules = job["memoryMap"]
+            code_ids = job.get("codeIds") or [""] * len(modules)
+            for (name, debug_id), code_id in zip(modules, code_ids, strict=True):
+                if debug_id:
+                    yield 1, f"{name}/{debug_id}", code_id.upper()
+                elif code_id:
+                    yield 1, f"{name}/{code_id}", ""
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(f"not a request of the API: {error!r}") from None
