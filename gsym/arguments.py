@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 def items_of(name: str, values: Iterable[Item], expected: str) -> tuple[Item, ...]:
     """The values of an argument.
 
-    Args:
-        name: Of the argument.
-        values: What was given.
-        expected: What the values should be, in the plural.
-
     Raises:
         TypeError: A single value was given, such as a string.
     """

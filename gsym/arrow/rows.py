@@ -28,13 +28,6 @@ def import_pyarrow() -> Any:
 class AddressRows:
     """The rows of a batch, or the items of its lists, as `gsym_rows`.
 
-    Args:
-        batch: A record batch.
-        module: The name of the column of modules.
-        address: The name of the column of addresses.
-        return_address: True, or the name of a column.
-        base: A number, or the name of a column.
-
     Attributes:
         rows: For the engine; lives as long as this object.
         modules: The distinct values of the column of modules.

@@ -404,7 +404,6 @@ def _check_folder(option: str, path: str) -> None:
 
 
 def _check_url(option: str, text: str) -> None:
-    """Refuse what is not a URL."""
     if "://" not in text:
         raise UsageError(f"option '{option}': '{text}' is not a URL")
 

@@ -69,10 +69,6 @@ class ForkServer:
     def run(self, order: dict[str, Any], seconds: float) -> int | None:
         """Run an order in a new process; kill it with its children after a time.
 
-        Args:
-            order: What the process runs, as JSON values.
-            seconds: Real time.
-
         Returns:
             The exit status, negative for a signal; None if the process timed out.
 

@@ -51,10 +51,6 @@ _MAX_LISTED = 20  # members in an error message
 def list_members(data: memoryview, path: str) -> Iterator[Member]:
     """The files of an archive, in its order.
 
-    Args:
-        data: The bytes of the archive.
-        path: Of the archive, for errors.
-
     Raises:
         UnsupportedError: A thin archive names members of other archives.
     """

@@ -42,12 +42,7 @@ def list_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
 def matching_slices(
     slices: tuple[Slice, ...], wanted: Sequence[str], path: str
 ) -> tuple[Slice, ...]:
-    """The slices that *wanted* names, by architecture or machine number.
-
-    Args:
-        slices: Of a file.
-        wanted: Names and numbers; none: all slices.
-        path: The file, for errors.
+    """The slices that *wanted* names, by architecture or number of machine; else all.
 
     Raises:
         ArchitectureError: It names none of them.

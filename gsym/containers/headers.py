@@ -166,10 +166,6 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
 
     Of a WebAssembly module this is the code section, from which addresses count.
 
-    Args:
-        data: All of the file.
-        path: What it is called, for errors.
-
     Returns:
         None of them for another format, and for a file whose headers say of places
         what a loader would refuse, as a tool leaves them that strips code.
@@ -238,12 +234,7 @@ def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, 
 
 
 def read_notes(data: memoryview, byteorder: str) -> Iterator[Note]:
-    """The notes in a segment or section, up to the first that reaches past its end.
-
-    Args:
-        data: Its bytes.
-        byteorder: "<" or ">".
-    """
+    """The notes in a segment or section, up to the first that reaches past its end."""
     header = Struct(byteorder + _NOTE)
     at = 0
     while at + header.size <= len(data):

@@ -108,10 +108,6 @@ def inflate_zstd(
 ) -> Iterator[bytes]:
     """The contents of all zstd frames; bytes after them are ignored.
 
-    Args:
-        pieces: Of the frames.
-        may_be_cut: Whether the last one need not have an end.
-
     Raises:
         ValueError: One is damaged.
     """
@@ -302,10 +298,6 @@ def inflate_data(
     inflate: Callable[[Iterable[Buffer]], Iterator[bytes]], data: memoryview
 ) -> memoryview:
     """The contents of a compressed file that is mapped, in memory or in such a file.
-
-    Args:
-        inflate: What inflates it.
-        data: Its bytes.
 
     Raises:
         ValueError: It is damaged, or inflates to more than is believable.

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 class PdbFile:
     """A PDB in memory.
 
-    Args:
-        data: Its bytes, usually a mapped file.
-        path: The file, for errors.
-
     Attributes:
         path: As given.
         data: As given.

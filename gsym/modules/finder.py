@@ -60,13 +60,7 @@ class Finder:
     def open(
         self, key: ModuleKey, name: str = "", compare_code: CompareCode | None = None
     ) -> OpenModule:
-        """The module, or the reasons why it was not found.
-
-        Args:
-            key: The module.
-            name: Of its file; by default that in *key*.
-            compare_code: See `match_file`.
-        """
+        """The module, or the reasons why it was not found."""
         found = self._open(key, name, compare_code, ())
         if has_id(key) or found.has_lines:
             return found

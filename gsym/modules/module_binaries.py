@@ -31,10 +31,6 @@ class ModuleBinaries:
         """The binaries of a module, each of them checked.
 
         They are closed at the end of the block.
-
-        Args:
-            key: The module as requested.
-            entry: Its entry in a store.
         """
         with ExitStack() as opened:
             yield self._each(key._replace(path=""), entry, opened)

@@ -76,7 +76,7 @@ class Symbolizer:
     ) -> None:
         self.resolver = _resolving(source)
         self.store = getattr(self.resolver, "store", None)
-        self._may_improve = getattr(self.resolver, "may_improve", _is_never_improved)
+        self._may_improve = getattr(self.resolver, "may_improve", lambda _: False)
         self._most_open = most_open
         self._most_mapped = most_mapped
         self._index_limit = index_limit
@@ -319,10 +319,6 @@ def _check(reader: Reader, entry: Entry) -> None:
         raise FormatError(reason, path=entry.path)
     if not fits_uuid(entry.identity, reader.uuid):
         raise UuidMismatchError("UUID is not that of the module", path=entry.path)
-
-
-def _is_never_improved(_entry: Entry) -> bool:
-    return False
 
 
 class _StoreOnly:

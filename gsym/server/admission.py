@@ -191,13 +191,7 @@ class Origins:
 
 
 def options_response(request: Request, methods: str, origins: Origins) -> Response:
-    """The answer to OPTIONS for an endpoint, CORS preflight or not.
-
-    Args:
-        request: With the method OPTIONS.
-        methods: Methods of the endpoint, separated by commas.
-        origins: Origins whose pages may use the API.
-    """
+    """The answer to OPTIONS for an endpoint, CORS preflight or not."""
     headers = {"allow": methods}
     is_preflight = "access-control-request-method" in request.headers
     is_allowed = origins.allow(request.headers.get("origin", ""))
@@ -339,11 +333,7 @@ class RequestRate:
             raise HttpError(429, retry_after=ceil(wait))
 
     def take(self, client: str) -> float:
-        """Count a request; return 0, or the seconds until it is allowed.
-
-        Args:
-            client: As returned by `client_of`.
-        """
+        """Count a request; return 0, or the seconds until it is allowed."""
         now = self._clock()
         left, then = self._clients.pop(client, (float(self._burst), now))
         left = min(float(self._burst), left + (now - then) * self._rate)

@@ -32,12 +32,7 @@ _GZIP_STREAM = 31
 
 
 class Answers:
-    """Sends the answers of *app*; an unexpected exception is logged and answered 500.
-
-    Args:
-        app: The application.
-        run: Runs a function in a thread.
-    """
+    """Sends the answers of *app*; an unexpected error is logged and answered 500."""
 
     def __init__(
         self,

@@ -67,11 +67,6 @@ def create_app(
 ) -> Starlette:
     """The application; `app.state.service` is its `Service`.
 
-    Args:
-        settings: As returned by `load_settings`.
-        symbolizer: Opens modules.
-        metrics: Metrics to continue, from a previous application.
-
     Raises:
         FormatError: A file with tokens is invalid.
         OSError: It cannot be read.

@@ -74,13 +74,7 @@ def arrow_routes(service: Service) -> list[Route]:
 
 
 class _Stream(StreamingResponse):
-    """The pieces of an answer.
-
-    Args:
-        first: The first of them.
-        others: The following ones.
-        held: Closed at the end.
-    """
+    """The pieces of an answer."""
 
     def __init__(
         self, first: bytes, others: AsyncIterator[bytes], held: AsyncExitStack
@@ -122,11 +116,7 @@ def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 class _Modules:
-    """The modules of a request, by the values of its column.
-
-    Args:
-        values: Build ids as bytes, or texts.
-    """
+    """The modules of a request, by the values of its column."""
 
     def __init__(self, values: list[bytes | str]) -> None:
         self._keys = {

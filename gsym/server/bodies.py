@@ -56,10 +56,6 @@ class ByteBudget:
     def take(self, size: int, held: int = 0) -> None:
         """Reserve *size* bytes.
 
-        Args:
-            size: Bytes to add.
-            held: Bytes that the caller has already; they are released together.
-
         Raises:
             HttpError: 503: the budget is used up; 413: it is too small even when
                 unused.
@@ -131,14 +127,7 @@ async def request_body(
 async def read_body(
     request: Request, held: HeldBody, limit: int, seconds: float, run: Run
 ) -> bytes:
-    """The body of *request*, inflated.
-
-    Args:
-        request: Its body was not read yet.
-        held: Reserves the bytes.
-        limit: Maximum size in bytes, compressed and inflated.
-        seconds: Time for the complete body to arrive.
-        run: Runs a function in a thread.
+    """The body of a request, inflated; *held* reserves its bytes, at most *limit*.
 
     Raises:
         HttpError: 408, 413, 415 or 503.
@@ -226,14 +215,7 @@ async def spool_body(
     limit: int,
     note: Callable[[bytes], object] = lambda _: None,
 ) -> None:
-    """Write the body of a request to a file.
-
-    Args:
-        request: Its body was not read yet.
-        service: Provides the threads that write.
-        path: A new file.
-        limit: Maximum size in bytes.
-        note: Called with all bytes, such as to compute their digest.
+    """Write the body of a request to a new file; *note* is called with its bytes.
 
     Raises:
         ClientDisconnect: The client closed the connection.

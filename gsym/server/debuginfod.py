@@ -90,13 +90,7 @@ class BinaryFiles:
         entry: Entry | None,
         magics: tuple[bytes, ...],
     ) -> Response:
-        """A file of a module that is not an ELF file.
-
-        Args:
-            request: The request.
-            key: The module.
-            entry: Its entry in the store, if it is there.
-            magics: How the file may start.
+        """A file that is not an ELF file, of a module; it starts with one of *magics*.
 
         Raises:
             HttpError: The server has no such file.
@@ -269,13 +263,7 @@ class BinaryFiles:
 
 
 class _Binary:
-    """A file with the build id of a module, perhaps.
-
-    Args:
-        path: The file.
-        read: `facts_of`, or what does the same in a confined process.
-        name: Its name, if that is another.
-    """
+    """A file with the build id of a module, perhaps."""
 
     def __init__(
         self, path: str, read: Callable[[str, str], BinaryFacts], name: str = ""

@@ -27,13 +27,7 @@ _GZIP_STREAM = 31
 
 
 class FileBody:
-    """The bytes of an open file, which it owns, or of a part of it.
-
-    Args:
-        file: The file.
-        part: Start and end of the part.
-        is_packed: Whether it is already compressed.
-    """
+    """The bytes of an open file, which it owns, or of a part of it."""
 
     def __init__(
         self,
@@ -64,12 +58,7 @@ class FileBody:
 
 
 class TextBody:
-    """Text that is generated while it is sent.
-
-    Args:
-        text: Its pieces.
-        close: Called when no more pieces are needed.
-    """
+    """Text that is generated while it is sent."""
 
     size: int | None = None
     is_packed = False
@@ -95,13 +84,6 @@ def body_response(
     headers: Mapping[str, str],
 ) -> Response:
     """A response with *body*, which is closed at its end.
-
-    Args:
-        request: May have a range or a condition.
-        service: Provides the threads that read the body.
-        body: The body.
-        tag: Entity tag of the body, without quotes.
-        headers: Further headers.
 
     Raises:
         HttpError: 416.

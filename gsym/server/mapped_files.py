@@ -36,11 +36,7 @@ class TruncatedFileError(HttpError):
 
 
 class MappedFiles:
-    """Detects answers from files that lack a part.
-
-    Args:
-        symbolizer: Has the files open.
-    """
+    """Detects answers from files that lack a part."""
 
     def __init__(self, symbolizer: Symbolizer) -> None:
         self._symbolizer = symbolizer

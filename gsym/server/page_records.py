@@ -104,15 +104,7 @@ def call_shown(
     offset: int,
     path_map: PathMap | None = None,
 ) -> CallShown:
-    """A frame of a lookup.
-
-    Args:
-        name: Its linkage name.
-        file: Folder and name of the source.
-        line: In the source.
-        offset: From the start of the function.
-        path_map: Rewrites paths; None: unchanged.
-    """
+    """A frame of a lookup."""
     path = join_path(*file)
     if path and path_map is not None:
         path = path_map(path)

@@ -49,13 +49,7 @@ def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
 
 
 class ReloadingApp:
-    """Passes requests to the application with the current settings.
-
-    Args:
-        load: Reads the settings.
-        settings: Its first result.
-        open_modules: Makes a symbolizer from settings.
-    """
+    """Passes requests to the application with the current settings."""
 
     def __init__(
         self,

@@ -56,11 +56,7 @@ _PATIENCE = 5.0  # seconds that a request waits for the first scan of a folder
 
 
 class Wanted:
-    """A module that a request needs; a `WantedModule`.
-
-    Args:
-        key: The module.
-    """
+    """A module that a request needs; a `WantedModule`."""
 
     def __init__(self, key: ModuleKey) -> None:
         self.key: ModuleKey | None = key
@@ -185,11 +181,6 @@ class ModuleOpening:
 
 class Service:
     """Shared state of the endpoints.
-
-    Args:
-        settings: Settings that were checked.
-        symbolizer: Opens modules.
-        metrics: Metrics to continue; by default new ones.
 
     Attributes:
         notes: Lines of the greeting of a server, of its mounted applications.

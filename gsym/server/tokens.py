@@ -47,9 +47,6 @@ class Holder(NamedTuple):
 class Tokens:
     """The tokens that a server accepts.
 
-    Args:
-        files: Paths of the files.
-
     Raises:
         FormatError: A line is invalid.
         OSError: A file cannot be read.

@@ -75,12 +75,6 @@ def add_aliases(
 ) -> dict[str, str]:
     """List aliases, then create the missing links.
 
-    Args:
-        store: Path of the store.
-        folder: Folder of the module.
-        slot: Its slot.
-        wanted: Path below the store -> file of the module.
-
     Returns:
         Those that the module has.
 

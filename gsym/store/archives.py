@@ -106,13 +106,7 @@ def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) -> int:
-    """Write *pieces* to a new file; return its size.
-
-    Args:
-        pieces: Its bytes.
-        target: Path of the file, which is absent after an error.
-        most: Its maximum size in bytes.
-        path: Name of the source in errors.
+    """Write *pieces* to a new file, which is absent after an error; return its size.
 
     Raises:
         LimitError: The file would be larger.

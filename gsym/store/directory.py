@@ -327,12 +327,7 @@ class Store:
     def _candidates(
         self, key: ModuleKey, damaged: list[FormatError]
     ) -> Iterator[Entry]:
-        """The modules that have an id of *key*, or a part of one.
-
-        Args:
-            key: The key.
-            damaged: Errors of damaged modules are added.
-        """
+        """The modules that have an id of *key*, or a part of one."""
         try:
             named = dict(self._slots_by_code_id(key))
             debug_ids = [debug_id_of_slot(slot) for slot in named]

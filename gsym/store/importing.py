@@ -151,12 +151,7 @@ _FOLDER = ".imports"
 
 
 class ImportJournal:
-    """The journal of imports from one place into one store.
-
-    Args:
-        store: Folder of the store.
-        place: Name of the imported place.
-    """
+    """The journal of imports from one place into one store."""
 
     def __init__(self, store: str, place: str) -> None:
         name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]

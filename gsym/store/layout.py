@@ -277,12 +277,7 @@ def files_of(entry: Entry) -> set[str]:
 
 
 def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
-    """Aliases of the files of a module: path -> file.
-
-    Args:
-        entry: The module, with a checked identity.
-        key: Further names of it.
-    """
+    """Aliases of the files of a module: path -> file."""
     identity, uuid = entry.identity, entry.uuid
     names = {identity.debug_file, key.debug_file if key else ""}
     found: dict[str, str] = {}
@@ -332,11 +327,7 @@ def _escape(letter: str) -> str:
 
 
 def default_store(environment: Mapping[str, str] = os.environ) -> str:
-    """The folder of GSYM_STORE, else one in the user's data folder.
-
-    Args:
-        environment: GSYM_STORE, XDG_DATA_HOME, HOME.
-    """
+    """The folder of GSYM_STORE, else one in the user's data folder."""
     if path := environment.get("GSYM_STORE"):
         return path
     home = environment.get("HOME") or os.path.expanduser("~")

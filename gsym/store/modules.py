@@ -135,14 +135,7 @@ def resolved(
     *,
     is_cached: bool = False,
 ) -> Resolution:
-    """The result for a module that was found; it is refused if it is another build.
-
-    Args:
-        key: What was asked for.
-        entry: The module.
-        attempts: As in `Resolution`.
-        is_cached: As in `Resolution`.
-    """
+    """The result for a module that was found; it is refused if it is another build."""
     comparison = entry.compare(key)
     if comparison.is_refused:
         refused = Attempt("store", "refused", comparison.reason)

@@ -118,11 +118,7 @@ class CpioReader:
 
 
 def cpio_files(read: Callable[[int], bytes]) -> Iterator[CpioFile]:
-    """The regular files in a cpio archive, in order.
-
-    Args:
-        read: Reads the stream of the archive.
-    """
+    """The regular files in a cpio archive, in order."""
     while True:
         header = _exactly(read, _CPIO_HEADER)
         if header[:6] not in _CPIO_MAGICS:

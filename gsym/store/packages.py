@@ -157,12 +157,7 @@ def companion_options(path: str) -> dict[str, Any]:
 
 
 class Packages:
-    """The packages in a folder. Safe for threads.
-
-    Args:
-        reader: Reads them.
-        records: Folder for what was found in them.
-    """
+    """The packages in a folder. Safe for threads."""
 
     def __init__(self, reader: PackageReader, records: str) -> None:
         self._reader = reader
@@ -176,11 +171,7 @@ class Packages:
         self._again: dict[str, float] = {}
 
     def update(self, packages: Mapping[str, _Stamp]) -> None:
-        """Read these packages, in a thread, and forget others.
-
-        Args:
-            packages: Path, and time and size.
-        """
+        """Read these packages, in a thread, and forget others."""
         with self._lock:
             self._wanted = dict(packages)
             if self._thread is not None and self._thread.is_alive():

@@ -55,11 +55,6 @@ def iter_return_pads(store: str) -> Iterator[str]:
 def publish_return_pads(store: str, file_id: FileId, path: str) -> None:
     """Move return pads into a store, replacing previous ones.
 
-    Args:
-        store: Path of the store.
-        file_id: FileID of the executable.
-        path: The file, on the same file system.
-
     Raises:
         OSError: The store cannot be written. It is unchanged.
     """

@@ -32,13 +32,7 @@ MOST_SIDECAR = _MAX_SIZE + 1  # bytes to read, so that a longer record is notice
 
 
 def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Write and sync the record of a module.
-
-    Args:
-        folder: Folder of the module.
-        entry: The module.
-        files: Names and sizes of its files.
-    """
+    """Write and sync the record of a module."""
     with open(os.path.join(folder, SIDECAR), "xb") as file:
         file.write(sidecar_text(entry, files))
         file.flush()

@@ -160,14 +160,7 @@ def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
 def added_modules(
     store: Store, name: str, path: str, **options: Any
 ) -> Iterator[FileOutcome]:
-    """Add the modules of a file to a store; yields the outcome for each.
-
-    Args:
-        store: The store.
-        name: Of the file in outcomes.
-        path: The file.
-        options: Keywords of `add_all`.
-    """
+    """Add the modules of a file to a store; yields the outcome for each."""
     if not os.path.isdir(path) and recognise_file(path) == "":
         yield FileOutcome(name, "skipped", "not a debug file")
         return

@@ -269,11 +269,7 @@ class _Verification:
         return {path for path in paths if is_abandoned(path)}
 
     def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
-        """Find, or remove, files left by killed processes.
-
-        Args:
-            temporary: Previous result of `abandoned_folders`.
-        """
+        """Find, or remove, files left by killed processes."""
         if self._repair:
             for path in remove_all_leftovers(self._store):
                 yield self._left(path, is_repaired=True)

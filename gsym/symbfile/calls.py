@@ -74,10 +74,6 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
     authentication) and SVC of AArch64; jumps to other functions are not. Each function
     is scanned from its start, as far as lookups return it.
 
-    Args:
-        reader: The GSYM file.
-        binary: The binary that it was made from, with machine code.
-
     Raises:
         ArchitectureError: The binary is a fat file without a slice for the GSYM file.
         GsymError: It has no machine code.

@@ -48,9 +48,6 @@ class RemoteSymbolizer:
 
         The offset of inlined calls is unknown, and is 0.
 
-        Args:
-            asked: Modules and offsets, as for `symbolize`.
-
         Raises:
             ServerError: As for `symbolize`.
         """

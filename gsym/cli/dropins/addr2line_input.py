@@ -43,7 +43,6 @@ def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
 
 
 def _check(path: str) -> str:
-    """The kind of the file."""
     try:
         status = os.stat(path)
     except FileNotFoundError:

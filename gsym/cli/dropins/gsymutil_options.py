@@ -170,11 +170,9 @@ class Options:
         self.benchmark = self._benchmark()
 
     def _last(self, name: str) -> str:
-        """The last value, or ""."""
         return self._given.get(name, [""])[-1]
 
     def _number(self, name: str, end: int) -> int:
-        """The value as a number, or 0."""
         return _parse(name, self._last(name), end) if name in self._given else 0
 
     def _filters(self) -> list[str]:

@@ -155,7 +155,6 @@ def _style(options: Options, output: SymbolizerOutput) -> PlainStyle | JsonStyle
 
 
 def _name_of(options: Options) -> Callable[[str], str]:
-    """The function that converts linkage names for output."""
     if not options.demangle:
         return str
     from gsym.engine.demangling import demangle

@@ -133,7 +133,6 @@ class Modules:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
     def _of_build(self, build_id: bytes) -> FoundFile:
-        """The file that is named by a build id."""
         # Most requests name a file.
         from gsym.modules.places import Folder, find_files
 

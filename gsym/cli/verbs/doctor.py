@@ -41,7 +41,13 @@ def examine_all(values: Values) -> int:
     if not paths:
         installation = examine()
         if is_json:
-            print_json(_json_of(installation))
+            print_json(
+                {
+                    **installation._asdict(),
+                    "extras": [extra._asdict() for extra in installation.extras],
+                    "places": [place._asdict() for place in installation.places],
+                }
+            )
         else:
             _print_lines(_installation_lines(installation))
         return 0
@@ -58,14 +64,6 @@ def examine_all(values: Values) -> int:
         else:
             _print_lines(_binary_lines(found))
     return 0 if is_fine else EXIT_FAILED
-
-
-def _json_of(installation: Installation) -> dict[str, object]:
-    return {
-        **installation._asdict(),
-        "extras": [extra._asdict() for extra in installation.extras],
-        "places": [place._asdict() for place in installation.places],
-    }
 
 
 def _installation_lines(found: Installation) -> Iterator[str]:

@@ -267,7 +267,6 @@ def filter_logs(values: Values) -> int:
 
 
 def _open_modules(values: Values, style: Style) -> Opening | Asking:
-    """Open the modules of a log, or a server that looks addresses up."""
     sources = _sources(values, style)
     url = values.text(SERVER.name)
     if url is not None:
@@ -294,7 +293,6 @@ def _open_stacks(
 
 
 def _sources(values: Values, style: Style) -> list[str]:
-    """The sources of missing modules."""
     sources = values.texts("--source")
     if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
         sources += _debuginfod(style)

@@ -62,7 +62,6 @@ def find(values: Values) -> int:
 
 
 def _place(found: Lookup | None, function: FunctionRange) -> tuple[str, int]:
-    """Path and line of the function itself, which is the outermost frame."""
     if found is None or found.function.name != function.name:
         return "", 0
     frame = found.frames[-1]

@@ -146,7 +146,6 @@ def serve(values: Values) -> int:
 
 
 def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) -> int:
-    """Check the configuration, and serve unless that is all."""
     from gsym.confined.process import end_processes
     from gsym.server.modules import store_path
     from gsym.server.reloading import reloading_app

@@ -226,22 +226,21 @@ def import_tree(values: Values) -> int:
             reason = printable(f"{outcome.path}: {outcome.reason}")
             print(f"gsym store import: {reason}", file=sys.stderr)
         if values.flag("--json"):
-            print_json(_import_record(outcome))
+            entry = outcome.entry
+            print_json(
+                {
+                    "path": outcome.path,
+                    "outcome": outcome.outcome,
+                    "reason": outcome.reason,
+                    "debug_id": entry.identity.debug_id if entry else None,
+                }
+            )
         elif not values.flag("--quiet") and outcome.outcome in {"added", "replaced"}:
             print(f"{outcome.outcome:<8}  {printable(outcome.path)}")
     if not values.flag("--quiet") and not values.flag("--json"):
         counted = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         print(f"{place.name}: {counted or 'no files'}")
     return EXIT_FAILED if counts["failed"] else 0
-
-
-def _import_record(outcome: FileOutcome) -> dict[str, str | None]:
-    return {
-        "path": outcome.path,
-        "outcome": outcome.outcome,
-        "reason": outcome.reason,
-        "debug_id": outcome.entry.identity.debug_id if outcome.entry else None,
-    }
 
 
 _JOBS = 8

@@ -162,9 +162,6 @@ class _HttpSender:
 def import_grpc(user: str) -> Any:
     """The package grpc.
 
-    Args:
-        user: The setting that needs it.
-
     Raises:
         UnsupportedError: It is not installed.
     """

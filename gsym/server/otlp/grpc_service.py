@@ -33,10 +33,6 @@ _NOT_PASSED = ("content-", "transfer-", "accept-", "host", "te", "connection")
 class GrpcService:
     """A server of gRPC; used from one event loop.
 
-    Args:
-        app: The application.
-        settings: Checked settings.
-
     Raises:
         UnsupportedError: The package grpcio is not installed.
     """

@@ -73,13 +73,7 @@ def _types() -> dict[str, Any]:
 
 
 def status_message(status: int, text: str, headers: Mapping[str, str]) -> bytes:
-    """A `Status` message for an error of HTTP.
-
-    Args:
-        status: That of HTTP.
-        text: For the client.
-        headers: Of the answer; with `retry-after`, the client may try again.
-    """
+    """A `Status` message for an error of HTTP."""
     types = _types()
     message = types["Status"](code=code_of(status).number, message=text.encode())
     seconds = headers.get("retry-after", "")

@@ -36,13 +36,7 @@ _FINISHED_FOLDER = ".finished-symbfiles"
 
 
 class FinishedUploads:
-    """Remembers the parts of the last finished upload of each name.
-
-    Args:
-        store: Path of the store.
-        seconds: How long they are remembered.
-        clock: Returns seconds since 1970.
-    """
+    """Remembers the parts of the last finished upload of each name."""
 
     def __init__(self, store: str, seconds: float, clock: Callable[[], float]) -> None:
         self._root = os.path.join(store, _FINISHED_FOLDER)
@@ -102,13 +96,7 @@ _ECHO_SECONDS = 300
 
 
 class PendingUpload:
-    """An incomplete upload; closed at the end of a `with` block.
-
-    Args:
-        path: Its folder.
-        lock: Descriptor of its lock, which it closes.
-        uploads: All incomplete uploads.
-    """
+    """An incomplete upload; closed, with its lock, at the end of a `with` block."""
 
     def __init__(self, path: str, lock: int, uploads: PendingUploads) -> None:
         self._path = path
@@ -157,11 +145,6 @@ class PendingUpload:
     def add(self, header: PartHeader, digest: str, path: str) -> bool:
         """Move a part into the upload, and sync it to disk.
 
-        Args:
-            header: Headers of the part.
-            digest: SHA-256 of its bytes, in hexadecimal.
-            path: Its file, on the same file system.
-
         Returns:
             Whether it is new.
 
@@ -200,11 +183,7 @@ class PendingUpload:
         return True
 
     def finish(self, outcome: str) -> None:
-        """Remove it after it was published; its parts are remembered for a while.
-
-        Args:
-            outcome: For requests that wait for it.
-        """
+        """Remove it after it was published; its parts are remembered for a while."""
         with suppress(OSError):  # it is published, even if that is not remembered
             self._finished.remember(self._name, self._parts().values())
         self.end(("", outcome))
@@ -217,11 +196,7 @@ class PendingUpload:
         return [self._at(parts[number]) for number in range(total)]
 
     def end(self, outcome: object) -> None:
-        """Remove it, and record its outcome for requests that wait for it.
-
-        Args:
-            outcome: A JSON value.
-        """
+        """Remove it, and record its outcome for requests that wait for it."""
         record = {"outcome": outcome, "parts": list(self._parts().values())}
         os.pwrite(self._lock, json.dumps(record).encode(), 0)
         self.remove()
@@ -286,13 +261,7 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class PendingUploads:
-    """All incomplete uploads.
-
-    Args:
-        store: Where they are kept. It must exist.
-        limits: Limits of number, size and time.
-        clock: Returns seconds since 1970.
-    """
+    """All incomplete uploads."""
 
     def __init__(
         self,

@@ -134,12 +134,7 @@ def success_response() -> Response:
 
 
 def refusal_response(error: PartError, uuid: str) -> Response:
-    """The answer to a refused part.
-
-    Args:
-        error: The reason.
-        uuid: Identifies the refusal in the log.
-    """
+    """The answer to a refused part."""
     refusal = error.refusal
     headers = {"connection": "close"} if error.closes else {}
     if refusal.retry_after:

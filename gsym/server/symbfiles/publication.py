@@ -50,13 +50,7 @@ _INFLATED_TIMES = 8  # assumed compression ratio, for the time limit
 
 
 class SymbfilePublication:
-    """Publishes symbfiles in a store.
-
-    Args:
-        store: The store.
-        limits: Limits of the processes that read symbfiles.
-        most: Maximum total bytes of the parts of a symbfile, inflated.
-    """
+    """Publishes symbfiles in a store."""
 
     def __init__(self, store: Store, limits: ChildLimits, most: int) -> None:
         self._store = store
@@ -72,12 +66,6 @@ class SymbfilePublication:
         may_replace: bool,
     ) -> str:
         """Publish a symbfile.
-
-        Args:
-            file_id: FileID of the executable.
-            kind: "ranges" or "returnpads".
-            parts: Paths of all parts in order, in one folder.
-            may_replace: Whether to replace a stored module by a better one.
 
         Returns:
             "added"; "replaced": it replaced a less complete module; "kept": the stored

@@ -90,12 +90,7 @@ class LocalFolder:
 
 
 class LocalTree:
-    """A folder with the layouts of other tools, which may be mixed.
-
-    Args:
-        path: The folder.
-        layouts: The layouts, the best one first.
-    """
+    """A folder with the layouts of other tools, which may be mixed."""
 
     def __init__(self, path: str, layouts: Sequence[Layout] = _LAYOUTS) -> None:
         self._path = os.path.abspath(path)

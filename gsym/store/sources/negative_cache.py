@@ -118,13 +118,7 @@ class NegativeCache:
     def remember(
         self, key: ModuleKey, attempts: Iterable[Attempt], times: Iterable[float] = ()
     ) -> None:
-        """Record the answers of the sources, and a request for the module.
-
-        Args:
-            key: The module.
-            attempts: The answer of each source.
-            times: Times of the answers; by default now.
-        """
+        """Record the answers of the sources, and a request for the module."""
         attempts, times = list(attempts), list(times)
         times = times or [self._clock()] * len(attempts)
         with self._lock:

@@ -52,14 +52,7 @@ def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
 
 
 class ObjectStorage:
-    """A bucket, or a part of one, with the layouts of other tools.
-
-    Args:
-        store: The bucket, with its prefix.
-        name: Its location, for people.
-        limits: Limits of each file.
-        layouts: Possible layouts, the most likely first.
-    """
+    """A bucket, or a part of one, with the layouts of other tools."""
 
     def __init__(
         self,

@@ -25,14 +25,7 @@ _MOST_IDENTITY = 64 << 10  # bytes
 
 
 class WebServer:
-    """A web server whose paths follow a layout.
-
-    Args:
-        address: Base URL of the paths.
-        layout: The layout.
-        transfer: The HTTP client.
-        headers: (name, value) to send to this server.
-    """
+    """A web server whose paths follow a layout."""
 
     def __init__(
         self,
