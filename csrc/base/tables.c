@@ -27,6 +27,25 @@ bool slot_table_grow(slot_table *table) {
     return true;
 }
 
+void slot_table_remove(slot_table *table, uint64_t hash, uint64_t number) {
+    size_t mask = table->mask, hole = (size_t)hash & mask;
+    if (table->slots == NULL) return;
+    while (table->slots[hole].number != number) {
+        if (table->slots[hole].number == 0) return;
+        hole = (hole + 1) & mask;
+    }
+    /* Move back each slot that a search would not reach across the hole. */
+    for (size_t at = (hole + 1) & mask; table->slots[at].number != 0;
+         at = (at + 1) & mask) {
+        size_t first = (size_t)table->slots[at].hash & mask;
+        if (((at - first) & mask) < ((at - hole) & mask)) continue;
+        table->slots[hole] = table->slots[at];
+        hole = at;
+    }
+    table->slots[hole] = (hash_slot){0, 0};
+    table->count--;
+}
+
 void slot_table_clear(slot_table *table) {
     table->count = 0;
     if (table->slots != NULL)

@@ -34,6 +34,8 @@ static inline hash_slot *slot_table_free_slot(const slot_table *table, uint64_t 
 }
 
 bool slot_table_grow(slot_table *table);
+/* Remove a number that was inserted with `hash`; nothing where it is not there. */
+void slot_table_remove(slot_table *table, uint64_t hash, uint64_t number);
 void slot_table_clear(slot_table *table);
 
 /* Make room for one more number: at most five of eight slots are used. */

@@ -125,6 +125,20 @@ gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
     return file_table_intern(&creator->files, directory, basename, file_ret, error);
 }
 
+void gsym_creator_get_mark(const gsym_creator *creator, gsym_creator_mark *mark) {
+    *mark = (gsym_creator_mark){creator->strings.size, creator->files.count};
+}
+
+gsym_status gsym_creator_forget(gsym_creator *creator, const gsym_creator_mark *mark,
+                                gsym_error *error) {
+    GSYM_TRY(creator_check_open(creator, error));
+    if (mark->strings == 0 || mark->strings > creator->strings.size || mark->files == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a mark of another creator");
+    GSYM_TRY(file_table_shrink(&creator->files, &creator->strings, mark->files, error));
+    string_table_shrink(&creator->strings, mark->strings);
+    return GSYM_OK;
+}
+
 /* ---- memory of blobs -------------------------------------------------------- */
 
 gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error) {

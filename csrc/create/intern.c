@@ -79,6 +79,16 @@ static gsym_status append_string(string_table *table, const char *bytes, size_t 
     return GSYM_OK;
 }
 
+void string_table_shrink(string_table *table, size_t size) {
+    for (size_t at = size; at < table->size;) {
+        const char *string = (const char *)table->bytes + at;
+        size_t length = strlen(string);
+        slot_table_remove(&table->slots, string_hash(string, length), at);
+        at += length + 1;
+    }
+    table->size = size;
+}
+
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash) {
     uint64_t at = hash, strp;
@@ -147,9 +157,13 @@ static gsym_status append_file(file_table *table, file_entry file, uint64_t hash
     return GSYM_OK;
 }
 
+static uint64_t pair_hash(uint64_t directory, uint64_t basename) {
+    return hash_fold(directory ^ HASH_KEY_A, basename ^ HASH_KEY_B);
+}
+
 gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
                               uint32_t *file_ret, gsym_error *error) {
-    uint64_t hash = hash_fold(directory ^ HASH_KEY_A, basename ^ HASH_KEY_B);
+    uint64_t hash = pair_hash(directory, basename);
     uint64_t at = hash, number;
     if (directory == 0 && basename == 0) {
         *file_ret = 0;
@@ -209,5 +223,36 @@ gsym_status file_table_intern_path(file_table *table, string_table *strings,
     GSYM_TRY(file_table_intern(table, file.directory, file.basename, file_ret, error));
     if (!slot_table_reserve(&table->paths)) return gsym_fail_memory(error);
     slot_table_insert(&table->paths, hash, *file_ret);
+    return GSYM_OK;
+}
+
+/* Find the hash by which a file is in `paths`, that of its parts with a slash between. */
+static gsym_status path_hash(const string_table *strings, file_entry file,
+                             uint64_t *hash_ret, gsym_error *error) {
+    const char *directory = string_table_at(strings, file.directory);
+    const char *basename = string_table_at(strings, file.basename);
+    size_t directory_size = strlen(directory), basename_size = strlen(basename);
+    size_t start = directory_size == 0 ? 0 : directory_size + 1;
+    char *path = malloc(start + basename_size + 1);
+    if (path == NULL) return gsym_fail_memory(error);
+    memcpy(path, directory, directory_size);
+    if (start != 0) path[directory_size] = '/';
+    memcpy(path + start, basename, basename_size);
+    *hash_ret = string_hash(path, start + basename_size);
+    free(path);
+    return GSYM_OK;
+}
+
+gsym_status file_table_shrink(file_table *table, const string_table *strings,
+                              size_t count, gsym_error *error) {
+    while (table->count > count) {
+        size_t number = table->count - 1;
+        file_entry file = table->items[number];
+        uint64_t hash;
+        GSYM_TRY(path_hash(strings, file, &hash, error));
+        slot_table_remove(&table->paths, hash, number);
+        slot_table_remove(&table->pairs, pair_hash(file.directory, file.basename), number);
+        table->count = number;
+    }
     return GSYM_OK;
 }

@@ -49,6 +49,8 @@ gsym_status string_table_fail_limit(gsym_error *error);
  * NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error);
+/* Forget the strings from the number `size` on, which have no part before it. */
+void string_table_shrink(string_table *table, size_t size);
 /* Return the strp of a string, or 0 if it is not in the table. */
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash);
@@ -79,5 +81,8 @@ gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t ba
 gsym_status file_table_intern_path(file_table *table, string_table *strings,
                                    const char *path, size_t size, uint64_t hash,
                                    uint32_t *file_ret, gsym_error *error);
+/* Forget the files from the number `count` on; their strings must be there. */
+gsym_status file_table_shrink(file_table *table, const string_table *strings,
+                              size_t count, gsym_error *error);
 
 #endif

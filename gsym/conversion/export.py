@@ -11,6 +11,7 @@ import time
 from operator import attrgetter
 
 import gsym.reading.reader
+from gsym.arguments import path_of, refusal
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import GsymError, UuidMismatchError
 from gsym.modules.key import (
@@ -129,11 +130,14 @@ def export_breakpad(
         OSError: A file cannot be opened or written.
         ValueError: *output* is *source*, or a part of *identity* is not one word.
     """
+    target = path_of("output", output)
+    if identity is not None and not isinstance(identity, ModuleKey):
+        raise refusal("identity", "a ModuleKey, as gsym.identify makes it", identity)
     if not isinstance(source, gsym.reading.reader.Reader):
-        with gsym.reading.reader.open(source) as reader:
+        path = path_of("source", source, " or a Reader")
+        with gsym.reading.reader.open(path) as reader:
             return export_breakpad(reader, output, identity=identity, progress=progress)
     started = time.perf_counter()
-    target = os.fspath(output)
     if source.path is not None and is_same_file(target, source.path):
         raise ValueError(f"{target}: the output would replace the input")
     named = complete_identity(identity or ModuleKey(), source)

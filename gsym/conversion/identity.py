@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gsym.arguments import path_of
 from gsym.errors import FormatError, UuidMismatchError
 from gsym.modules.key import (
     SAME,
@@ -93,7 +94,9 @@ def pdb_identity(pdb: PdbFile) -> ModuleKey:
     )
 
 
-def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleKey:
+def identify(
+    path: str | PathLike[str], *, uuid: bytes | str | None = None
+) -> ModuleKey:
     """The identity of the module that a binary is.
 
     Args:
@@ -109,10 +112,13 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
         UuidMismatchError: It is another binary.
         OSError: It cannot be opened or mapped.
     """
-    from os import fspath
+    wanted = b""
+    if uuid is not None:
+        from gsym.engine.native import uuid_bytes
 
-    said = (lambda own: key_of_uuid(uuid, "little", own)) if uuid else None
-    return identify_fitting(fspath(path), said)
+        wanted = uuid_bytes(uuid)
+    said = (lambda own: key_of_uuid(wanted, "little", own)) if wanted else None
+    return identify_fitting(path_of("path", path), said)
 
 
 def identify_fitting(path: str, said: Saying | None) -> ModuleKey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import path_of, refusal
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import HEAD_SIZE, recognise
 from gsym.errors import FormatError
@@ -46,13 +47,13 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
         return given
     if not isinstance(given, (str, os.PathLike)):
         data = _bytes_of(given)
-        path = _name_of(given) if name is None else os.fspath(name)
+        path = _name_of(given) if name is None else path_of("name", name)
         if not data:
             raise FormatError("the file is empty", path=path, offset=0)
         return InputFile("", path, data, _kind_of(data))
     if name is not None:
         raise ValueError("name: only for bytes and file objects; a path is its name")
-    path = member = os.fspath(given)
+    path = member = path_of("input", given)
     try:
         data = map_file(path)
     except IsADirectoryError:
@@ -68,7 +69,11 @@ def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
     content: Buffer = given if read is None else read()  # type: ignore[assignment]
     if isinstance(content, str):
         raise TypeError("the file object is not binary: open it with mode 'rb'")
-    return memoryview(content).cast("B")
+    try:
+        return memoryview(content).cast("B")
+    except TypeError:
+        expected = "a path (str or os.PathLike), bytes or a binary file object"
+        raise refusal("input", expected, given) from None
 
 
 def _name_of(given: Buffer | BinaryIO) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from gsym.arguments import strings_of
+from gsym.arguments import path_of, strings_of
 from gsym.containers.archive import (
     matching_members,
     member_label,
@@ -28,7 +28,8 @@ from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from re import Pattern
     from typing import Any
 
     from gsym.conversion.debug_info import DebugInfo
@@ -55,28 +56,28 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     merged_functions: bool = False,
     call_sites: bool = False,
     call_sites_yaml: str | os.PathLike[str] | None = None,
-    keep_functions: Iterable[str] = (),
-    drop_functions: Iterable[str] = (),
+    keep_functions: Iterable[str | Pattern[str]] = (),
+    drop_functions: Iterable[str | Pattern[str]] = (),
     address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
     index: bool = True,
     identity: bool = True,
     data_symbols: bool = False,
     no_symbols: bool = False,
-    path_map: Sequence[tuple[str, str]] = (),
+    path_map: Sequence[tuple[str, str]] | Mapping[str, str] = (),
     verbose: bool = False,
     if_changed: bool = False,
     force: bool = False,
     image_code: bool = True,
     full_walk: bool = False,
     pclntab: str = "auto",
-    debug_file_directories: Sequence[str] = DEBUG_DIRECTORIES,
+    debug_file_directories: Sequence[str | os.PathLike[str]] = DEBUG_DIRECTORIES,
     debuginfod: bool = False,
     symbol_servers: Sequence[str] = (),
     dwp: str | os.PathLike[str] | None = None,
     symbol_table: str | os.PathLike[str] | None = None,
     symbol_stubs: str | os.PathLike[str] | None = None,
-    object_prefix_map: Sequence[tuple[str, str]] = (),
+    object_prefix_map: Sequence[tuple[str, str]] | Mapping[str, str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
     """Convert debug information to GSYM: of a binary, a Breakpad or a GSYM file.
@@ -107,8 +108,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         call_sites: Keep the call sites in the DWARF.
         call_sites_yaml: File with call sites to add, as for llvm-gsymutil; needs the
             extra `yaml`.
-        keep_functions: Regular expressions of the module `re`. Keep only functions
-            whose linkage name contains a match of one of them.
+        keep_functions: Regular expressions of the module `re`, as text or compiled.
+            Keep only functions whose linkage name contains a match of one of them.
         drop_functions: Regular expressions for functions to omit.
         address_ranges: (start, end) pairs. Keep only functions that overlap one of
             them.
@@ -121,7 +122,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             markup; other readers ignore them. With them version 1 has no index.
             Variables of an input GSYM file are always kept.
         no_symbols: Omit functions that only a symbol table contains.
-        path_map: (old, new) prefixes of source paths; the first match is used.
+        path_map: (old, new) prefixes of source paths, or a dict of them; the first
+            match is used.
         verbose: Report each warning, not only counts.
         if_changed: Do not rewrite an output that would not change. `OUTPUT.gsym-key`
             records sizes and times of all files, the options and the version of gsym;
@@ -149,8 +151,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             must have the same architecture, or a slice for it.
         symbol_stubs: Likewise, a Mach-O file whose stubs are read instead of those of
             *input*; a dSYM bundle does not say what its stubs call.
-        object_prefix_map: (old, new) prefixes of the object files in the debug map of a
-            Mach-O file; the first match is used.
+        object_prefix_map: Likewise, prefixes of the object files in the debug map of a
+            Mach-O file.
         progress: Called regularly from this thread with (bytes done, total bytes) of
             .debug_info.
 
@@ -362,7 +364,7 @@ def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def _output_path(source: InputFile, output: str | os.PathLike[str] | None) -> str:
     if output is not None:
-        return os.fspath(output)
+        return path_of("output", output)
     if not source.given:
         raise ValueError("output: an input that is not a path needs one")
     # The path of a bundle may end in a slash.

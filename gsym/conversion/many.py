@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-from gsym.arguments import paths_of
+from gsym.arguments import integer_of, path_of, paths_of
 from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import complete_options
@@ -88,7 +88,9 @@ def convert_many(
             output is an input.
     """
     given, chosen = paths_of("inputs", inputs), complete_options(options)
-    paths, outputs = inputs_and_outputs(given, os.fspath(output_dir))
+    if threads is not None:
+        threads = integer_of("threads", threads, 1)
+    paths, outputs = inputs_and_outputs(given, path_of("output_dir", output_dir))
     replaced = first_replaced(outputs, paths)
     if replaced is not None:
         raise ValueError(f"{replaced}: the output would replace an input")

@@ -5,13 +5,12 @@ No function passes through Python on its way.
 
 from __future__ import annotations
 
-import os
 import time
 
-from gsym.arguments import paths_of
+from gsym.arguments import path_of, paths_of
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.input_file import InputFile
-from gsym.conversion.options import ConvertOptions
+from gsym.conversion.options import complete_options
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import FormatError, UuidMismatchError
@@ -24,6 +23,7 @@ from gsym.writing.selection import ImageSource
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
 
 
@@ -108,9 +108,18 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         ValueError: There is no input, or *output* is one.
     """
     started = time.perf_counter()
-    paths, target = paths_of("inputs", inputs), os.fspath(output)
+    paths, target = paths_of("inputs", inputs), path_of("output", output)
+    options = complete_options(
+        {
+            "output_version": output_version,
+            "byteorder": byteorder,
+            "segment_size": segment_size,
+            "index": index,
+            "if_changed": if_changed,
+        }
+    )
     if not paths:
-        raise ValueError("nothing to merge")
+        raise ValueError("inputs: expected at least one path, not ()")
     if segment_size is None and any(is_same_file(target, path) for path in paths):
         raise ValueError(f"{target}: the output would replace an input")
     files = [map_file(path) for path in paths]
@@ -121,13 +130,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         started=started,
         source=InputFile(target, target, memoryview(b""), "gsym"),
         output=target,
-        options=ConvertOptions(
-            output_version=output_version,
-            byteorder=byteorder,
-            segment_size=segment_size,
-            index=index,
-            if_changed=if_changed,
-        ),
+        options=options,
     )
     uuid = next((source.uuid for source in sources if source.uuid), b"")
     data_part = merge_data_parts(map(data_part_of, _parts(sources, files)), uuid)

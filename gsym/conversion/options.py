@@ -8,18 +8,28 @@ test compares its signature with them.
 
 from __future__ import annotations
 
-import os
-
-from gsym.arguments import items_of, pairs_of, paths_of, strings_of
+from gsym.arguments import (
+    flag_of,
+    integer_of,
+    pairs_of,
+    path_of,
+    paths_of,
+    patterns_of,
+    ranges_of,
+    shown,
+    strings_of,
+    text_of,
+)
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
-from gsym.model import UINT64_END
+from gsym.model import UINT64_MAX
 from gsym.modules.key import MOST_ID_BYTES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from re import Pattern
     from typing import Any, TypeVar
 
     Value = TypeVar("Value")
@@ -126,13 +136,13 @@ class ConvertOptions(NamedTuple):
         "FILE",
         default=None,
     )
-    keep_functions: tuple[str, ...] = _declared(
+    keep_functions: tuple[str | Pattern[str], ...] = _declared(
         PATTERNS,
         "keep only functions whose linkage name matches this Python regular expression",
         "REGEX",
         default=(),
     )
-    drop_functions: tuple[str, ...] = _declared(
+    drop_functions: tuple[str | Pattern[str], ...] = _declared(
         PATTERNS,
         "drop functions whose linkage name matches, also of those that are kept",
         "REGEX",
@@ -290,28 +300,26 @@ def complete_options(given: dict[str, Any]) -> ConvertOptions:
 
 
 def _read(name: str, declared: Declared, value: Any) -> Any:
-    kind = declared.kind
-    if kind in _READERS:
-        return _READERS[kind](name, value)
-    if value is None:
+    if value is None and ConvertOptions._field_defaults[name] is None:
         return None
-    if kind == TEXT and declared.choices and value not in declared.choices:
-        raise ValueError(f"{name}: {', '.join(declared.choices)}; not {value!r}")
-    if kind == NUMBER and value < 1:
-        raise ValueError(f"{name}: at least 1, not {value}")
-    if kind == SIZE and not 1 <= value < UINT64_END:
-        raise ValueError(f"{name}: {value} is out of range")
-    return value
+    if declared.choices and str(value) not in declared.choices:
+        choices = " or ".join(declared.choices)
+        raise ValueError(f"{name}: expected {choices}, not {shown(value)}")
+    return _READERS[declared.kind](name, value)
 
 
 _READERS: dict[int, Callable[[str, Any], Any]] = {
+    FLAG: flag_of,
+    NUMBER: lambda name, value: integer_of(name, value, 1),
+    SIZE: lambda name, value: integer_of(name, value, 1, UINT64_MAX),
+    TEXT: text_of,
+    HEX: lambda _, value: _build_id(value),
+    PATH: path_of,
     PATHS: paths_of,
     PAIRS: pairs_of,
-    PATTERNS: strings_of,
+    PATTERNS: patterns_of,
+    RANGES: lambda name, value: ranges_of(name, value, UINT64_MAX),
     TEXTS: strings_of,
-    RANGES: lambda name, value: items_of(name, value, "pairs of addresses"),
-    HEX: lambda _, value: None if value is None else _build_id(value),
-    PATH: lambda _, value: None if value is None else os.fspath(value),
 }
 
 
@@ -319,9 +327,8 @@ def _build_id(value: object) -> bytes:
     """The bytes of a build id."""
     found = uuid_bytes(value)
     if len(found) > MOST_ID_BYTES:
-        raise ValueError(
-            f"uuid: an id of {len(found)} bytes, more than {MOST_ID_BYTES}"
-        )
+        expected = f"expected at most {MOST_ID_BYTES} bytes, not {len(found)}"
+        raise ValueError(f"uuid: {expected}: {shown(value)}")
     return found
 
 

@@ -99,7 +99,12 @@ def _parse(text: str) -> Any:
 def _maker(request: ConversionRequest) -> list[str]:
     """The options and versions that the bytes depend on besides the files."""
     options = request.options._replace(threads=None)
-    return [__version__, request.input, repr(options)]
+    patterns = [
+        (getattr(each, "pattern", each), getattr(each, "flags", 0))
+        for each in (*options.keep_functions, None, *options.drop_functions)
+    ]
+    options = options._replace(keep_functions=(), drop_functions=())
+    return [__version__, request.input, repr((options, patterns))]
 
 
 def _stamps(paths: Iterable[str]) -> dict[str, list[int] | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from gsym.arguments import path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
@@ -103,8 +104,9 @@ def embed(
         UuidMismatchError: The GSYM file belongs to another binary.
         ValueError: *output* is the GSYM file.
     """
-    source, name = os.fspath(gsym_path), bundle_member(os.fspath(binary))
-    target = name if output is None else os.fspath(output)
+    source, name = path_of("gsym_path", gsym_path), path_of("binary", binary)
+    name = bundle_member(name)
+    target = name if output is None else path_of("output", output)
     if is_same_file(target, source):
         raise ValueError(f"{target}: the output would replace the GSYM file")
     data, file = map_file(name), map_file(source)
@@ -154,9 +156,9 @@ def extract(
         OSError: A file cannot be read or written.
         ValueError: *output* is the binary.
     """
-    given = os.fspath(binary)
+    given = path_of("binary", binary)
     name = bundle_member(given)
-    target = given + ".gsym" if output is None else os.fspath(output)
+    target = given + ".gsym" if output is None else path_of("output", output)
     if is_same_file(target, name):
         raise ValueError(f"{target}: the output would replace the binary")
     data = map_file(name)

@@ -48,7 +48,12 @@ def demangle(name: str) -> str:
         The demangled name; *name* itself if it is not mangled, is longer than 64 KiB
         (in C++ without the extra `demangle`: 1024 bytes), expands to more than 1 MiB of
         text, or if the demangler is not installed.
+
+    Raises:
+        TypeError: *name* is not a string.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a string, not {name!r}")
     return to_str(demangle_bytes(to_bytes(name)))
 
 

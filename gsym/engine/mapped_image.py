@@ -12,7 +12,7 @@ from struct import Struct
 
 from gsym.cache import BoundedCache
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str
-from gsym.model import Frame, FunctionRange, Lookup, join_path
+from gsym.model import UINT64_MAX, Frame, FunctionRange, Lookup, join_path
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -191,7 +191,10 @@ class MappedImage:
             "image", *life, bytes_of(view), view.nbytes, path=path
         )
         if index_limit is not None:
-            lib.gsym_image_limit_indexes(self.image, index_limit)
+            from gsym.arguments import integer_of
+
+            limit = integer_of("index_limit", index_limit, 0, UINT64_MAX)
+            lib.gsym_image_limit_indexes(self.image, limit)
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path
@@ -255,6 +258,8 @@ class MappedImage:
             answer = self._answer(address)
         except OverflowError:  # it has more than 64 bits, or a sign
             return None
+        except TypeError:
+            raise TypeError(f"address: expected an integer, not {address!r}") from None
         return int(answer.entry) if answer.found else None
 
     def _answer(self, address: int) -> CData:

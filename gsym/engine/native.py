@@ -129,12 +129,9 @@ def uuid_bytes(uuid: object) -> bytes:
     if isinstance(uuid, (bytes, bytearray, memoryview)):
         return bytes(uuid)
     if not isinstance(uuid, str):
-        raise TypeError(
-            f"a UUID is bytes or hexadecimal text, not {type(uuid).__name__}"
-        )
+        expected = "bytes or a string of hexadecimal digits"
+        raise TypeError(f"uuid: expected {expected}, not {uuid!r}")
     try:
         return bytes.fromhex(uuid.replace("-", ""))
     except ValueError:
-        raise ValueError(
-            f"invalid UUID {uuid!r}: expected hexadecimal digits"
-        ) from None
+        raise ValueError(f"uuid: expected hexadecimal digits, not {uuid!r}") from None

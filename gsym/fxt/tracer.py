@@ -21,6 +21,7 @@ from itertools import count
 from threading import Lock, local
 from time import monotonic_ns
 
+from gsym.arguments import path_of, text_of
 from gsym.fxt.process_trace import COMPLETE, ProcessTrace
 from gsym.fxt.records import Log
 from gsym.fxt.tracer_output import TraceOutput
@@ -178,6 +179,7 @@ class Tracer:
 
     Raises:
         OSError: The file cannot be opened.
+        TypeError: *path* is not a path, or *name* not a string.
     """
 
     def __init__(
@@ -186,6 +188,9 @@ class Tracer:
         self.losses: Counter[str] = Counter()
         self._losing = Lock()
         self._nesting = local()
+        path = path_of("path", path)
+        if name is not None:
+            name = text_of("name", name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o666)
         if not name:

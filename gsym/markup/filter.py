@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from math import inf
 
+from gsym.arguments import refusal
 from gsym.engine.native import to_bytes, to_str
 from gsym.markup.address_space import SpaceBudget
 from gsym.markup.document_lines import DocumentLines
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.stack_lines import StackAnswers
     from gsym.markup.symbols import Opening
+    from gsym.store.directory import Store
+
+
+_STYLE_NAMES = " or ".join(STYLES)
 
 
 class MarkupFilter:
@@ -35,7 +41,8 @@ class MarkupFilter:
 
     Args:
         symbolizer: Opens modules by build id, as a `Symbolizer` does; or looks
-            addresses up elsewhere, as a `RemoteSymbolizer` does.
+            addresses up elsewhere, as a `RemoteSymbolizer` does. A store or its folder
+            stands for its symbolizer.
         style: "spec" (default), "llvm" or "fuchsia"; see docs/markup.md.
         symbols: How names and paths are shown.
         settings: All other options.
@@ -54,7 +61,7 @@ class MarkupFilter:
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
         self,
-        symbolizer: Opening | Asking,
+        symbolizer: Opening | Asking | Store | str | os.PathLike[str],
         *,
         style: str | None = None,
         symbols: SymbolOptions | None = None,
@@ -68,7 +75,7 @@ class MarkupFilter:
         chosen = settings or FilterSettings()
         if style is not None:
             if style not in STYLES:
-                raise ValueError(f"unknown style '{style}'")
+                raise ValueError(f"style: expected {_STYLE_NAMES}, not {style!r}")
             chosen = chosen._replace(style=STYLES[style])
         options = symbols or SymbolOptions()
         if options.functions == "short":  # these names are not those of a symbol table
@@ -83,7 +90,7 @@ class MarkupFilter:
         line_rules: type[LineFilter] = LlvmLines
         if chosen.style.keeps_context_text:
             line_rules = DocumentLines
-        source: Any = symbolizer
+        source = _opened(symbolizer)
         kind = Symbols if hasattr(source, "open") else RemoteSymbols
         self._symbols = found = kind(source, options)
 
@@ -158,6 +165,18 @@ class MarkupFilter:
         """A sentence about each module whose file may be of another build."""
         lines = self._symbols.doubts()
         return lines if self._stacks is None else lines + self._stacks.doubts()
+
+
+def _opened(symbolizer: Any) -> Any:
+    """The symbolizer of an argument; that of a store or its folder."""
+    if hasattr(symbolizer, "get") or isinstance(symbolizer, (str, os.PathLike)):
+        from gsym.modules.symbolizer import Symbolizer
+
+        return Symbolizer(symbolizer)
+    if not (hasattr(symbolizer, "open") or hasattr(symbolizer, "symbolize_many")):
+        expected = "a gsym.Symbolizer, a gsym.RemoteSymbolizer or a gsym.Store"
+        raise refusal("symbolizer", expected, symbolizer)
+    return symbolizer
 
 
 def _pattern(text: str) -> re.Pattern[bytes]:

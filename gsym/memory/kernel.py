@@ -7,6 +7,7 @@ import re
 from functools import partial
 from tempfile import TemporaryDirectory, mkdtemp
 
+from gsym.arguments import integer_of, path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
@@ -15,6 +16,7 @@ from gsym.memory.loaded import LoadedSymbols
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
 from gsym.memory.symbol_lists import read_symbols
+from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare, is_absent
 from gsym.records import NamedTuple
 from gsym.store.archives import inflate_file
@@ -23,7 +25,9 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.memory.report_modules import PathOrUrl, Sources
     from gsym.memory.stack_parts import StackModule
+    from gsym.store.directory import Store
 
 _VMLINUX = "vmlinux"
 # Below the root; {0} is the release.
@@ -64,7 +68,7 @@ class Kernel(LoadedSymbols):
     Args:
         base: Where `_text` is, if `/proc/kallsyms` may not be read.
         source: Folders and servers with symbols, as for `symbolicate`.
-        store: Folder of the store; None for the user's own.
+        store: The store, its folder or URL; None for the user's own.
         root: The folder that holds `proc`, `sys`, `lib/modules` and `boot`.
 
     Raises:
@@ -75,12 +79,14 @@ class Kernel(LoadedSymbols):
         self,
         *,
         base: int | None = None,
-        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-        store: str | None = None,
+        source: Sources = (),
+        store: PathOrUrl | Store | None = None,
         root: str | os.PathLike[str] = "/",
     ) -> None:
         super().__init__(source, store)
-        self._root = os.fspath(root)
+        self._root = path_of("root", root)
+        if base is not None:
+            base = integer_of("base", base, 0, UINT64_MAX)
         self._temporary: TemporaryDirectory[str] | None = None  # for inflated files
         self._release = self._text("proc/sys/kernel/osrelease").strip()
         self._symbols = self._bytes("proc/kallsyms")

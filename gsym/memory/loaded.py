@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from gsym.arguments import integer_of, items_of
+from gsym.errors import ClosedError
 from gsym.memory.images import mapped_segment
 from gsym.memory.regions import Regions
 from gsym.memory.stack_parts import (
@@ -17,16 +19,17 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
 
     from gsym.containers.headers import Segment
     from gsym.memory.regions import Region
+    from gsym.memory.report_modules import PathOrUrl, Sources
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.modules.key import Comparison
     from gsym.reading.reader import Reader
+    from gsym.store.directory import Store
 
 
 def linked_region(region: Region, segments: Sequence[Segment]) -> Region:
@@ -138,7 +141,7 @@ class LoadedSymbols(Loaded):
 
     Args:
         source: Folders and servers, as for `symbolicate`.
-        store: Folder of the store; None for the user's own.
+        store: The store, its folder or URL; None for the user's own.
 
     Attributes:
         source: As given.
@@ -147,8 +150,8 @@ class LoadedSymbols(Loaded):
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-        store: str | None = None,
+        source: Sources = (),
+        store: PathOrUrl | Store | None = None,
     ) -> None:
         from gsym.memory.report_modules import ReportModules
 
@@ -157,8 +160,10 @@ class LoadedSymbols(Loaded):
         self.store = store
         self._opener = ReportModules(source, store=store)
         self._readers: dict[int, Reader | None] = {}
+        self._is_closed = False
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -166,15 +171,33 @@ class LoadedSymbols(Loaded):
 
     def close(self) -> None:
         """Close the files of all modules."""
+        self._is_closed = True
         for reader in self._readers.values():
             if reader is not None:
                 reader.close()
         self._readers.clear()
         self._opener.close()
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError(f"{self!r} is closed")
+
+    def modules_at(self, addresses: Iterable[int]) -> list[ModuleAddress | None]:
+        """The module at each address, and the place in it, as `module_at` has it.
+
+        With the build id and the offset, another machine can look them up.
+        """
+        return [self.module_at(each) for each in addresses]
+
     def module_at(self, address: int) -> ModuleAddress | None:
-        """The module at an address, and the place in it; None if there is none."""
-        region = self.region(address)
+        """The module at an address, and the place in it; None if there is none.
+
+        Raises:
+            ClosedError: This was closed.
+            TypeError: The address is not an integer.
+        """
+        self._check_open()
+        region = self.region(integer_of("address", address))
         if region is None:
             return None
         module = self.modules[region.module]
@@ -195,18 +218,25 @@ class LoadedSymbols(Loaded):
             runtime addresses, too.
 
         Raises:
+            ClosedError: This was closed.
             FormatError: A record of its module is damaged.
+            TypeError: The address is not an integer.
         """
-        return self.lookup_many([address], is_return=is_return)[0]
+        number = integer_of("address", address)
+        return self.lookup_many([number], is_return=is_return)[0]
 
     def lookup_many(
         self, addresses: Iterable[int], *, is_return: bool = False
     ) -> list[Lookup | None]:
-        """Look up many addresses; the answers are in their order."""
+        """Look up many addresses; the answers are in their order, as of `lookup`."""
+        self._check_open()
+        asked = [
+            integer_of("addresses", each)
+            for each in items_of("addresses", addresses, "integers")
+        ]
         if is_return:
-            calls = self.lookup_many(each - 1 for each in addresses)
+            calls = self.lookup_many([each - 1 for each in asked])
             return [None if each is None else after_call(each) for each in calls]
-        asked = list(addresses)
         placed: dict[int, list[tuple[int, int]]] = {}  # numbers and load biases
         for number, address in enumerate(asked):
             region = self.covering(address)

@@ -6,6 +6,7 @@ import os
 import stat
 from functools import partial
 
+from gsym.arguments import integer_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import module_of
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from gsym.memory.images import Memory
+    from gsym.memory.report_modules import PathOrUrl, Sources
     from gsym.reading.reader import Reader
+    from gsym.store.directory import Store
 
 _DELETED = " (deleted)"
 _MOST_VDSO = 1 << 20
@@ -50,7 +53,7 @@ class Process(LoadedSymbols):
     Args:
         pid: Its number.
         source: Folders and servers with symbols, as for `symbolicate`.
-        store: Folder of the store; None for the user's own.
+        store: The store, its folder or URL; None for the user's own.
         proc: Where procfs is mounted.
 
     Raises:
@@ -62,12 +65,12 @@ class Process(LoadedSymbols):
         self,
         pid: int,
         *,
-        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-        store: str | None = None,
+        source: Sources = (),
+        store: PathOrUrl | Store | None = None,
         proc: str = "/proc",
     ) -> None:
         super().__init__(source, store)
-        self.pid = pid
+        self.pid = pid = integer_of("pid", pid, 1)
         self._folder = os.path.join(proc, str(pid))
         mappings = list(read_maps(self._read("maps")))
         if not mappings:

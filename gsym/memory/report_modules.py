@@ -9,19 +9,22 @@ id, a file of its name in these folders, or at its path, is used, and marked as 
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 
+from gsym.arguments import items_of, path_of
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.memory.function_names import FunctionNames
 from gsym.modules.finder import Finder, open_store
-from gsym.modules.places import Folder, PathOfKey
+from gsym.modules.places import File, Folder, PathOfKey
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, TypeAlias
 
     from typing_extensions import Self
 
@@ -29,6 +32,12 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.modules.places import Place
+    from gsym.store.directory import Store
+
+    PathOrUrl: TypeAlias = str | os.PathLike[str]
+    Sources: TypeAlias = PathOrUrl | Store | Sequence[PathOrUrl | Store]
+
+_SOURCES = "folders, files, stores or URLs"
 
 
 class FoundModule(NamedTuple):
@@ -49,10 +58,11 @@ class ReportModules:
     """Opens the modules of reports; to be closed.
 
     Args:
-        source: Folders, and servers as `open_source` takes them; one or several.
+        source: Folders, files of modules, stores, and servers as `open_source` takes
+            them; one or several.
         beside: The folder of the report; relative paths in it start there.
-        store: Folder or URL of the store; None for the user's own, in which modules of
-            a URL are kept.
+        store: The store, its folder or URL; None for the user's own, in which modules
+            of a URL are kept.
 
     Attributes:
         folders: The folders of *source*.
@@ -64,21 +74,26 @@ class ReportModules:
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        source: Sources = (),
         beside: str = "",
-        store: str | None = None,
+        store: PathOrUrl | Store | None = None,
     ) -> None:
-        several = [source] if isinstance(source, (str, os.PathLike)) else source
-        sources = [os.fspath(each) for each in several]
-        folders = [each for each in sources if os.path.isdir(each)]
-        places: list[Place] = [*map(Folder, folders)]
+        is_one = isinstance(source, (str, bytes, os.PathLike)) or _is_store(source)
+        given: Any = (source,) if is_one else source
+        several = items_of("source", given, _SOURCES)
+        sources = [_path_of("source", each) for each in several]
+        local = [each for each in sources if os.path.exists(each)]
+        places: list[Place] = [
+            Folder(each) if os.path.isdir(each) else File(each) for each in local
+        ]
         if beside:
             places.append(Folder(beside, is_flat=True))
         places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
         places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]
-        servers = [each for each in sources if each not in folders]
-        self.folders = folders
-        self._store = open_store(store, servers)
+        servers = [each for each in sources if each not in local]
+        self.folders = [each for each in local if os.path.isdir(each)]
+        place = None if store is None else _path_of("store", store)
+        self._store = open_store(place, servers)
         self._finder = Finder(places, self._store)
 
     def __enter__(self) -> Self:
@@ -120,3 +135,14 @@ class ReportModules:
         key = named.key._replace(path=named.path)
         found = self._finder.binaries(key, named.name, named.compare_code)
         return (each.path for each in found)
+
+
+def _path_of(name: str, value: PathOrUrl | Store) -> str:
+    """The path or URL of a source or a store."""
+    place: Any = getattr(value, "path", value) if _is_store(value) else value
+    return path_of(name, place, ", a URL or a gsym.Store")
+
+
+def _is_store(value: object) -> bool:
+    stores = sys.modules.get("gsym.store.directory")
+    return stores is not None and isinstance(value, stores.Store)

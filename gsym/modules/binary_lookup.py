@@ -134,7 +134,7 @@ def open(  # noqa: PLR0913 - independent keywords; the name is the API
         UnsupportedError: The version or an encoding is not known.
         UuidMismatchError: The file belongs to another binary.
     """
-    name = os.fspath(path)
+    name = _path_of(path)
     search = OPENING._replace(
         architecture=arch,
         index_limit=index_limit,
@@ -166,9 +166,17 @@ def lookup(
         GsymError: As `open` does, or the record of the function is damaged.
         OSError: The file cannot be read.
     """
-    name = os.fspath(path)
+    name = _path_of(path)
     with _reader_of(find_gsym(name, OPENING, uuid), name) as reader:
         return reader.lookup(address)
+
+
+def _path_of(path: str | os.PathLike[str]) -> str:
+    if isinstance(path, str):
+        return path
+    from gsym.arguments import path_of  # most callers have a string
+
+    return path_of("path", path, "; gsym.Reader(data) takes bytes")
 
 
 def _reader_of(found: FoundGsym, path: str) -> Reader:

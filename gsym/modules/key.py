@@ -274,8 +274,12 @@ def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
         debug_id: In any format that `read_debug_id` accepts.
 
     Raises:
+        TypeError: One of them is not a string.
         ValueError: *debug_id* is invalid.
     """
+    for name, text in ("debug_file", debug_file), ("debug_id", debug_id):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: expected a string, not {text!r}")
     return ModuleKey(debug_file, read_debug_id(debug_id).upper())
 
 
@@ -289,7 +293,7 @@ def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
     Raises:
         TypeError: *build_id* is not bytes.
     """
-    if not isinstance(build_id, bytes):
+    if not isinstance(build_id, (bytes, bytearray, memoryview)):
         reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
         raise TypeError(reason)
     return ModuleKey(code_id=build_id.hex().upper(), path=path)

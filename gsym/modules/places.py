@@ -145,6 +145,23 @@ def _normalized(path: str) -> str:
     return path if os.pardir in path.split(os.sep) else os.path.normpath(path)
 
 
+class File:
+    """A file that the user named.
+
+    It is tried for modules with an id, which its own has to fit, and those of its name.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+
+    def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
+        """Paths as of `Place.paths`."""
+        from gsym.store.loose_files import file_names
+
+        if has_id(key) or os.path.basename(self.name) in file_names(name):
+            yield self.name
+
+
 class Files:
     """Files that are known, such as the originals in a store."""
 

@@ -23,7 +23,7 @@ from gsym.errors import (
 )
 from gsym.modules.key import ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
-from gsym.store.adding import add_file
+from gsym.store.adding import add_file, opened_store
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
@@ -106,7 +106,7 @@ class Resolver:
     Safe for concurrent threads and processes.
 
     Args:
-        store: Where modules that are found are added.
+        store: The store, or its folder, to which modules that are found are added.
         sources: Sources, in order.
         misses: The negative cache; by default that of the store.
         breaker: Availability of the sources.
@@ -120,7 +120,7 @@ class Resolver:
 
     def __init__(  # noqa: PLR0913 - independent keywords
         self,
-        store: Store,
+        store: Store | str | os.PathLike[str],
         sources: Sequence[Source] = (),
         *,
         misses: NegativeCache | None = None,
@@ -130,13 +130,13 @@ class Resolver:
         longest_wait: float = 600,
         probe: Callable[[Callable[[], object]], object] | None = None,
     ) -> None:
-        self.store = store
+        self.store = opened_store(store)
         self.sources = [
             part
             for each in items_of("sources", sources, "sources")
             for part in (each.parts if isinstance(each, LocalFolder) else (each,))
         ]
-        self.misses = misses or negative_cache_of(store)
+        self.misses = misses or negative_cache_of(self.store)
         self.breaker = breaker or CircuitBreaker()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())

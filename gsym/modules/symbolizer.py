@@ -14,7 +14,14 @@ import time
 from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from collections import OrderedDict
 
-from gsym.errors import AmbiguousModuleError, FormatError, GsymError, UuidMismatchError
+from gsym.arguments import integer_of, path_of, refusal
+from gsym.errors import (
+    AmbiguousModuleError,
+    ClosedError,
+    FormatError,
+    GsymError,
+    UuidMismatchError,
+)
 from gsym.model import UINT64_END, Lookup
 from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.modules.open_module import OpenModule
@@ -26,6 +33,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Protocol
+
+    from typing_extensions import Self
 
     from gsym.reading.reader import Reader
     from gsym.store.bucket import BucketStore
@@ -82,9 +91,17 @@ class Symbolizer:
         self._index_limit = index_limit
         self._recheck = recheck
         self._on_close = on_close
+        self._is_closed = False
         self._lock = allocate_lock()
         self._open: OrderedDict[_CacheKey, OpenModule] = OrderedDict()
         self._mapped = 0
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -99,7 +116,14 @@ class Symbolizer:
 
         Returns:
             None if a source may have it, or a better one.
+
+        Raises:
+            ClosedError: This was closed.
+            TypeError: *key* is not a `ModuleKey`.
         """
+        self._check_open()
+        if not isinstance(key, ModuleKey):
+            raise refusal("key", "a ModuleKey", key)
         name = _cache_key(key)
         with self._lock:
             module = self._open.get(name)
@@ -135,6 +159,10 @@ class Symbolizer:
         """The module, fetched and converted if necessary, which may take long.
 
         If it is not found, the result has no reader and the reasons in `attempts`.
+
+        Raises:
+            ClosedError: This was closed.
+            TypeError: *key* is not a `ModuleKey`.
         """
         module = self.find(key)
         if module is not None:
@@ -172,11 +200,18 @@ class Symbolizer:
             va: the link-time address, as in the symbol table of the binary.
 
         Raises:
+            ClosedError: This was closed.
             FormatError: The record of the function is damaged.
+            TypeError: *key* is not a `ModuleKey`, or the address not an integer.
             ValueError: Both or neither of *offset* and *va* were given.
         """
         if (offset is None) == (va is None):
-            raise ValueError("give either offset or va")
+            given = "neither" if va is None else "both"
+            raise ValueError(f"offset, va: expected one of them, not {given}")
+        if va is None:
+            offset = integer_of("offset", offset)  # type: ignore[arg-type]
+        else:
+            va = integer_of("va", va)
         module = self.open(key)
         if module.reader is None:
             return Symbolization(None, module.reason, module)
@@ -212,9 +247,14 @@ class Symbolizer:
 
     def close(self) -> None:
         """Release all readers; calls in progress finish normally."""
+        self._is_closed = True
         self.forget()
         if self._on_close is not None:
             self._on_close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the symbolizer is closed")
 
     def _load(self, resolution: Resolution) -> OpenModule:
         """Open the file of a resolution.
@@ -349,8 +389,11 @@ class _StoreOnly:
 
 
 def _resolving(source: Any) -> Any:
-    if isinstance(source, (str, os.PathLike)):
-        from gsym.store.directory import Store
+    if hasattr(source, "resolve"):
+        return source
+    if hasattr(source, "get") and hasattr(source, "open"):
+        return _StoreOnly(source)
+    from gsym.store.directory import Store
 
-        return _StoreOnly(Store(source))
-    return source if hasattr(source, "resolve") else _StoreOnly(source)
+    others = ", a gsym.Store, a gsym.BucketStore or a gsym.Resolver"
+    return _StoreOnly(Store(path_of("source", source, others)))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
+from gsym.arguments import text_of
 from gsym.errors import NotFoundError, SourceError, UnsupportedError
 
 TYPE_CHECKING = bool()
@@ -33,6 +34,7 @@ def open_object_store(url: str, limits: TransferLimits) -> tuple[ObjectStore, st
         UnsupportedError: The package for object storage is not installed.
         ValueError: The URL or a setting is invalid.
     """
+    url = text_of("url", url)
     try:
         from obstore.exceptions import BaseError
         from obstore.store import from_url

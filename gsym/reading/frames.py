@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from struct import calcsize
 
+from gsym.arguments import integer_of, items_of, refusal
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
@@ -11,8 +12,14 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        MutableSequence,
+        Sequence,
+    )
     from typing import Any, overload
 
     import numpy as np
@@ -394,8 +401,8 @@ def _kept_column(values: CData, count: int, code: str, owner: CData) -> memoryvi
 def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]]:
     """The addresses as an array of unsigned 64-bit integers.
 
-    Numbers that do not fit are left out; the list has their indexes, in ascending
-    order.
+    Numbers that do not fit and nulls are left out; the list has their indexes, in
+    ascending order.
 
     Raises:
         TypeError: They are not integers.
@@ -410,27 +417,39 @@ def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]
             return view, []
     from array import array
 
-    try:
-        items = iter(addresses)  # type: ignore[arg-type]
-    except TypeError:
-        reason = f"addresses: expected a sequence of integers, not {addresses!r}"
-        raise TypeError(reason) from None
-    column = array("Q")
+    listed: Any = getattr(addresses, "to_pylist", None)  # of Arrow
+    given: Any = addresses if listed is None else listed()
+    values = items_of("addresses", given, "integers")
+    column, items = array("Q"), iter(values)
     left_out: list[int] = []
-    while not _take_addresses(column, items):
+    while not _take_addresses(column, items, values, len(left_out)):
         left_out.append(len(column) + len(left_out))
     return column, left_out
 
 
-def _take_addresses(column: array[int], items: Iterator[int]) -> bool:
-    """Append items; False if one, which is consumed, does not fit."""
+def _take_addresses(
+    column: MutableSequence[int],
+    items: Iterator[int],
+    values: Sequence[int],
+    left_out: int,
+) -> bool:
+    """Append items; False if one, which is consumed, does not fit or is null."""
     try:
         column.extend(items)
     except OverflowError:  # those before it are in the column
         return False
-    except TypeError as error:
-        raise TypeError(f"addresses: expected integers: {error}") from None
+    except TypeError:
+        place = len(column) + left_out
+        if not _is_null(values[place]):
+            value = values[place]
+            raise refusal(f"addresses[{place}]", "an integer", value) from None
+        return False
     return True
+
+
+def _is_null(value: object) -> bool:
+    """Whether a value of a table stands for none: NaN is not equal to itself."""
+    return value is None or type(value).__name__ == "NAType" or value != value  # noqa: PLR0124
 
 
 # Below this number of addresses a second thread does not pay off.
@@ -449,8 +468,8 @@ def look_up_batch(
         GsymError: Out of memory, or a limit is exceeded.
         ValueError: *threads* is not a positive number.
     """
-    if threads < 1:
-        raise ValueError(f"threads must be positive, not {threads}")
+    if not isinstance(threads, int) or threads < 1:
+        threads = integer_of("threads", threads, 1)
     asked = ffi.from_buffer("uint64_t[]", addresses)
     count = len(asked)
     parts = max(1, min(threads, _MOST_THREADS, count // _LEAST_PER_THREAD))

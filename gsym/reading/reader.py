@@ -242,6 +242,11 @@ class Reader:
         if hasattr(data, "mapped_for"):
             self._images = data  # type: ignore[assignment]
         else:
+            try:
+                memoryview(data)
+            except TypeError:
+                expected = "the bytes of a file (gsym.open takes its path)"
+                raise TypeError(f"data: expected {expected}, not {data!r}") from None
             self._images = _FileImages(data, path, index_limit, by_pages)
             self._mapped = self._images.mapped  # what lookups use
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None

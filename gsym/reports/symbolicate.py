@@ -6,8 +6,11 @@ import os
 from contextlib import contextmanager
 from io import BytesIO
 
+from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
 from gsym.containers.recognition import COMPRESSED, recognise_file
+from gsym.errors import FormatError
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.reports.passages import ANY_NUMBER, FileText, LongText, open_text
 from gsym.reports.report_work import ReportWork
@@ -19,12 +22,14 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import LoadedSymbols
     from gsym.memory.module_files import FindFiles
-    from gsym.memory.report_modules import ReportModules
+    from gsym.memory.report_modules import PathOrUrl, ReportModules, Sources
     from gsym.memory.stack_parts import ParsedReport
     from gsym.reports.passages import Passages
     from gsym.reports.report import Report
+    from gsym.store.directory import Store
 
 _HEAD = 18  # bytes, up to the type of an ELF file
+_BINARIES = frozenset({"object", "fat", "gsym", "pdb"})
 
 
 class ContextLines(NamedTuple):
@@ -56,35 +61,37 @@ def is_dump(path: str) -> bool:
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords
-    report: str | os.PathLike[str],
+    report: str | bytes | bytearray | memoryview | os.PathLike[str],
     *,
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    source: Sources = (),
     maps: str | os.PathLike[str] | LoadedSymbols | None = None,
     load_addresses: Mapping[str, int] | None = None,
-    module: str | None = None,
-    store: str | None = None,
+    module: str | os.PathLike[str] | None = None,
+    store: PathOrUrl | Store | None = None,
     is_return: bool | None = None,
     context: int = 0,
-    path_map: Sequence[tuple[str, str]] = (),
+    path_map: Sequence[tuple[str, str]] | Mapping[str, str] = (),
 ) -> Report:
     """Symbolicate a crash report, a log, a backtrace: any text with addresses.
 
     The format is recognized by the content; docs/crash.md lists those that are.
 
     Args:
-        report: The text, or a path (not a `str`) of a file with it, a core file or a
-            minidump, which may be compressed by gzip, zstd or xz. The folder of the
-            file is searched for modules, too.
+        report: The text or its bytes; or a path (not a `str`) of a file with it, a core
+            file or a minidump, which may be compressed by gzip, zstd or xz. The folder
+            of the file is searched for modules, too. A text of one line that is the
+            path of a file has a `UserWarning`.
         source: Where modules are, in order: folders, which are searched for files by
-            their ids and names, and servers as `open_source` takes them.
+            their ids and names, single files, stores, and servers as `open_source`
+            takes them.
         maps: What is loaded where, for addresses whose modules the report does not
             have: a text in the format of `/proc/PID/maps`, the path (not a `str`) of a
             file with it, or a `Process` or `Kernel`, whose sources and store are used
             if others are not given.
         load_addresses: Where modules start in the process, by name.
-        module: Name of the module of addresses that have none.
-        store: Folder or URL of the store; None for the user's own, in which modules of
-            a URL are kept.
+        module: Name or path of the module of addresses that have none.
+        store: The store, its folder or URL; None for the user's own, in which modules
+            of a URL are kept.
         is_return: Whether all addresses are return addresses, or exact ones; None: the
             code, the rows and the form decide for each.
         context: Number of source lines to add before and after that of each call.
@@ -94,30 +101,82 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         The report; `str` of it is the text with an answer in the place of each frame.
 
     Raises:
+        FormatError: The file is neither a text nor a core file or a minidump.
         GsymError: A module or a core file is damaged.
         OSError: The file cannot be read.
-        ValueError: A source is invalid.
+        TypeError: An argument is of another type.
+        ValueError: A source is invalid, or *maps* is a text without a mapping.
     """
-    lines = ContextLines(context, tuple(path_map))
+    lines = ContextLines(integer_of("context", context), pairs_of("path_map", path_map))
     given: dict[str, Any] = {
-        "maps": maps,
-        "load_addresses": load_addresses,
-        "module": module,
+        "maps": _maps_of(maps),
+        "load_addresses": _load_addresses_of(load_addresses),
+        "module": None if module is None else path_of("module", module),
         "source": source,
         "store": store,
         "is_return": is_return,
         "lines": lines,
     }
     if isinstance(report, str):
-        data = report.encode("utf-8", "surrogatepass")
-        return _whole(LongText(BytesIO(data), "surrogatepass"), "", given)
-    path = os.fspath(report)
+        if "\n" not in report and os.path.isfile(report):
+            from warnings import warn
+
+            hint = f"report: a text that is a file; pathlib.Path({report!r}) reads it"
+            warn(hint, stacklevel=2)
+        report = report.encode("utf-8", "surrogatepass")
+    if isinstance(report, (bytes, bytearray, memoryview)):
+        return _whole(LongText(BytesIO(report), "surrogatepass"), "", given)
+    path = path_of("report", report, ", text or bytes")
     with inflated(path) as file:
         if is_dump(file):
             return symbolicate_dump(file, source=source, store=store, lines=lines)
+        if _is_binary(file):
+            reason = "a binary, neither a report nor a core file; gsym.open reads it"
+            raise FormatError(reason, path=path)
         with open_text(file) as opened:
             beside = os.path.dirname(os.path.abspath(path))
             return _whole(LongText(opened), beside, given)
+
+
+def _is_binary(path: str) -> bool:
+    """Whether a file has code or symbols; a text may begin with MZ."""
+    if not os.path.isfile(path) or recognise_file(path) not in _BINARIES:
+        return False
+    with open(path, "rb") as file:
+        return b"\0" in file.read(_HEAD)
+
+
+def _maps_of(
+    maps: str | os.PathLike[str] | LoadedSymbols | None,
+) -> str | LoadedSymbols | None:
+    """The mappings of an argument: a text, in place of its file, or what is loaded."""
+    if maps is None or hasattr(maps, "covering"):
+        return maps  # type: ignore[return-value]
+    from gsym.memory.maps import read_maps
+
+    text = maps
+    if isinstance(text, os.PathLike):
+        with open(text, "rb") as file:
+            text = file.read().decode("utf-8", "surrogateescape")
+    expected = "text in the format of /proc/PID/maps, pathlib.Path of a file with it"
+    expected += ", a Process or a Kernel"
+    if not isinstance(text, str):
+        raise refusal("maps", expected, maps)
+    if not any(read_maps(text)):
+        raise ValueError(f"maps: expected {expected}, not {shown(maps)}")
+    return text
+
+
+def _load_addresses_of(addresses: Mapping[str, int] | None) -> Mapping[str, int]:
+    if addresses is None:
+        return {}
+    name = "load_addresses"
+    if not hasattr(addresses, "items"):
+        raise refusal(name, "a mapping of names to addresses", addresses)
+    return {
+        path_of(name, module): integer_of(f"{name}[{module!r}]", start, 0, UINT64_MAX)
+        for module, start in addresses.items()
+    }
 
 
 def _whole(text: LongText, beside: str, given: Mapping[str, Any]) -> Report:
@@ -132,11 +191,11 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     text: LongText,
     beside: str,
     *,
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | os.PathLike[str] | LoadedSymbols | None = None,
+    source: Sources = (),
+    maps: str | LoadedSymbols | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
-    store: str | None = None,
+    store: PathOrUrl | Store | None = None,
     is_return: bool | None = None,
     document: Any = None,
     lines: ContextLines = NO_CONTEXT,
@@ -160,9 +219,6 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     """
     from gsym.reports.stacks.recognition import mapped_ranges, parse_report
 
-    if isinstance(maps, os.PathLike):
-        with open(maps, "rb") as file:
-            maps = file.read().decode("utf-8", "surrogateescape")
     if maps is not None and not isinstance(maps, str):
         source, store = source or maps.source, store or maps.store
     document = text.document() if document is None else document
@@ -184,7 +240,12 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     )
     work = ReportWork(stack, is_return=is_return)
     report = symbolicate_stack(work, beside, source=source, store=store, lines=lines)
-    return report, passages
+    used = {each.name for each in report.modules if each.state != "unused"}
+    unused = [each for each in starts if module_of_path(each).name not in used]
+    notes = [
+        f"{each}: a load address is given, but no frame is in it" for each in unused
+    ]
+    return report._replace(notes=(*report.notes, *notes)), passages
 
 
 @contextmanager
@@ -211,8 +272,8 @@ def symbolicate_stack(
     work: ReportWork,
     beside: str = "",
     *,
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    store: str | None = None,
+    source: Sources = (),
+    store: PathOrUrl | Store | None = None,
     lines: ContextLines = NO_CONTEXT,
 ) -> Report:
     """Symbolicate a report that is parsed."""
@@ -225,8 +286,8 @@ def symbolicate_stack(
 def symbolicate_dump(
     path: str,
     *,
-    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    store: str | None = None,
+    source: Sources = (),
+    store: PathOrUrl | Store | None = None,
     lines: ContextLines = NO_CONTEXT,
 ) -> Report:
     """Symbolicate a core file or minidump."""

@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager
 
 import gsym.reading.reader
+from gsym.arguments import path_of, refusal, strings_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.search import Note
@@ -50,7 +51,7 @@ _WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym", "pdb"})
 
 
 def add_file(  # noqa: PLR0913 - independent keywords
-    store: Store,
+    store: Store | str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
     key: ModuleKey | None = None,
@@ -64,7 +65,7 @@ def add_file(  # noqa: PLR0913 - independent keywords
     """Add the module of a file to a store.
 
     Args:
-        store: The store.
+        store: The store, or its folder.
         path: A module in any format that `gsym.convert` accepts; gzip, zstd and xz
             files are inflated.
         key: The module that the file must contain, also found by the names in *key*.
@@ -87,7 +88,12 @@ def add_file(  # noqa: PLR0913 - independent keywords
         UuidMismatchError: It is not the module of *key*, or *identity* contradicts it.
         OSError: The file cannot be read, or the store not written.
     """
-    path = os.fspath(path)
+    path = path_of("path", path)
+    store = opened_store(store)
+    for name, identified in ("key", key), ("identity", identity):
+        if identified is not None and not isinstance(identified, ModuleKey):
+            raise refusal(name, "a ModuleKey", identified)
+    code_ids = strings_of("code_ids", code_ids)
     architecture = options.pop("architecture", None)
     addition = _Addition(
         *(store, path, key, identity or ModuleKey()),
@@ -95,6 +101,19 @@ def add_file(  # noqa: PLR0913 - independent keywords
     )
     with addition.opened(path, most_inflated) as (folder, modules):
         return addition.add(_choose(modules, key, architecture, path), folder)
+
+
+def opened_store(store: Store | str | os.PathLike[str]) -> Store:
+    """The store of an argument, which may be its folder.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    from gsym.store import directory
+
+    if isinstance(store, directory.Store):
+        return store
+    return directory.Store(path_of("store", store, " or a gsym.Store"))
 
 
 def add_all(  # noqa: PLR0913 - independent keywords

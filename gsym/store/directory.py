@@ -11,6 +11,7 @@ import re
 from contextlib import contextmanager
 
 import gsym.reading.reader
+from gsym.arguments import path_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.modules.key import (
@@ -72,7 +73,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(path_of("path", path))
         self._is_checked = False
         # Entries by the target of the link that publishes them, which is different for
         # each file.

@@ -69,7 +69,7 @@ _BUILD_FOLDERS = frozenset({".libs", ".build", ".build-id"})  # hidden, but sear
 _WINDOWS_SUFFIXES = frozenset({".exe", ".dll", ".sys", ".pdb"})
 
 
-def _file_names(name: str) -> list[str]:
+def file_names(name: str) -> list[str]:
     """Names of files with the symbols of a module, the best one first.
 
     Debuggers of Windows and the kernel's logs leave out the suffix.
@@ -211,7 +211,7 @@ class LooseFiles:
         index = self._index
         return [
             path
-            for each in dict.fromkeys(_file_names(name))
+            for each in dict.fromkeys(file_names(name))
             for path in sorted(
                 index.named.get(each, ()),
                 key=lambda path: (-index.files[path].stamp[1], path),

@@ -34,12 +34,16 @@ class FileId(bytes):
     """The 16 bytes of a FileID; `hex()` and `base64` are its text formats.
 
     Raises:
+        TypeError: It is not bytes.
         ValueError: There are more or fewer bytes.
     """
 
     __slots__ = ()
 
     def __new__(cls, value: bytes) -> Self:  # noqa: D102 - see the class
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            reason = "(see FileId.parse)" if isinstance(value, str) else ""
+            raise TypeError(f"value: expected bytes, not {value!r} {reason}".rstrip())
         if len(value) != _SIZE:
             raise ValueError(f"a FileID has {_SIZE} bytes, not {len(value)}")
         return super().__new__(cls, value)

@@ -12,8 +12,10 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
+from gsym.arguments import integer_of, items_of, path_of, refusal, strings_of, text_of
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
 from gsym.errors import ClosedError
+from gsym.model import UINT64_MAX, FunctionInfo, InlineInfo
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import (
     CreatorReport,
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.model import CallSite, FunctionInfo, InlineInfo
+    from gsym.model import CallSite
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object, or a function of the engine
 
 
 # The engine's records, in the machine's byte order and without padding.
+_UINT32_MAX = 0xFFFF_FFFF
+_PROBLEMS = AttributeError, OverflowError, StructError, TypeError, ValueError
 _ROW = Struct("=QII")
 _RANGE = Struct("=QQ")
 _NODE = Struct("=Q6I")
@@ -77,7 +81,10 @@ class Creator:
         index: bool = True,
     ) -> None:
         if byteorder not in {"little", "big"}:
-            raise ValueError(f"byte order must be 'little' or 'big', not {byteorder!r}")
+            raise ValueError(f"byteorder: expected little or big, not {byteorder!r}")
+        version = integer_of("version", version, 1, 2)
+        if base_address is not None:
+            base_address = integer_of("base_address", base_address, 0, UINT64_MAX)
         identifier = uuid_bytes(uuid)
         self._error: CData = new_error()
         self._handle: CData = None
@@ -87,6 +94,7 @@ class Creator:
         self._files: dict[str, int] = {"": 0}
         self._strp: CData = ffi.new("uint64_t *")
         self._file: CData = ffi.new("uint32_t *")
+        self._mark: CData = ffi.new("gsym_creator_mark *")
         self._handle = new_creator(
             version=version,
             big_endian=byteorder == "big",
@@ -123,12 +131,24 @@ class Creator:
                 lies outside of its parent, the name is empty, a string holds a NUL,
                 an extra has an InfoType with a meaning, or a number is out of range.
         """
+        names, files, mark = len(self._strings), len(self._files), self._mark
+        lib.gsym_creator_get_mark(self.handle, mark)
         alive: list[CData] = []
         try:
-            function = self._describe(info, alive)
-        except (OverflowError, StructError) as problem:
-            raise ValueError(f"{info.name}: {problem}") from problem
-        self._call(lib.gsym_creator_add_function, function, lib.GSYM_ORIGIN_DEBUG_INFO)
+            try:
+                function = self._describe(info, alive)
+            except _PROBLEMS as problem:
+                _check_function("info", info)
+                raise ValueError(f"{info.name}: {problem}") from problem
+            origin = lib.GSYM_ORIGIN_DEBUG_INFO
+            self._call(lib.gsym_creator_add_function, function, origin)
+        except BaseException:
+            # The output has no name and no file of a function that is refused.
+            self._call(lib.gsym_creator_forget, mark)
+            for known, count in (self._strings, names), (self._files, files):
+                while len(known) > count:
+                    known.popitem()
+            raise
 
     def add_reader(self, reader: Reader) -> None:
         """Add all functions of another file unchanged.
@@ -144,6 +164,8 @@ class Creator:
             ValueError: A record is invalid for a creator, such as a call outside of its
                 caller.
         """
+        if not hasattr(reader, "mapped"):
+            raise refusal("reader", "a gsym.Reader", reader)
         source = self.handle, reader.mapped.image
         status = lib.gsym_creator_add_entries(*source, ffi.NULL, self._error)
         check(status, self._error, reader.path)
@@ -164,7 +186,7 @@ class Creator:
             ValueError: A function lies below the base address.
         """
         _ = self.handle  # raises if closed
-        with AtomicFile(path) as file:
+        with AtomicFile(path_of("path", path)) as file:
             for chunk in self._finish():
                 file.write(chunk)
 
@@ -212,7 +234,7 @@ class Creator:
     def _path(self, path: str) -> int:
         file = self._files.get(path)
         if file is None:
-            raw = to_bytes(path)
+            raw = to_bytes(path_of("path", path))
             self._call(lib.gsym_creator_add_path, raw, len(raw), self._file)
             file = self._files[path] = self._file[0]
         return file
@@ -293,3 +315,69 @@ class Creator:
             sites.append(_CALL_SITE.pack(offset, flags, *place, 0))
             regexes += [_STRP.pack(self._string(pattern)) for pattern in patterns]
         return sites, regexes
+
+
+# ---- why a function is refused
+
+
+def _check_function(name: str, info: FunctionInfo) -> None:
+    """Raise an error that names the part of a function that has a wrong value.
+
+    Raises:
+        TypeError: It has another type.
+        ValueError: It is out of its range.
+    """
+    if not isinstance(info, FunctionInfo):
+        raise refusal(name, "a FunctionInfo", info)
+    integer_of(f"{name}.address", info.address, 0, UINT64_MAX)
+    integer_of(f"{name}.size", info.size, 0, UINT64_MAX)
+    text_of(f"{name}.name", info.name)
+    for row, each in _numbered(f"{name}.line_table", info.line_table, "LineEntry", 3):
+        address, path, line = row
+        integer_of(f"{each}.address", address, 0, UINT64_MAX)
+        path_of(f"{each}.path", path)
+        integer_of(f"{each}.line", line, 0, _UINT32_MAX)
+    if info.inline is not None:
+        _check_inlined(f"{name}.inline", info.inline)
+    sites = f"{name}.call_sites"
+    for (offset, flags, patterns), each in _numbered(
+        sites, info.call_sites, "CallSite", 3
+    ):
+        integer_of(f"{each}.return_offset", offset, 0, UINT64_MAX)
+        integer_of(f"{each}.flags", flags, 0, _UINT32_MAX)
+        strings_of(f"{each}.match_regex", patterns)
+    if not isinstance(info.extra, dict):
+        raise refusal(f"{name}.extra", "a dict of InfoTypes and bytes", info.extra)
+    for kind, payload in info.extra.items():
+        integer_of(f"{name}.extra", kind, 0, _UINT32_MAX)
+        if not isinstance(payload, (bytes, bytearray, memoryview)):
+            raise refusal(f"{name}.extra[{kind}]", "bytes", payload)
+    for at, merged in enumerate(info.merged):
+        _check_function(f"{name}.merged[{at}]", merged)
+
+
+def _check_inlined(name: str, root: InlineInfo) -> None:
+    """Raise an error as `_check_function` does."""
+    nodes = [(root, name)]
+    while nodes:
+        node, place = nodes.pop()
+        if not isinstance(node, InlineInfo):
+            raise refusal(place, "an InlineInfo", node)
+        text_of(f"{place}.name", node.name)
+        path_of(f"{place}.call_path", node.call_path)
+        integer_of(f"{place}.call_line", node.call_line, 0, _UINT32_MAX)
+        for span, each in _numbered(f"{place}.ranges", node.ranges, "Range", 2):
+            for field, address in zip(("start", "end"), span, strict=True):
+                integer_of(f"{each}.{field}", address, 0, UINT64_MAX)
+        nodes += _numbered(f"{place}.children", node.children, "InlineInfo", 5)
+
+
+def _numbered(
+    name: str, values: Any, kind: str, size: int
+) -> Iterator[tuple[Any, str]]:
+    """Yield records of *size* fields, and their names in messages."""
+    for at, each in enumerate(items_of(name, values or (), f"{kind} records")):
+        place = f"{name}[{at}]"
+        if not isinstance(each, tuple) or len(each) != size:
+            raise refusal(place, f"a {kind}", each)
+        yield each, place

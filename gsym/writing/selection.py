@@ -8,10 +8,10 @@ has an index, each segment has its own.
 
 from __future__ import annotations
 
-from gsym.arguments import items_of, strings_of
+from gsym.arguments import patterns_of, ranges_of, shown
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.model import UINT64_END
+from gsym.model import UINT64_MAX
 from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
@@ -97,14 +97,13 @@ class Selection:
 
     def __init__(
         self,
-        keep: Iterable[str] = (),
-        drop: Iterable[str] = (),
+        keep: Iterable[str | Pattern[str]] = (),
+        drop: Iterable[str | Pattern[str]] = (),
         address_ranges: Iterable[tuple[int, int]] = (),
     ) -> None:
-        self._keep = [_compiled(each) for each in strings_of("keep_functions", keep)]
-        self._drop = [_compiled(each) for each in strings_of("drop_functions", drop)]
-        ranges = items_of("address_ranges", address_ranges, "(start, end) pairs")
-        self._ranges = [_checked(start, end) for start, end in ranges]
+        self._keep = _compiled("keep_functions", keep)
+        self._drop = _compiled("drop_functions", drop)
+        self._ranges = ranges_of("address_ranges", address_ranges, UINT64_MAX)
 
     def __bool__(self) -> bool:
         return bool(self._keep or self._drop or self._ranges)
@@ -141,19 +140,18 @@ def select_functions(whole: Buffer, selection: Selection) -> CData:
     return creator
 
 
-def _compiled(pattern: str) -> Pattern[str]:
+def _compiled(name: str, patterns: Iterable[str | Pattern[str]]) -> list[Pattern[str]]:
+    return [_compile(name, each) for each in patterns_of(name, patterns)]
+
+
+def _compile(name: str, pattern: str | Pattern[str]) -> Pattern[str]:
     import re
 
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"'{pattern}' is not a regular expression: {error}") from None
-
-
-def _checked(start: int, end: int) -> tuple[int, int]:
-    if not 0 <= start < end < UINT64_END:
-        raise ValueError(f"{start:#x}-{end:#x} is not a range of addresses")
-    return start, end
+        reason = f"expected a regular expression, not {shown(pattern)}: {error}"
+        raise ValueError(f"{name}: {reason}") from None
 
 
 def write_segments(

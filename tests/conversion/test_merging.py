@@ -218,7 +218,7 @@ def test_an_input_is_not_written_over(tmp_path: Path) -> None:
     path.write_bytes(create(FUNCTIONS))
     with pytest.raises(ValueError, match="would replace an input"):
         gsym.merge_files([path], path)
-    with pytest.raises(ValueError, match="nothing to merge"):
+    with pytest.raises(ValueError, match="inputs: expected at least one path"):
         gsym.merge_files([], path)
 
 

@@ -77,10 +77,10 @@ def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("threads", 0, "threads: at least 1, not 0"),
-        ("segment_size", 0, "segment_size: 0 is out of range"),
-        ("byteorder", "middle", "byteorder: little, big; not 'middle'"),
-        ("pclntab", "maybe", "pclntab: auto, only, never; not 'maybe'"),
+        ("threads", 0, "threads: expected at least 1, not 0"),
+        ("segment_size", 0, "segment_size: expected 1 to 0xf+, not 0"),
+        ("byteorder", "middle", "byteorder: expected little or big, not 'middle'"),
+        ("pclntab", "maybe", "pclntab: expected auto or only or never, not"),
     ],
 )
 def test_a_value_out_of_range_is_refused(name: str, value: object, error: str) -> None:

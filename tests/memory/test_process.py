@@ -96,6 +96,21 @@ def test_many_addresses_are_answered_in_their_order(built: tuple[Path, Path]) ->
         assert process.module_at(8) is None
 
 
+def test_a_closed_process_answers_no_more() -> None:
+    with gsym.Process(os.getpid()) as known:
+        (start, *_) = (each.start for each in known.regions)
+        place = known.module_at(start)
+        assert known.modules_at([start, 0]) == [place, None]
+    for use in (
+        lambda: known.lookup(start),
+        lambda: known.lookup_many([start]),
+        lambda: known.module_at(start),
+        known.__enter__,
+    ):
+        with pytest.raises(gsym.ClosedError, match="is closed"):
+            use()
+
+
 def test_the_vdso_is_read_from_memory(built: tuple[Path, Path]) -> None:
     with running(*built) as (pid, printed), gsym.Process(pid) as process:
         if not printed.get("vdso"):

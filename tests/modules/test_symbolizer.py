@@ -162,6 +162,20 @@ def test_closed_module_answers_its_holders(known: Known) -> None:
     assert first.lookup_many([0x104]).names == ["f0"]
 
 
+def test_a_closed_symbolizer_opens_nothing(known: Known) -> None:
+    key = key_of_debug_id("x", _IDS[0])
+    with Symbolizer(known) as symbolizer:
+        name_at(symbolizer, _IDS[0])
+    for use in (
+        lambda: symbolizer.find(key),
+        lambda: symbolizer.open(key),
+        lambda: symbolizer.symbolize(key, offset=0x104),
+        symbolizer.__enter__,
+    ):
+        with pytest.raises(gsym.ClosedError, match="the symbolizer is closed"):
+            use()
+
+
 def test_many_threads_get_right_answers(known: Known) -> None:
     symbolizer = Symbolizer(known, most_open=2)
     wrong: list[str] = []
@@ -231,7 +245,7 @@ def test_removed_module_continues_to_answer(tmp_path: Path) -> None:
     assert name_at(symbolizer, _IDS[1]) == "gone"
     store.remove(entry)
     assert name_at(symbolizer, _IDS[1]) == "gone"
-    symbolizer.close()
+    symbolizer.forget()
     answer = symbolizer.symbolize(key_of_debug_id("x", _IDS[1]), offset=0x104)
     assert answer.lookup is None
 

@@ -32,6 +32,39 @@ COLUMNS = (
 )
 
 
+class OfPandas:
+    """Equal to nothing, as `pandas.NA` is."""
+
+    def __eq__(self, _other: object) -> Any:  # noqa: ANN401
+        raise TypeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+OfPandas.__name__ = "NAType"
+
+
+class Column(list[Any]):
+    """Iteration of an Arrow array has no integers, but `to_pylist` has."""
+
+    def __iter__(self) -> Any:  # noqa: ANN401
+        return map(str, super().__iter__())
+
+    def to_pylist(self) -> list[Any]:
+        return list(super().__iter__())
+
+
+@pytest.mark.parametrize("null", [None, float("nan"), OfPandas()])
+@pytest.mark.parametrize("column", [list, iter, Column])
+def test_nulls_are_no_addresses(null: object, column: Any) -> None:  # noqa: ANN401
+    asked = [null, START + 9, null, 0]
+    reader = gsym.Reader(file_bytes())
+    frames = reader.lookup_many(column(asked))
+    assert frames.address_index.tolist() == [0, 1, 1, 2, 3]
+    assert frames.found.tolist() == [False, True, True, False, False]
+    assert len(reader.lookup_many(column(asked), misses=False)) == 2
+
+
 @pytest.mark.parametrize(
     "addresses",
     [

@@ -74,7 +74,7 @@ def test_several_threads_answer_as_one() -> None:
     answers = reader.lookup_many(asked, threads=3)
     assert answers.to_pylist() == expected.to_pylist()
     assert answers.found == expected.found
-    with pytest.raises(ValueError, match="threads must be positive"):
+    with pytest.raises(ValueError, match="threads: expected at least 1, not"):
         reader.lookup_many(asked, threads=0)
 
 

@@ -181,3 +181,49 @@ def test_names_that_a_function_also_has_are_known_and_labels_in_it(
         assert frame.calls, (name, frame.reason)
         assert frame.calls[-1].name in {function, name}
         assert frame.calls[-1].offset == (3 if name == "label" else 1)
+
+
+def test_a_source_may_be_a_file_or_a_store(stripped: tuple[Path, str]) -> None:
+    full, text = stripped
+    store = gsym.Store(full.parents[1] / "shelf")
+    gsym.add_file(store.path, full)
+    gsym.convert(full, full.parents[1] / "a.so.gsym")
+    for source in (full, str(full), [store], store, full.parents[1] / "a.so.gsym"):
+        report = gsym.symbolicate(text, source=source)
+        assert report.threads[0].frames[0].calls[0].line == 1, source
+    bare = text.partition(" (BuildId")[0] + "\n"
+    other = full.with_name("other.so")
+    full.rename(other)
+    (full.parents[1] / "bin/a.so").unlink()
+    for each in (text, bare):  # without an id, only the name tells
+        (frame,) = gsym.symbolicate(each, source=other).frames()
+        assert bool(frame.calls) == (each is text)
+
+
+def test_the_text_may_be_bytes(stripped: tuple[Path, str]) -> None:
+    full, text = stripped
+    by_text = gsym.symbolicate(text, source=full)
+    for each in (text.encode(), bytearray(text.encode())):
+        assert gsym.symbolicate(each, source=full).threads == by_text.threads
+
+
+def test_the_name_of_a_file_as_text_has_a_hint(tmp_path: Path) -> None:
+    path = tmp_path / "crash.txt"
+    path.write_text("nothing\n")
+    with pytest.warns(UserWarning, match=r"pathlib\.Path\('.*crash.txt'\) reads it"):
+        assert str(gsym.symbolicate(str(path))) == str(path)
+
+
+def test_a_binary_is_no_report(stripped: tuple[Path, str]) -> None:
+    full, _ = stripped
+    with pytest.raises(gsym.FormatError, match=r"debug/a\.so: a binary, neither"):
+        gsym.symbolicate(full)
+
+
+def test_load_addresses_of_modules_without_frames_have_notes() -> None:
+    starts = {"a.so": 0x1000, "/lib/b.so": 0x9000_0000}
+    report = gsym.symbolicate(
+        "#0  0x0000000000001010 in ?? ()\n", load_addresses=starts
+    )
+    note = "/lib/b.so: a load address is given, but no frame is in it"
+    assert [each for each in report.notes if "load address" in each] == [note]

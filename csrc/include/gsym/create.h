@@ -56,6 +56,17 @@ gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
 gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator *all,
                                        const uint8_t *bytes, size_t size,
                                        uint64_t distance, gsym_error *error);
+/* The strings and files that a creator has. */
+typedef struct gsym_creator_mark {
+    uint64_t strings;
+    uint64_t files;
+} gsym_creator_mark;
+
+void gsym_creator_get_mark(const gsym_creator *creator, gsym_creator_mark *mark);
+/* Forget the strings and files that were interned after a mark, for a function that was
+ * refused. No function may use them. */
+gsym_status gsym_creator_forget(gsym_creator *creator, const gsym_creator_mark *mark,
+                                gsym_error *error);
 /* Encode and keep a function; its strings and files must be interned. */
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
                                       gsym_origin origin, gsym_error *error);

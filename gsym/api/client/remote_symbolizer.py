@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.arguments import refusal
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
 from gsym.modules.key import ModuleKey, elf_debug_id, is_hex
@@ -26,6 +27,8 @@ class RemoteSymbolizer:
     """
 
     def __init__(self, client: SymbolicationClient, name: str = "server") -> None:
+        if not hasattr(client, "symbolicate"):
+            raise refusal("client", "a gsym.SymbolicationClient", client)
         self._client = client
         self._name = name
 

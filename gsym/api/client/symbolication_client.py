@@ -22,6 +22,7 @@ from gsym.api.client.jobs import (
     read_answer,
     read_jobs,
 )
+from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after, retry
@@ -109,6 +110,9 @@ class SymbolicationClient:
         *,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
+        server = text_of("server", server)
+        if settings is not None and not isinstance(settings, ClientSettings):
+            raise refusal("settings", "a ClientSettings", settings)
         self._settings = settings = settings or ClientSettings()
         self._sleep = sleep
         limits = TransferLimits(

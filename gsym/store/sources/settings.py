@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import path_of
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.net.buckets import BUCKETS
 from gsym.net.limits import TransferLimits
@@ -39,13 +40,18 @@ _FORMATS = (
 )
 
 
-def open_source(text: str) -> Source:
+def open_source(text: str | os.PathLike[str]) -> Source:
     """Open a single source; use `SourceOpener` for several with shared connections.
 
+    Args:
+        text: A folder, or the URL of a server or bucket.
+
     Raises:
+        TypeError: *text* is neither a text nor a path.
         UnsupportedError: It needs a package that is not installed.
         ValueError: *text* is invalid, or names several sources.
     """
+    text = path_of("text", text, " or a URL")
     if os.path.isdir(text):
         return LocalFolder(text)
     found = list(SourceOpener().open(text))
