@@ -1,9 +1,15 @@
-"""A cache of bounded size."""
+"""Caches of bounded size, in memory and on disk; stamps of files that were read."""
 
 from __future__ import annotations
 
+import os
+from stat import S_ISREG
+
+from gsym.records import NamedTuple
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TypeVar
 
     Key = TypeVar("Key")
@@ -27,3 +33,54 @@ class BoundedCache(dict["Key", "Value"]):
             self.clear()
         self[key] = value
         return value
+
+
+class FileStamp(NamedTuple):
+    """Time of modification in nanoseconds, and size in bytes, of a regular file.
+
+    The time of change is left out, since a further link to a file sets it.
+    """
+
+    modified: int
+    size: int
+
+
+def stamp_of(status: os.stat_result) -> FileStamp | None:
+    """The stamp of a file; None if it is not a regular one."""
+    is_file = S_ISREG(status.st_mode)
+    return FileStamp(status.st_mtime_ns, status.st_size) if is_file else None
+
+
+def stamp_at(path: str) -> FileStamp | None:
+    """The stamp of the file at a path; None if there is no regular one."""
+    try:
+        return stamp_of(os.stat(path))
+    except (OSError, ValueError):
+        return None
+
+
+def remove_oldest(
+    files: Iterable[tuple[int, int, str]], most: int, kept: str = ""
+) -> tuple[int, int, int]:
+    """Remove the least recently used files until the others have a size of *most*.
+
+    *files* are time of use, size and path of each; *kept* is not removed.
+
+    Returns:
+        The total size before and after, and the number of removed files.
+    """
+    ordered = sorted(files)
+    before = size = sum(each for _, each, _ in ordered)
+    removed = 0
+    for _, each, path in ordered:
+        if size <= most:
+            break
+        if path == kept:
+            continue
+        try:
+            os.unlink(path)
+        except OSError:
+            continue  # another process removed it, or it is not permitted
+        size -= each
+        removed += 1
+    return before, size, removed

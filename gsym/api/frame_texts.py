@@ -72,7 +72,6 @@ class FrameTexts:
         texts_of: Callable[[list[int]], list[bytes]],
         column: tuple[CData, CData, list[int]],
     ) -> None:
-        """Set the texts of a column."""
         owner, codes, values = column
         self._keep(owner)
         found = texts_of(values)

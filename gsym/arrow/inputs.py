@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from io import BytesIO
 
 from gsym.arrow.rows import import_pyarrow
+from gsym.cache import stamp_at
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
@@ -14,6 +15,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    from gsym.cache import FileStamp
 
     _ReadText = Callable[[bytes], Any]
 
@@ -263,9 +266,7 @@ def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
     start, text = _lines(unit)
     if not text.strip():
         return []
-    status = os.stat(unit.path)
-    version = (status.st_size, status.st_mtime_ns)
-    schema = _json_schema(unit.path, version, address, modules)
+    schema = _json_schema(unit.path, stamp_at(unit.path), address, modules)
 
     def read(text: bytes) -> Any:
         table = _read_json(text, schema)
@@ -298,7 +299,7 @@ def _read_json(text: bytes, schema: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _json_schema(
-    path: str, version: tuple[int, int], address: str, modules: str
+    path: str, _stamp: FileStamp | None, address: str, modules: str
 ) -> Any:
     """The types of a file, which are those of its first range.
 
@@ -306,7 +307,7 @@ def _json_schema(
     that are times elsewhere stay texts, and so does what is always null.
     """
     pa = import_pyarrow()
-    start, text = _lines(Unit(path, 0, min(_RANGE_SIZE, version[0])))
+    start, text = _lines(Unit(path, 0, min(_RANGE_SIZE, os.path.getsize(path))))
 
     def kind_of(value: Any, number: Any) -> Any:
         items = value if isinstance(value, list) else [value]

@@ -106,7 +106,6 @@ def contents_of(
 
 
 def _count(batch: Any, address: str) -> int:
-    """The number of addresses."""
     pa = import_pyarrow()
 
     addresses = _column(batch, address)

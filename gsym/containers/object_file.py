@@ -464,7 +464,6 @@ class ObjectFile:
 
 
 def _joined(parts: list[Section]) -> Section:
-    """The sections one after the other."""
     start = end = size = 0
     for part in parts:
         low, high = part.distrusted

@@ -217,7 +217,6 @@ def convert_file(  # noqa: PLR0913 - what its callers know
 
 
 def _convert(request: ConversionRequest) -> ConversionReport:
-    """Convert the input by the converter of its kind."""
     options, source_path, kind = request.options, request.input, request.source.kind
     if options.member is not None and kind != "archive":
         raise MemberError("not an archive: it has no members", path=source_path)

@@ -324,7 +324,6 @@ _READERS: dict[int, Callable[[str, Any], Any]] = {
 
 
 def _build_id(value: object) -> bytes:
-    """The bytes of a build id."""
     found = uuid_bytes(value)
     if len(found) > MOST_ID_BYTES:
         expected = f"expected at most {MOST_ID_BYTES} bytes, not {len(found)}"

@@ -9,10 +9,10 @@ missed a file that belongs to its input leaves no key: the file may be there nex
 from __future__ import annotations
 
 import os
-import stat
 import time
 
 from gsym import __version__
+from gsym.cache import stamp_at
 from gsym.conversion.output import ConversionRequest, peak_memory
 from gsym.conversion.report import ConversionReport, ConversionWarning
 from gsym.writing.atomic_file import AtomicFile
@@ -108,21 +108,13 @@ def _maker(request: ConversionRequest) -> list[str]:
 
 
 def _stamps(paths: Iterable[str]) -> dict[str, list[int] | None]:
-    """Size in bytes and time in ns of each path; None of what is not a regular file."""
-    return {path: _stamp(path) for path in paths}
+    """The stamp of each path; None of what is not a regular file."""
+    stamps = {path: stamp_at(path) for path in paths}
+    return {path: stamp and [*stamp] for path, stamp in stamps.items()}
 
 
 def _is_changing(read: dict[str, list[int] | None], request: ConversionRequest) -> bool:
     """Whether a file was modified after the conversion began."""
     seconds = time.perf_counter() - request.started + _TICK
     began = time.time_ns() - int(seconds * 1e9)
-    return any(each is not None and each[1] > began for each in read.values())
-
-
-def _stamp(path: str) -> list[int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    is_file = stat.S_ISREG(status.st_mode)
-    return [status.st_size, status.st_mtime_ns] if is_file else None
+    return any(each is not None and each[0] > began for each in read.values())

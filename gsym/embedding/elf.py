@@ -203,7 +203,6 @@ class ElfBinary:
         return self._part(self._section(index))
 
     def _find(self, name: bytes) -> int | None:
-        """Index of the section *name*."""
         for index, section in enumerate(self._sections()):
             found = self._names[section.name : section.name + len(name) + 1]
             if section.type != _NULL and found == name + b"\0":

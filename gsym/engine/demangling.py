@@ -130,7 +130,6 @@ def _demangle(name: bytes) -> bytes:
 
 
 def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
-    """The demangler for a name."""
     if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
         return _from_legacy_rust if is_legacy_rust(plain) else _from_cxx
     if plain.startswith(b"_R") and plain[2:3].isalnum():

@@ -111,7 +111,6 @@ class NameTexts:
     def _texts_at_once(
         self, image: int, names: list[int], demangler: Any
     ) -> list[bytes]:
-        """The texts of names of one image."""
         if image & _PLAIN:
             return [self._text(name) for name in names]
         strps = ffi.new("uint64_t[]", [name & _OFFSET_MASK for name in names])
@@ -143,7 +142,6 @@ class NameTexts:
         )
 
     def _string(self, name: int) -> bytes:
-        """The string in the file."""
         image = self.images[name >> _IMAGE_SHIFT & ~_PLAIN]
         raw = lib.gsym_image_string(image, name & _OFFSET_MASK, self._size)
         text: bytes = ffi.unpack(raw, self._size[0])

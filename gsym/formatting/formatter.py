@@ -127,7 +127,6 @@ class Formatter:
             )
 
     def _addresses(self, lines: Buffer) -> list[int]:
-        """The addresses to look up for *lines*."""
         start = ffi.from_buffer("char[]", lines)
         given = self._job, start, len(start)
         count = lib.gsym_text_addresses(*given, ffi.NULL, 0)

@@ -139,7 +139,6 @@ _SPECIAL = bytes(_CONTROLS) + b"&<>\"'"
 
 
 def _marked(text: bytes, detail: bytes) -> str:
-    """Text with a tooltip."""
     return (
         f'<span class="e" tabindex="0">{_escaped(text)}'
         f'<span role="tooltip">{_escaped(detail)}</span></span>'

@@ -214,7 +214,6 @@ def _module_texts(
 def _names(
     options: SymbolOptions, quoted: Callable[[bytes], bytes] | None
 ) -> NameTexts:
-    """Names as the output shows them."""
     is_short = options.functions == "short"
     escape = options.escape
     if escape is None or quoted is None:

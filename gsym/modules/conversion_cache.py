@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import time
 
+from gsym.cache import remove_oldest, stamp_at
 from gsym.conversion.companions import cache_root, symbol_cache
 from gsym.errors import GsymError
 
@@ -282,20 +283,8 @@ def collect_cache(
     from gsym.store.collection import Collection
 
     root = cache_root() if root is None else root
-    files = sorted((*_files(root, _SUFFIX), *_files(symbol_cache(root))))
-    before = size = sum(each for _, each, _ in files)
-    removed = 0
-    for _, each, path in files:
-        if size <= max_size:
-            break
-        if path == kept:
-            continue
-        try:
-            os.unlink(path)
-        except OSError:
-            continue  # another process removed it, or it is not permitted
-        size -= each
-        removed += 1
+    files = (*_files(root, _SUFFIX), *_files(symbol_cache(root)))
+    before, size, removed = remove_oldest(files, max_size, kept)
     _remove_links(root, _MOST_LINKS if max_size else 0)
     return Collection(before, size, removed)
 
@@ -341,9 +330,5 @@ def _files(root: str, suffix: str = "") -> Iterator[tuple[int, int, str]]:
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
-            if name.endswith(suffix):
-                try:
-                    status = os.stat(path)
-                except OSError:
-                    continue
-                yield status.st_mtime_ns, status.st_size, path
+            if name.endswith(suffix) and (stamp := stamp_at(path)):
+                yield *stamp, path

@@ -353,7 +353,6 @@ def _open(path: str, index_limit: int) -> Reader:
 
 
 def _check(reader: Reader, entry: Entry) -> None:
-    """Check that a file is the one that was published."""
     if entry.gsym_size and reader.size != entry.gsym_size:
         reason = f"the file has {reader.size} bytes, not {entry.gsym_size}"
         raise FormatError(reason, path=entry.path)

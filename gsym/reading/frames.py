@@ -384,7 +384,6 @@ def distinct(column: CData, rows: int, size: int) -> tuple[CData, CData, list[in
 
 
 def _imported(package: str, method: str) -> Any:
-    """Import an optional package."""
     try:
         return __import__(package)
     except ImportError as problem:

@@ -195,7 +195,6 @@ class _Downloads:
         return _Found(module.entry, reason, module.unsure)
 
     def _get(self, key: ModuleKey) -> _Found:
-        """The module in the store."""
         missing = "the store does not have the module"
         try:
             entry = self._store.get(key)

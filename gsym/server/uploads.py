@@ -231,7 +231,6 @@ class _Uploads:
             self._active -= 1
 
     async def _spool(self, request: Request, path: str) -> None:
-        """Write the request body to a file."""
         limit = self._settings.limits.max_upload
         declared = request.headers.get("content-length", "")
         if _number(declared) > limit:

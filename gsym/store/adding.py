@@ -236,7 +236,6 @@ def _choose(
     architecture: str | None,
     path: str,
 ) -> ModuleFile:
-    """The selected module."""
     if architecture is not None:
         modules = tuple(
             each for each in modules if each.architecture in {architecture, None}

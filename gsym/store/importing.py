@@ -7,8 +7,8 @@ import os
 import threading
 from contextlib import suppress
 from hashlib import sha256
-from stat import S_ISREG
 
+from gsym.cache import stamp_at
 from gsym.errors import FormatError, GsymError, NotFoundError
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
@@ -89,14 +89,10 @@ class _Folder:
             folders.sort()
             for name in sorted(names):
                 path = os.path.join(folder, name)
-                try:
-                    status = os.stat(path)
-                except OSError:
-                    continue  # removed, or a broken link
-                if not S_ISREG(status.st_mode):
-                    continue  # opening a pipe would block
-                mark = f"{status.st_size} {status.st_mtime_ns}"
-                yield ImportItem(os.path.relpath(path, self.name), mark)
+                stamp = stamp_at(path)
+                if stamp is not None:
+                    mark = f"{stamp.size} {stamp.modified}"
+                    yield ImportItem(os.path.relpath(path, self.name), mark)
 
     def take(self, item: ImportItem, folder: str) -> FoundFile:
         del folder

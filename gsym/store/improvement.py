@@ -6,9 +6,7 @@ what the folders have now. Each state of the folders is tried once.
 
 from __future__ import annotations
 
-import os
-
-from gsym.cache import BoundedCache
+from gsym.cache import BoundedCache, FileStamp, stamp_at
 from gsym.model import BEST_LEVEL
 
 TYPE_CHECKING = bool()
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
-_Stamp = tuple[str, int, int]
+_News = frozenset[tuple[str, FileStamp]]
 _MAX_KNOWN = 16384
 
 
@@ -32,32 +30,26 @@ class Improvement:
     def __init__(self, best_files: Callable[[ModuleKey], Iterable[str]]) -> None:
         self._best_files = best_files
         # By the path of the module's file, which is another after each replacement.
-        self._tried: BoundedCache[str, frozenset[_Stamp]] = BoundedCache(_MAX_KNOWN)
+        self._tried: BoundedCache[str, _News] = BoundedCache(_MAX_KNOWN)
 
-    def news_of(self, entry: Entry) -> frozenset[_Stamp]:
+    def news_of(self, entry: Entry) -> _News:
         """Files that have appeared or changed since a module was made, if not tried."""
         if entry.quality.level >= BEST_LEVEL and not entry.missing:
             return frozenset()
         found = frozenset(self._stamps(entry))
         return frozenset() if found == self._tried.get(entry.path) else found
 
-    def tried(self, entry: Entry, news: frozenset[_Stamp]) -> None:
+    def tried(self, entry: Entry, news: _News) -> None:
         """Do not try these files again for a module."""
         self._tried.keep(entry.path, news)
 
-    def _stamps(self, entry: Entry) -> Iterator[_Stamp]:
+    def _stamps(self, entry: Entry) -> Iterator[tuple[str, FileStamp]]:
         for path in self._best_files(entry.identity):
-            for stamp in _stamps_of(path):
-                # The source of a file in a package begins with that package.
-                if not entry.source.startswith(path) or stamp[1] > entry.added * 1e9:
-                    yield stamp
+            stamp = stamp_at(path)
+            # The source of a file in a package begins with that package.
+            is_source = entry.source.startswith(path)
+            if stamp and (not is_source or stamp.modified > entry.added * 1e9):
+                yield path, stamp
         for path in entry.wanted:
-            yield from _stamps_of(path)
-
-
-def _stamps_of(path: str) -> Iterator[_Stamp]:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return
-    yield path, status.st_mtime_ns, status.st_size
+            if stamp := stamp_at(path):
+                yield path, stamp

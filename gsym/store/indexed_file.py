@@ -14,6 +14,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gsym.cache import FileStamp
+
 _MODULE = b"MODULE "
 _DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
@@ -26,7 +28,6 @@ class IndexedFile(NamedTuple):
     """A file.
 
     Attributes:
-        stamp: Its time in nanoseconds and its size in bytes.
         modules: What is in it.
         keys: What it may be found as: these; of a GSYM file that has only a UUID, what
             that says on each system.
@@ -36,7 +37,7 @@ class IndexedFile(NamedTuple):
         is_package: Whether it is a Debian or RPM package.
     """
 
-    stamp: tuple[int, int]
+    stamp: FileStamp
     modules: Sequence[ModuleKey] = ()
     keys: Sequence[ModuleKey] = ()
     kind: str = ""
@@ -45,7 +46,7 @@ class IndexedFile(NamedTuple):
     is_package: bool = False
 
 
-def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
+def read_file(path: str, stamp: FileStamp) -> IndexedFile:
     """The contents of the file *path*; nothing if it is damaged."""
     try:
         with open(path, "rb", buffering=0) as file:
@@ -92,7 +93,6 @@ def _is_sym_file(path: str) -> bool:
 
 
 def _rank(path: str) -> int:
-    """See `IndexedFile`."""
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
 
@@ -111,8 +111,7 @@ def _named(identity: ModuleKey, path: str) -> ModuleKey:
     return identity
 
 
-def _read_gsym(path: str, stamp: tuple[int, int]) -> IndexedFile:
-    """The module of a GSYM file."""
+def _read_gsym(path: str, stamp: FileStamp) -> IndexedFile:
     from gsym.reading.reader import open as open_reader
     from gsym.store.archives import bare_name
 

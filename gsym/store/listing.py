@@ -127,7 +127,6 @@ class StoreListing:
 
 
 def _searched_text(entry: Entry) -> str:
-    """The text to search."""
     known = entry.identity
     names = known.debug_file, known.code_file, known.debug_id, known.code_id
     return " ".join(names).lower()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import threading
 import time
 from contextlib import suppress
 
+from gsym.cache import stamp_at
 from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
@@ -20,6 +20,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.cache import FileStamp
     from gsym.modules.key import ModuleKey
     from gsym.store.choosing import FittingFile
     from gsym.store.packages import Packages
@@ -214,7 +215,7 @@ class LooseFiles:
             for each in dict.fromkeys(file_names(name))
             for path in sorted(
                 index.named.get(each, ()),
-                key=lambda path: (-index.files[path].stamp[1], path),
+                key=lambda path: (-index.files[path].stamp.size, path),
             )
         ]
 
@@ -243,8 +244,8 @@ class LooseFiles:
                 path=path,
                 identity=module,
                 source=path,
-                size=file.stamp[1],
-                added=file.stamp[0] / 1e9,
+                size=file.stamp.size,
+                added=file.stamp.modified / 1e9,
             )
             for path, file in self._index.files.items()
             for module in file.modules
@@ -360,8 +361,7 @@ class LooseFiles:
             self._due = time.monotonic() + pause
             self._is_read.set()
 
-    def _walk(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """The files and their stamps."""
+    def _walk(self) -> Iterator[tuple[str, FileStamp]]:
         left = self._max_files
         folders = [(self._path, 0)]
         while folders:
@@ -376,7 +376,7 @@ class LooseFiles:
                     if depth < self._max_depth and is_seen:
                         folders.append((entry.path, depth + 1))
                     continue
-                stamp = _stamp(entry)
+                stamp = stamp_at(entry.path)
                 if stamp is None:
                     continue
                 if not left:
@@ -403,7 +403,7 @@ def _index_of(files: dict[str, IndexedFile]) -> _Index:
         key=lambda path: (
             files[path].kind == "gsym",
             files[path].rank,
-            files[path].stamp[1],
+            files[path].stamp.size,
         ),
     )
     found: dict[str, list[tuple[int, int, str, ModuleKey]]] = {}
@@ -414,14 +414,3 @@ def _index_of(files: dict[str, IndexedFile]) -> _Index:
             for term in search_terms(key):
                 found.setdefault(term, []).append((kind, place, path, key))
     return _Index(files, found, named)
-
-
-def _stamp(entry: os.DirEntry[str]) -> tuple[int, int] | None:
-    """Time and size of a regular file, which change with it; else None."""
-    try:
-        status = entry.stat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return status.st_mtime_ns, status.st_size

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Protocol
 
+    from gsym.cache import FileStamp
     from gsym.store.archives import Member
 
     class PackageReader(Protocol):
@@ -91,7 +92,6 @@ _MAX_NAME = 1024
 _LIMITS = ArchiveLimits()
 _RETRY_SECONDS = 60.0
 _FORMAT = 3  # of records; raised when more is found in the same package
-_Stamp = tuple[int, int]
 
 
 def index_package(
@@ -164,13 +164,13 @@ class Packages:
         self._records = records
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._wanted: dict[str, _Stamp] = {}
-        self._read: dict[str, tuple[_Stamp, list[PackageMember]]] = {}
+        self._wanted: dict[str, FileStamp] = {}
+        self._read: dict[str, tuple[FileStamp, list[PackageMember]]] = {}
         self._by_term: dict[str, list[PackageMember]] = {}
         # When those are read again that could not be, as when a disk was full.
         self._again: dict[str, float] = {}
 
-    def update(self, packages: Mapping[str, _Stamp]) -> None:
+    def update(self, packages: Mapping[str, FileStamp]) -> None:
         """Read these packages, in a thread, and forget others."""
         with self._lock:
             self._wanted = dict(packages)
@@ -275,7 +275,7 @@ class Packages:
         except (GsymError, OSError) as error:
             raise SourceError(f"{member.location}: {_reason(error)}") from None
 
-    def _due(self) -> list[tuple[str, _Stamp]]:
+    def _due(self) -> list[tuple[str, FileStamp]]:
         """The packages that are to be read."""
         return [
             (path, stamp)
@@ -318,7 +318,7 @@ class Packages:
                     with suppress(OSError):
                         os.unlink(os.path.join(self._records, name))
 
-    def _load(self, path: str, stamp: _Stamp) -> list[PackageMember]:
+    def _load(self, path: str, stamp: FileStamp) -> list[PackageMember]:
         """The binaries in a package, by its record if there is one."""
         record = os.path.join(self._records, _record_name(path, stamp))
         with suppress(OSError, ValueError, TypeError):
@@ -343,7 +343,7 @@ class Packages:
 
 
 def _terms_of(
-    read: Mapping[str, tuple[_Stamp, list[PackageMember]]],
+    read: Mapping[str, tuple[FileStamp, list[PackageMember]]],
 ) -> dict[str, list[PackageMember]]:
     """The binaries by the terms of their modules."""
     by_term: dict[str, list[PackageMember]] = {}
@@ -381,8 +381,8 @@ def member_of_row(path: str, row: Any) -> PackageMember:
     )
 
 
-def _record_name(path: str, stamp: _Stamp) -> str:
-    key = repr((_FORMAT, path, stamp))
+def _record_name(path: str, stamp: FileStamp) -> str:
+    key = repr((_FORMAT, path, tuple(stamp)))
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

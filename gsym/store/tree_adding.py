@@ -239,7 +239,6 @@ def _members(
 
 
 def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutcome]:
-    """Add the modules of a file to the store."""
     path, name = found.path, found.name
     with found.cleanup:
         try:

@@ -334,7 +334,6 @@ def _read_frame(frame: dict[str, Any]) -> StackFrame:
 
 
 def _check(piece: Piece, result: Any) -> None:
-    """Check that a result has the stacks of the piece."""
     if not isinstance(result, dict) or "error" in result:
         raise mismatch()
     stacks, found = result.get("stacks"), result.get("found_modules")

@@ -183,7 +183,6 @@ class SymbfileClient:
         return PartOutcome(part, is_there, reason, number, status, last.uuid)
 
     def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
-        """Send a part once."""
         headers = part_headers(part, self._api_key)
         until = time.monotonic() + self._settings.attempt_timeout
         body = file_pieces(part.path, part.size, sent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.cache import BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
@@ -66,7 +67,8 @@ class Modules:
     def __init__(self, options: Options, warn: Callable[[str], None]) -> None:
         self._options = options
         self._warn = warn
-        self._opened: dict[str | bytes, Module | None] = {}
+        self._opened: BoundedCache[str | bytes, Module | None]
+        self._opened = BoundedCache(_MAX_MODULES)
         self._read_ahead = wants_read_ahead(_address_count(options))
 
     def open(self, name: str, build_id: bytes) -> Module | None:
@@ -94,7 +96,7 @@ class Modules:
                 front, colon, suffix = name.rpartition(":")
                 if colon and f" {suffix} " in _ARCHITECTURES:
                     path, architecture = front, suffix
-            self._keep(key, None)
+            self._opened.keep(key, None)
             found = find_gsym(path, self._search(architecture))
             module = Module(found.reader, path, self._options)
         except OSError as error:
@@ -103,17 +105,12 @@ class Modules:
             raise ModuleError(error.reason) from error
         for note in filter(None, (*found.notes, unsure or found.unsure)):
             self._warn(note)
-        self._keep(key, module)
+        self._opened.keep(key, module)
         return module
 
     def opened(self, name: str, build_id: bytes) -> Module | None:
         """The module of a name or a build id, if it is open already."""
         return self._opened.get(build_id or name)
-
-    def _keep(self, key: str | bytes, module: Module | None) -> None:
-        if len(self._opened) >= _MAX_MODULES and key not in self._opened:
-            del self._opened[next(iter(self._opened))]
-        self._opened[key] = module
 
     def _search(self, architecture: str | None) -> BinarySearch:
         options = self._options

@@ -141,7 +141,6 @@ def batch(values: Values) -> int:
 
 
 def _options(values: Values) -> dict[str, Any]:
-    """The keywords of `symbolize`."""
     options: dict[str, Any] = {"output": values.text("--answers") or "stack"}
     for name in ("module", "address"):
         if (column := values.text(f"--{name}")) is not None:

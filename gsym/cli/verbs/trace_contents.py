@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def _read(source: InputFile, values: Values) -> tuple[ProfileInput, Profile]:
-    """The selected samples of a file."""
     opened = ProfileInput(source, values)
     profile = opened.read()
     opened.select(profile)

@@ -157,7 +157,6 @@ class _Client:
         self._show("\n")
 
     def _copy(self, url: str, path: str) -> None:
-        """Copy the file of a file URL."""
         from urllib.parse import unquote_to_bytes, urlsplit
 
         from gsym.net.transfer import within_size, write_pieces

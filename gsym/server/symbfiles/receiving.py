@@ -201,7 +201,6 @@ class _Receiving:
         kind: str,
         parts: list[str],
     ) -> str:
-        """Publish a complete symbfile and return the outcome."""
         loop = asyncio.get_running_loop()
         run = self._service.opening.run
         publish = partial(self._publication.publish, may_replace=holder.may(REPLACE))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 from heapq import nlargest
 
+from gsym.cache import remove_oldest, stamp_at
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
@@ -220,14 +221,9 @@ class NegativeCache:
                 os.close(descriptor)
 
     def _evict(self) -> None:
-        ages = []
-        for path in self._paths():
-            with suppress(OSError):
-                ages.append((os.stat(path).st_mtime, path))
-        ages.sort()
-        for _, path in ages[: max(0, len(ages) - self._most)]:
-            with suppress(OSError):
-                os.unlink(path)
+        stamps = ((stamp_at(path), path) for path in self._paths())
+        files = ((stamp.modified, 1, path) for stamp, path in stamps if stamp)
+        remove_oldest(files, self._most)
 
 
 def _read(path: str) -> Miss | None:
