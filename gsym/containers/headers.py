@@ -207,12 +207,7 @@ def _wasm_code(data: memoryview) -> Iterator[Segment]:
 
 
 def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, ...]:
-    """The program headers of an ELF file; none of another format.
-
-    Args:
-        data: Its bytes, at least up to the end of these headers.
-        path: What it is called, for errors.
-    """
+    """The program headers of an ELF file; none of another format."""
     if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) < _IDENT_SIZE:
         return ()
     bits, order = data[_CLASS_AT], _ORDERS.get(data[_ORDER_AT])

@@ -26,15 +26,7 @@ def step_by_tables(
     read: Memory,
     memory: Memory,
 ) -> Step | None:
-    """The registers in the caller of the function at *pc*; None if unknown.
-
-    Args:
-        table: Link-time address of the section, and its size in bytes.
-        pc: A link-time address in the function.
-        values: The registers in the function.
-        read: Reads what is loaded, by link-time addresses.
-        memory: The memory of the process.
-    """
+    """The registers in the caller of the function at *pc*; None if unknown."""
     try:
         entry = _search(table, pc, read)
         if entry is None:

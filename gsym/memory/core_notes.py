@@ -89,11 +89,6 @@ class MappedFile(NamedTuple):
 class CoreNotes:
     """The contents of the notes of a core file.
 
-    Args:
-        machine: The `e_machine` of the file.
-        bits: 32 or 64.
-        byteorder: "<" or ">".
-
     Attributes:
         machine: What the program ran on.
         program: The command line, or "".

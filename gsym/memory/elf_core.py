@@ -73,11 +73,6 @@ def read_core(
 ) -> ParsedReport:
     """The stacks in a core file.
 
-    Args:
-        data: Its bytes.
-        path: What it is called, for errors.
-        find: Where the file of a module may be.
-
     Raises:
         FormatError: It is damaged, or not of a machine that is known.
     """
@@ -262,12 +257,7 @@ class _Core:
         return nearest or region
 
     def _unnamed(self, part: ProgramHeader, linked: dict[int, str]) -> Iterator[Region]:
-        """The regions of an image that the list of files does not have.
-
-        Args:
-            part: Where it may start.
-            linked: The paths in the link map, of which its own is taken out.
-        """
+        """The regions of an image that the list of files does not have."""
         start = part.address
         image = image_in_memory(self._files.memory, start)
         if not image.segments:

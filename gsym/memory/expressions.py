@@ -15,13 +15,7 @@ class DamagedError(Exception):
 
 
 class ByteReader:
-    """Reads numbers from its start on.
-
-    Args:
-        data: The bytes.
-        word: Bytes of an address.
-        order: The order of bytes.
-    """
+    """Reads numbers from its start on."""
 
     __slots__ = "at", "data", "order", "word"
 
@@ -89,11 +83,6 @@ class Operands(NamedTuple):
 
 def evaluate(expression: bytes, operands: Operands, *pushed: int) -> int:
     """The value of an expression.
-
-    Args:
-        expression: Its operations.
-        operands: The registers and the memory.
-        pushed: On the stack before the first operation.
 
     Raises:
         DamagedError: It ends early, fills or empties the stack, jumps back, or has an

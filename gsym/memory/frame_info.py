@@ -251,13 +251,7 @@ class CallFrames:
     def _function_in(
         self, section: FrameSection, at: int, known: dict[int, _Common | None]
     ) -> _Function | None:
-        """The FDE at a place in a section; None if it is a CIE, or damaged.
-
-        Args:
-            section: The section.
-            at: The place, in bytes.
-            known: The CIEs by their places; those that are read are added.
-        """
+        """The FDE at a place in a section; None if it is a CIE, or damaged."""
         sized = self._sized(section, at)
         if sized is None:
             return None

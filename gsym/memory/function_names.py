@@ -19,10 +19,6 @@ class FunctionNames:
     """Functions of a module by name: as linked, of its symbol table, or demangled.
 
     A GSYM file has one of several names at an address, and no labels within functions.
-
-    Args:
-        reader: Its symbols.
-        binary: A file with its symbol table; "" if there is none.
     """
 
     def __init__(self, reader: Reader, binary: str) -> None:

@@ -51,12 +51,7 @@ class GoTable(NamedTuple):
 
 
 def go_table(file: ObjectFile, loaded: Mapping[str, int]) -> GoTable | None:
-    """The table of functions of a file; None if it has none.
-
-    Args:
-        file: The file.
-        loaded: Addresses of the sections that are loaded, by their names.
-    """
+    """The table of functions of a file; None if it has none."""
     name = next((each for each in _SECTIONS if each in loaded), "")
     data = file.section(name.encode()) if name else None
     if data is None:
@@ -83,10 +78,6 @@ def go_table(file: ObjectFile, loaded: Mapping[str, int]) -> GoTable | None:
 
 class GoFrames:
     """The frames of a program of Go, by link-time addresses.
-
-    Args:
-        machine: What it is for.
-        table: Its table.
 
     Raises:
         DamagedError: It has no header of a version that is known (Go 1.16 and later).

@@ -28,13 +28,7 @@ class RegisteredFile(NamedTuple):
 def registered_files(
     descriptor: int, memory: Memory, machine: Machine
 ) -> Iterator[RegisteredFile]:
-    """The files in the list of a descriptor.
-
-    Args:
-        descriptor: Its address.
-        memory: The memory of the process.
-        machine: What it ran on.
-    """
+    """The files in the list of a descriptor."""
 
     def words(address: int, *sizes: int) -> list[int]:
         data = ByteReader(memory(address, sum(sizes)), machine.word, machine.order)

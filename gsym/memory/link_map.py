@@ -30,13 +30,7 @@ class LinkedFile(NamedTuple):
 
 
 class LinkMap:
-    """The files of a program.
-
-    Args:
-        machine: What it ran on.
-        auxiliary: Its auxiliary vector.
-        memory: Its memory.
-    """
+    """The files of a program."""
 
     def __init__(
         self, machine: Machine, auxiliary: Mapping[int, int], memory: Memory

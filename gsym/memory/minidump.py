@@ -125,11 +125,6 @@ def read_minidump(
 ) -> ParsedReport:
     """The stacks in a minidump.
 
-    Args:
-        data: Its bytes.
-        path: What it is called, for errors.
-        find: Where the file of a module may be.
-
     Raises:
         FormatError: It is damaged, or not of a machine that is known.
     """

@@ -83,14 +83,7 @@ class SavedMemory:
 
 
 class ModuleFiles:
-    """Memory of a dump, completed by the files of its modules where they are the same.
-
-    Args:
-        loaded: The modules.
-        machine: What the program ran on.
-        saved: The memory in the dump.
-        find: Where the file of a module may be.
-    """
+    """Memory of a dump, completed by files of its modules where they are the same."""
 
     def __init__(
         self, loaded: Loaded, machine: Machine, saved: SavedMemory, find: FindFiles
@@ -261,11 +254,6 @@ class ModuleFiles:
 class LoadedFile:
     """An ELF file, read by link-time addresses.
 
-    Args:
-        image: Its headers.
-        data: The file.
-        sections: Its call frame information.
-
     Attributes:
         image: As given.
         is_whole: Whether it has its code: one with debug information alone has only
@@ -375,13 +363,7 @@ def read_file(path: str) -> LoadedFile | None:
 
 
 def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
-    """A file whose headers are known.
-
-    Args:
-        data: Its bytes.
-        path: What it is called, for errors.
-        image: Its headers.
-    """
+    """A file whose headers are known."""
     sections: list[FrameSection] = []
     is_whole, table, of_go = False, None, None
     with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
@@ -442,13 +424,7 @@ def _relocated_pages(file: ObjectFile) -> set[int]:
 def _linked(
     region: Region, segments: Sequence[Segment], base: int | None = None
 ) -> int | None:
-    """The link-time address of the start of a region; None if unknown.
-
-    Args:
-        region: A part of a module.
-        segments: Those of its file.
-        base: The first address of the file, if that has no segments.
-    """
+    """The link-time address of the start of a region; None if unknown."""
     if region.base == "file":
         region = linked_region(region, segments)
     if region.base == "link":

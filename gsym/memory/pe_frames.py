@@ -80,15 +80,7 @@ def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
 def step_by_pe(
     table: PeTable, pc: int, values: dict[int, int], read: Memory, memory: Memory
 ) -> Step | None:
-    """The registers in the caller of the function at *pc*; None if unknown.
-
-    Args:
-        table: The functions.
-        pc: A link-time address.
-        values: The registers, with the program counter, which may be after *pc*.
-        read: Reads what is loaded, by link-time addresses.
-        memory: The memory of the process.
-    """
+    """The registers in the caller of the function at *pc*; None if unknown."""
     try:
         return _Unwinding(table, values, read, memory).step(pc)
     except (StructError, KeyError, ValueError, IndexError):

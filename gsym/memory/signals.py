@@ -99,13 +99,7 @@ class Cause(NamedTuple):
 
 
 def read_cause(data: bytes | memoryview, word: int, order: str) -> Cause | None:
-    """The contents of a `siginfo_t`; None if it is cut.
-
-    Args:
-        data: Its bytes.
-        word: Bytes of an address.
-        order: "<" or ">".
-    """
+    """The contents of a `siginfo_t`; None if it is cut."""
     try:
         signal, _, code = Struct(order + "3i").unpack_from(data)
         fields = 16 if word == 8 else 12  # noqa: PLR2004 - bytes of a word
@@ -119,12 +113,7 @@ def read_cause(data: bytes | memoryview, word: int, order: str) -> Cause | None:
 
 
 def describe(cause: Cause, own: Container[int] = ()) -> str:
-    """The cause in words.
-
-    Args:
-        cause: What the system knows.
-        own: Numbers of the threads of the program.
-    """
+    """The cause in words."""
     signal, code, address, sender = cause
     name = SIGNALS.get(signal, f"signal {signal}")
     if code == _BY_TIMER:

@@ -67,14 +67,7 @@ def module_of_debug_id(name: str, debug_id: str) -> StackModule:
 def module_of_ids(
     path: str, debug_file: str, debug_id: str, code_id: str
 ) -> StackModule:
-    """A module as in the JSON of stackwalk and of the Firefox Profiler.
-
-    Args:
-        path: Of its binary.
-        debug_file: Name of the file with its debug information, or "".
-        debug_id: In any form, or "".
-        code_id: Build id, LC_UUID, or time stamp and size of a PE file, or "".
-    """
+    """A module as in the JSON of stackwalk and of the Firefox Profiler."""
     code_file = base_name(path)
     found = module_of_debug_id(debug_file or code_file, debug_id)
     known = code_id_of(ModuleKey(code_id=code_id.replace("-", "")))
@@ -380,12 +373,7 @@ class StackBuilder:
         return self._modules[number]
 
     def finish(self, form: str = "", *, is_verbatim: bool = True) -> ParsedReport:
-        """The parsed report.
-
-        Args:
-            form: What it is called; by default as most of its frames.
-            is_verbatim: See `ParsedReport`.
-        """
+        """The parsed report."""
         self._flush()
         if not is_verbatim:
             self._make_valid()

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 class AddressRanges:
-    """Finds the range of an address.
-
-    Args:
-        ranges: As for `add`, numbered from 0.
-    """
+    """Finds the range of an address."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         # Each address belongs to the last start at or below it.

@@ -89,11 +89,7 @@ class _Call(NamedTuple):
 
 
 class _Graph:
-    """The costs of the functions of one thread, and of the calls between them.
-
-    Args:
-        events: How many costs there are.
-    """
+    """The costs of the functions of one thread, and of the calls between them."""
 
     def __init__(self, events: int) -> None:
         self.own: dict[_Function, dict[_Place, _Costs]] = {}
@@ -148,10 +144,6 @@ def read_callgrind(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile in a file of callgrind, or of a tool that writes its format.
-
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It has no costs, or is larger than *most_bytes*.
@@ -286,13 +278,7 @@ class _Way(NamedTuple):
 
 
 class _Ways:
-    """Makes stacks of a graph.
-
-    Args:
-        graph: Of one thread.
-        builder: Receives the samples.
-        thread: Its index, if it is known.
-    """
+    """Makes stacks of a graph."""
 
     def __init__(
         self, graph: _Graph, builder: ProfileBuilder, thread: int | None

@@ -67,10 +67,6 @@ def read_chrome(
 ) -> Profile:
     """The profile in a trace of Chrome.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.

@@ -57,10 +57,6 @@ def read_collapsed(
 ) -> Profile:
     """The profile in a file of collapsed stacks; lines that are none are counted.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: A stack is too deep, compressed data is damaged, or inflates to
             more than *most_bytes*.
@@ -84,9 +80,6 @@ def read_collapsed(
 
 class _Reader:
     """Makes samples of lines.
-
-    Args:
-        has_two: Whether each line has two values.
 
     Attributes:
         builder: Makes the profile.

@@ -53,10 +53,6 @@ def read_dhat(
 ) -> Profile:
     """The profile in a file of dhat.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.

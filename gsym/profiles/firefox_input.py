@@ -81,10 +81,6 @@ def read_firefox(
 ) -> Profile:
     """The profile in a file of the Firefox Profiler, of all its threads.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.

@@ -202,10 +202,6 @@ _HEAD_MEMBERS = 64
 def require_known(head: bytes, path: str) -> None:
     """Check that a file is not of a binary format that is not read.
 
-    Args:
-        head: Its first bytes, inflated.
-        path: Of the file.
-
     Raises:
         UnsupportedError: It is; the error says what to type.
     """

@@ -70,10 +70,6 @@ def fxt_file(profile: Profile, value: int | None = None) -> bytes:
 def with_samples(records: Iterable[Record], profile: Profile) -> Iterator[Record]:
     """The records of a trace, unchanged, and after them its samples as events.
 
-    Args:
-        records: Of the trace, in its order.
-        profile: Of the same trace.
-
     Yields:
         As events of a provider of their own. A thread with durations gets a second
         track for its samples, as measured and sampled durations do not nest.

@@ -118,12 +118,7 @@ class _Samples:
 
 
 class _AddressSpace:
-    """The mappings of a process over time, as recorded by a provider.
-
-    Args:
-        builder: Takes the mappings.
-        loaded: In the order of their times.
-    """
+    """The mappings of a process over time, as recorded by a provider."""
 
     def __init__(self, builder: ProfileBuilder, loaded: list[Module | Mmap]) -> None:
         self._builder = builder

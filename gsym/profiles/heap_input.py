@@ -105,10 +105,6 @@ def read_heap(
 ) -> Profile:
     """The profile in a text: of a heap, of goroutines, threads, or waiting.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It has no known first line, or is larger than *most_bytes*.
         OSError: It cannot be read.
@@ -141,12 +137,7 @@ def _rate(head: str, name: str) -> int:
 
 
 class _Stacks:
-    """Takes the lines of a text of stacks.
-
-    Args:
-        types: Of the values of a stack.
-        form: Of the line of a stack.
-    """
+    """Takes the lines of a text of stacks."""
 
     def __init__(self, types: tuple[ValueType, ...], form: re.Pattern[str]) -> None:
         self.builder = ProfileBuilder(types)
@@ -337,10 +328,6 @@ def read_cpu_words(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile of the CPU that gperftools writes.
-
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.

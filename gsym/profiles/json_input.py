@@ -193,13 +193,7 @@ def read_node(path: str, most_bytes: int | None) -> Node:
 
 
 class Node:
-    """A part of decoded JSON, and where it is: `threads[2].samples`.
-
-    Args:
-        value: The part.
-        place: Where it is.
-        path: The file, for errors.
-    """
+    """A part of decoded JSON, and where it is: `threads[2].samples`."""
 
     __slots__ = ("_path", "place", "value")
 

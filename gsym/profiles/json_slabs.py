@@ -45,10 +45,6 @@ def root_text(data: bytes, size: int) -> str:
 def read_slabs(data: bytes, path: str) -> Any:
     """The value of a whole file, in which arrays are lists.
 
-    Args:
-        data: All bytes.
-        path: Of the file, for errors.
-
     Raises:
         FormatError: It is damaged.
         UnsupportedError: It has another version.

@@ -471,10 +471,6 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
     """Set the values of all samples, which may have fractions, exactly.
 
     A type of values with fractions counts in parts of its unit.
-
-    Args:
-        builder: Has made the samples.
-        rows: The values of each, integers or instances of `Decimal`.
     """
     profile = builder.profile
     for column, kind in enumerate(profile.value_types):

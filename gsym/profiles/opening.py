@@ -206,10 +206,6 @@ def read_profile(
 def unknown_format(name: str, path: str) -> FormatError:
     """The error for a file of no known format.
 
-    Args:
-        name: Of the input.
-        path: Of a regular file with its contents.
-
     Raises:
         UnsupportedError: It is of a format that is not read.
     """

@@ -153,10 +153,6 @@ def new_profiles(layout: str = _NEWEST) -> Any:
 def decode(data: bytes, path: str | None = None) -> Any:
     """The `ProfilesData` message of a file, or a request to export one.
 
-    Args:
-        data: All of its bytes, no longer compressed.
-        path: Where they come from, for errors.
-
     Raises:
         FormatError: They are not such a message.
         UnsupportedError: They are of a layout that is not read, or the runtime of
@@ -198,11 +194,6 @@ def _is_of_older_layout(profile: Any) -> bool:
 def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictionary:
     """The tables of a message without its samples, whose layout does not matter.
 
-    Args:
-        data: A `ProfilesDictionary` message.
-        profile: Gets mappings, locations and stacks.
-        path: Where it comes from, for errors.
-
     Raises:
         FormatError: It is not such a message, or its first text is not empty.
         UnsupportedError: The runtime of protobuf is not installed.
@@ -226,11 +217,6 @@ _LINKED_BELOW = 1 << 40
 
 class Dictionary(MessageTables):
     """Mappings, locations, stacks and attributes, added to a profile when asked for.
-
-    Args:
-        message: A `ProfilesDictionary` message.
-        profile: Gets mappings, locations and stacks.
-        path: Where it comes from, for errors.
 
     Raises:
         FormatError: The first text is not empty, or an index is out of range.

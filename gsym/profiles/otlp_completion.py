@@ -109,11 +109,7 @@ class OtlpCompletion:
         return sorted(filter(has_id, keys))
 
     def complete(self, path_map: Callable[[str], str] | None = None) -> bytes:
-        """The message with the frames that the locations of `profile` have now.
-
-        Args:
-            path_map: Rewrites paths of source files.
-        """
+        """The message with the frames that the locations of `profile` have now."""
         pairs = zip(self._indexes, self.profile.locations, strict=True)
         found = [(index, each.frames) for index, each in pairs if each.frames]
         if not found:

@@ -236,13 +236,7 @@ class UnknownLines:
 
 
 class _Parser:
-    """Puts samples together from their lines.
-
-    Args:
-        layout: Of their first lines.
-        unknown: Counts the lines that are not understood.
-        is_of_lines: Whether each line is a sample.
-    """
+    """Puts samples together from their lines."""
 
     def __init__(
         self, layout: Layout, unknown: UnknownLines, *, is_of_lines: bool

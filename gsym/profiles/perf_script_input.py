@@ -127,12 +127,7 @@ class PerfFacts(NamedTuple):
 
 
 class ModulePlaces:
-    """Finds the mapping of a frame, and its address in that.
-
-    Args:
-        builder: Receives the mappings.
-        facts: What is known of modules.
-    """
+    """Finds the mapping of a frame, and its address in that."""
 
     def __init__(self, builder: ProfileBuilder, facts: PerfFacts | None = None) -> None:
         self._builder = builder
@@ -435,13 +430,6 @@ def profile_of_lines(
     recorded: float | None = None,
 ) -> Profile:
     """The profile of lines as `perf script` prints them.
-
-    Args:
-        lines: Of the text.
-        build_ids: See `read_perf_script`.
-        keep_symbols: See `read_perf_script`.
-        path: What the text is called, for errors.
-        recorded: See `PerfFacts`.
 
     Raises:
         FormatError: They have no sample.

@@ -108,10 +108,6 @@ def new_profile() -> Any:
 def decode(data: bytes, path: str | None = None) -> Any:
     """The `Profile` message of an inflated file.
 
-    Args:
-        data: All of its bytes.
-        path: Where they come from, for errors.
-
     Raises:
         FormatError: They are not such a message.
         UnsupportedError: The runtime of protobuf is not installed.
@@ -126,10 +122,6 @@ def _types() -> dict[str, Any]:
 
 class Places(MessageTables):
     """The tables that the samples of a message refer to, in the order of the message.
-
-    Args:
-        message: A `Profile` message of pprof.
-        path: Where it comes from, for errors.
 
     Attributes:
         mappings: All of them, without link-time addresses.

@@ -71,12 +71,7 @@ class StringTable:
 
 
 class FunctionTable:
-    """The functions of a message, which may have some already.
-
-    Args:
-        message: A `Profile` message of pprof.
-        texts: Its string table.
-    """
+    """The functions of a message, which may have some already."""
 
     def __init__(self, message: Any, texts: StringTable) -> None:
         self._message = message
@@ -91,12 +86,7 @@ class FunctionTable:
         self._mappings: dict[int, Any] | None = None
 
     def add_lines(self, location: Any, frames: Sequence[Frame]) -> None:
-        """Add lines to a location, and set the flags of its mapping.
-
-        Args:
-            location: A `Location` message, whose mapping is there.
-            frames: The functions there, innermost first.
-        """
+        """Add lines to a location, and set the flags of its mapping."""
         for frame in frames:
             location.line.add(function_id=self._id(frame), line=frame.line)
         mapping = self._mapping(location.mapping_id) if frames else None

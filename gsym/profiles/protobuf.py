@@ -139,11 +139,6 @@ def message_types(package: str, messages: Messages) -> dict[str, Any]:
 def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
     """A message of a class that `message_types` made.
 
-    Args:
-        kind: The class.
-        data: All of its bytes.
-        path: Where they come from, for errors.
-
     Raises:
         FormatError: They are not such a message; the offset is that of the damaged
             field, among the fields of the message itself.
@@ -195,11 +190,6 @@ def _is_taken(kind: Any, data: bytes) -> bool:
 
 class MessageTables:
     """The tables of the message of a profile, whose indexes are checked.
-
-    Args:
-        texts: Its string table.
-        losses: Counts what cannot be taken over.
-        path: Where it comes from, for errors.
 
     Raises:
         FormatError: The first text is not empty.

@@ -57,10 +57,6 @@ def read_speedscope(
 ) -> Profile:
     """The profile in a file of speedscope, of all its threads.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.

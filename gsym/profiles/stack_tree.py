@@ -17,11 +17,7 @@ ROOT = -1
 
 
 class StackTree:
-    """A tree of calls that becomes stacks, only those that samples have.
-
-    Args:
-        builder: Receives the stacks.
-    """
+    """A tree of calls that becomes stacks, only those that samples have."""
 
     def __init__(self, builder: ProfileBuilder) -> None:
         self._builder = builder

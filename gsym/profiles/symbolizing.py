@@ -117,12 +117,7 @@ def _take(
 
 
 def assume_ids(profile: Profile, recorded: float | None) -> None:
-    """Complete mappings without any id by those of the files at their paths.
-
-    Args:
-        profile: Of this machine.
-        recorded: See `module_at`.
-    """
+    """Complete mappings without any id by those of the files at their paths."""
     for index, mapping in enumerate(profile.mappings):
         is_placed = mapping.limit > 0  # else nothing can be looked up in it
         is_named = os.path.isabs(mapping.path) and not has_id(module_key(mapping))

@@ -40,10 +40,6 @@ def read_cpuprofile(
 ) -> Profile:
     """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.
@@ -65,10 +61,6 @@ def read_heapprofile(
 ) -> Profile:
     """The profile in a file `.heapprofile`, of the memory that sampled objects take.
 
-    Args:
-        path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
-
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.
@@ -85,11 +77,6 @@ def read_heapprofile(
 
 class V8Profile:
     """One profile of V8, in one piece or in many.
-
-    Args:
-        builder: Receives the samples, with `V8_VALUES`.
-        thread: The thread that was sampled, if it is known.
-        tree: Of the stacks of all profiles of the builder.
 
     Attributes:
         start: When it began, in microseconds.

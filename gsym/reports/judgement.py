@@ -49,11 +49,7 @@ def _rank(reading: _Reading, at: int, readings: list[list[_Reading]]) -> int:
 
 
 class Judge:
-    """Chooses among the readings of frames.
-
-    Args:
-        modules: The modules of the report, opened.
-    """
+    """Chooses among the readings of frames."""
 
     def __init__(self, modules: Sequence[ModuleOfReport]) -> None:
         self._modules = modules

@@ -202,18 +202,6 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
 ) -> tuple[Report, Passages]:
     """Symbolicate the passages of a text that may have frames.
 
-    Args:
-        text: The text.
-        beside: The folder that it is from; "" if from nowhere.
-        source: See `symbolicate`, as for the others.
-        maps: Likewise.
-        load_addresses: Likewise.
-        module: Likewise.
-        store: Likewise.
-        is_return: Likewise.
-        document: The result of `LongText.document`, if the caller has it.
-        lines: The source lines that are asked for.
-
     Returns:
         The report on the passages, and the passages.
     """

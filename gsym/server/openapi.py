@@ -440,12 +440,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any]:
-    """The OpenAPI document.
-
-    Args:
-        paths: Paths of the enabled endpoints; undocumented ones are omitted.
-        root_path: Path prefix of a proxy.
-    """
+    """The OpenAPI document."""
     return {
         "openapi": "3.1.0",
         "info": {

@@ -242,14 +242,7 @@ class Reports:
         has_parts: bool = False,
         has_attempts: bool = True,
     ) -> dict[str, Any]:
-        """The answer: `Report.to_dict`, and what a server knows in addition.
-
-        Args:
-            work: The work for a report, with the modules to choose from.
-            report: Its result.
-            has_parts: Whether the texts between the frames are in it.
-            has_attempts: Whether the answers of sources are in it.
-        """
+        """The answer: `Report.to_dict`, and what a server knows in addition."""
         record = report.to_dict(shown, self._service.path_map or str)
         for named, module in zip(work.modules, record["modules"], strict=True):
             module["path"] = ""  # of a file of this machine

@@ -38,12 +38,7 @@ _STACK_COLUMNS = ("samples", "jsAllocations", "nativeAllocations")
 
 
 def with_inlined_calls(text: str, frames: Iterable[ReportFrame]) -> str:
-    """A profile with the names of functions, and with the calls inlined into them.
-
-    Args:
-        text: The profile.
-        frames: Those of the report, with their calls.
-    """
+    """A profile with the names of functions, and with the calls inlined into them."""
     profile = json.loads(text)
     modules = library_modules(profile, StackBuilder(ReportLimits()))
     known = {(each.module, each.address): each.calls for each in frames if each.calls}
@@ -76,13 +71,7 @@ def _answer_names(
 
 
 class _Tables:
-    """The tables of one or more threads.
-
-    Args:
-        tables: By their names.
-        strings: The table of strings.
-        calls: Of functions by the index of their names, innermost first.
-    """
+    """The tables of one or more threads."""
 
     def __init__(
         self,

@@ -220,14 +220,7 @@ def _starts(part: Tokens) -> Iterator[int]:
 def candidates(
     line: Line, around: Surroundings, before: Sequence[Line], after: Line | None
 ) -> Iterator[Candidate]:
-    """The candidates for frames in a line, in order.
-
-    Args:
-        line: The line.
-        around: What the rest of the report says.
-        before: The lines before it, the last one first.
-        after: The line after it.
-    """
+    """The candidates for frames in a line, in order."""
     if not line.parts or _SAYS_NOTHING.search(line.text):
         return
     for at, part in line.parts:

@@ -43,11 +43,7 @@ _PAGE = """<!doctype html>
 
 
 def answer_page(record: Mapping[str, Any]) -> str:
-    """The complete page as HTML.
-
-    Args:
-        record: As made by `Reports.record`, with its parts.
-    """
+    """The complete page as HTML."""
     modules = record["modules"]
     names = [module["name"] for module in modules]
     parts = [

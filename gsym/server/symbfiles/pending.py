@@ -278,10 +278,6 @@ class PendingUploads:
     def open(self, owner: str, name: str) -> PendingUpload:
         """Open an upload, starting it if necessary.
 
-        Args:
-            owner: Name of its owner; uploads of different owners are separate.
-            name: Name of the upload.
-
         Raises:
             OSError: It cannot be created.
             PartError: There are too many uploads.
