@@ -19,6 +19,8 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +69,24 @@ _SKIPPED = "gsym/skipped"  # in pytest's cache: what the run before skipped
 
 def _has_cache(config: pytest.Config) -> bool:
     return config.pluginmanager.has_plugin("cacheprovider")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a part of the tests first, another one in each worker of pytest-xdist.
+
+    All workers import all tests in the same order. On a new clone, where no byte code
+    is cached, each would rewrite the assertions of all files.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if not worker or session.config.args != ["tests"]:
+        return
+    workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    files = sorted((REPOSITORY / "tests").rglob("test_*.py"))
+    for path in files[int(worker.removeprefix("gw")) :: workers]:
+        parts = path.relative_to(REPOSITORY).with_suffix("").parts
+        with suppress(Exception, pytest.skip.Exception):  # which collection reports
+            import_module(".".join(parts))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers

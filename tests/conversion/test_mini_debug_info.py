@@ -78,18 +78,12 @@ def test_a_symbol_table_makes_them_needless(tmp_path: Path) -> None:
     assert names_of(convert(tmp_path, image)) == ["in_debug", "own"]
 
 
-def bomb(size: int) -> bytes:
-    packer = lzma.LZMACompressor(preset=0)
-    pieces = [packer.compress(bytes(1 << 20)) for _ in range(size >> 20)]
-    return b"".join((*pieces, packer.flush()))
-
-
 WHOLE = lzma.compress(within())
 DAMAGED = {
     "it is damaged": b"no xz file at all",
     "it is damaged: Corrupt": WHOLE[:60] + b"\xff" + WHOLE[61:],
     "it is damaged: it is truncated": WHOLE[:-1],
-    "inflates to more than": bomb(64 << 20),
+    "inflates to more than": lzma.compress(bytes(64 << 20), preset=0),
     "not an ELF": lzma.compress(b"text"),
     "it contains another one": lzma.compress(within(packed(within()))),
     "it is damaged: Memory usage limit": lzma.compress(

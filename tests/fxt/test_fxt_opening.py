@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 W = Words("big")
-TRACE = W.magic() + b"".join(W.named_event(0, time, b"e") for time in range(50000))
+EVENTS = 10_000
+TRACE = W.magic() + b"".join(W.named_event(0, time, b"e") for time in range(EVENTS))
 
 
 def ticks(trace: object) -> list[int]:
@@ -50,7 +51,7 @@ def test_a_trace_is_read_from_a_path_bytes_or_a_stream(
     with path.open("rb") as file:
         opened += [open_trace(file), open_trace(io.BytesIO(data))]
         for trace in opened:
-            assert ticks(trace) == list(range(50000))
+            assert ticks(trace) == list(range(EVENTS))
             assert trace.problems == []
             assert trace.byteorder == "big"
             assert trace.bytes_read == len(data)
@@ -219,7 +220,7 @@ def test_a_truncated_gzip_stream_is_read_to_its_end() -> None:
     trace = open_trace(whole[:-100])
     found = ticks(trace)
     assert found == list(range(len(found)))
-    assert 0 < len(found) < 50000
+    assert 0 < len(found) < EVENTS
     (damage, *_) = trace.problems
     assert damage.reason == "damaged compressed stream: it is truncated"
     with pytest.raises(FormatError, match="it is truncated"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def part_of(module: str) -> str:
     return module if module in FOLDERS else module.partition(".")[0]
 
 
+@cache
 def imported_modules(source: str) -> set[str]:
     """Modules below `gsym` that *source* imports, dotted, without the `gsym.`."""
     found = set()

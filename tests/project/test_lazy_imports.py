@@ -38,7 +38,8 @@ def imports(tree: ast.AST, names: set[str], *, inside: bool) -> Iterator[str]:
     waiting = [(tree, False)]
     while waiting:
         node, is_inside = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        test = node.test if isinstance(node, ast.If) else None
+        if isinstance(test, ast.Name) and test.id == "TYPE_CHECKING":
             continue
         if is_inside == inside and isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -248,7 +248,7 @@ class Eviction(RuleBasedStateMachine):
 
 TestEviction = Eviction.TestCase
 TestEviction.settings = settings(
-    max_examples=15,
+    max_examples=8,
     stateful_step_count=25,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
