@@ -33,7 +33,6 @@ def read_batches(body: bytes, most: int) -> list[Any]:
     """The record batches of a stream, which view *body*.
 
     Raises:
-        FormatError: It is damaged.
         LimitError: The batches have more than *most* bytes.
         UnsupportedError: A buffer is compressed.
     """
@@ -166,11 +165,7 @@ def _column(batch: Any, name: str) -> Any:
 def answer_pieces(
     parts: list[Any], modules: Any, options: Mapping[str, Any]
 ) -> Iterator[bytes]:
-    """The bytes of the answer, of a part at a time.
-
-    Raises:
-        FormatError: A column has another type than is needed.
-    """
+    """The bytes of the answer, of a part at a time."""
     pa = import_pyarrow()
 
     sink, writer = BytesIO(), None

@@ -39,7 +39,6 @@ def find_for(
     Raises:
         GsymError: It cannot be used; of another family of files the text names the
             verb that reads it.
-        OSError: It cannot be read.
     """
     try:
         search = OPENING._replace(architecture=arch, read_ahead=read_ahead)

@@ -310,7 +310,6 @@ def read_api_key(values: Values, environment: Mapping[str, str]) -> str:
     """The key that a command line or the environment gives; "" for none.
 
     Raises:
-        OSError: The file of the key cannot be read.
         UsageError: It is not a key, which the text does not repeat.
     """
     key, path = values.text("--api-key"), values.text("--api-key-file")

@@ -112,7 +112,6 @@ def publish_described(
     Raises:
         GsymError: A GSYM file is damaged or belongs to another module. Nothing was
             published.
-        OSError: The store cannot be written.
     """
     import gsym.reading.reader
     from gsym.reading.record_check import check_records
@@ -161,7 +160,6 @@ def publish_one(
 
     Raises:
         GsymError: As for `publish_described`; or it has none.
-        OSError: The store cannot be written.
     """
     (published,) = publish_described(
         store, [module], source=source, keys=[key], may_replace=may_replace
@@ -250,7 +248,6 @@ class ConfinedAdder:
         Raises:
             ConfinedError: The process was stopped or failed.
             GsymError: As for `add_file`.
-            OSError: As for `add_file`.
         """
         full_path = os.path.abspath(path)
         member = bundle_member(full_path)

@@ -46,7 +46,6 @@ def unpack(path: str, folder: str, limits: ArchiveLimits) -> Iterator[tuple[str,
         Name in the archive, with slashes, and path of each file.
 
     Raises:
-        FormatError: The archive is damaged or malicious.
         LimitError: It exceeds the limits.
     """
     _check_directory(path, limits.members)

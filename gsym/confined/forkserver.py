@@ -71,9 +71,6 @@ class ForkServer:
 
         Returns:
             The exit status, negative for a signal; None if the process timed out.
-
-        Raises:
-            OSError: The process cannot be started, or the one that forks it was killed.
         """
         self._count(1)
         try:

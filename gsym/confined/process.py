@@ -62,9 +62,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
 
     Raises:
         ConfinedError: The process was stopped or failed.
-        FormatError: The task refused its input.
         LimitError: The input exceeds a limit.
-        OSError: The process cannot be started, or the disk is full.
     """
     sizes = [os.path.getsize(path) for path in inputs]
     companion_size = sum(map(os.path.getsize, companions))
@@ -112,7 +110,6 @@ def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
 
     Raises:
         ConfinedError: The process fails before it can report.
-        OSError: It cannot be started.
     """
     measures = run_confined("probe", {}, folder, limits).get("measures")
     return [str(each) for each in measures] if isinstance(measures, list) else []

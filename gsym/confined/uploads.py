@@ -119,7 +119,6 @@ def unpack_upload(
         `names`: of the files in order; `urls`: from a form without files.
 
     Raises:
-        FormatError: The upload is damaged or malicious.
         LimitError: It exceeds the limits.
     """
     files: list[tuple[str, str]] = [(name, body)]

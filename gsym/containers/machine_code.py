@@ -51,7 +51,6 @@ class MachineCode:
         binary: The binary; None: no code is known.
 
     Raises:
-        FormatError: Sections of code overlap in the file.
         GsymError: The binary is damaged.
 
     Attributes:

@@ -16,9 +16,6 @@ def map_file(path: str) -> memoryview:
     """The bytes of a file, mapped for as long as a view of them lives.
 
     The file may be replaced by rename meanwhile, not rewritten.
-
-    Raises:
-        FormatError: It is empty, or no regular file.
     """
     descriptor, _ = _open(path)
     try:

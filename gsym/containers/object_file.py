@@ -110,9 +110,6 @@ class ObjectFile:
 
         Either may have been moved since, as prelinking and rebasing do. Its DWARF
         keeps its addresses, from which `bias` leads to those of *binary*.
-
-        Raises:
-            FormatError: Nothing tells how far its code was moved.
         """
         self._call(lib.gsym_object_align, self.handle, binary.handle)
         lib.gsym_object_header_get(self.handle, self._header)

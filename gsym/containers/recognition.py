@@ -145,7 +145,6 @@ def refuse(kind: str, path: str) -> NoReturn:
 
     Raises:
         UnsupportedError: It is of a known kind.
-        FormatError: It is of an unknown kind.
     """
     for known in _KINDS:
         if known.name == kind and known.refusal:

@@ -158,7 +158,6 @@ def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
 
     Raises:
         ArchitectureError: It is a fat file, and no slice fits.
-        FormatError: It is not a binary.
     """
     from gsym.containers.fat import choose_slice, list_slices
     from gsym.containers.mapped_file import map_file

@@ -38,8 +38,6 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
     """Open an input; one that is open stays as it is.
 
     Raises:
-        FormatError: It is empty, not a regular file, or a bundle without a file.
-        OSError: It cannot be read.
         TypeError: A file object is not binary.
         ValueError: A path was given a name.
     """

@@ -122,8 +122,6 @@ class Decoder:
             are read from it instead of being assembled from pieces.
 
     Raises:
-        FormatError: While it reads, if it is strict, after the records before the first
-            problem.
         MemoryError: There is not enough memory.
     """
 

@@ -29,7 +29,6 @@ def event_batches(trace: Trace) -> Iterator[pa.RecordBatch]:
     dictionary-encoded; bytes in them that are not UTF-8 are replaced.
 
     Raises:
-        FormatError: As while the trace is read.
         UnsupportedError: The package pyarrow is missing.
     """
     try:

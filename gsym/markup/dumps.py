@@ -52,9 +52,6 @@ def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterat
     """The coverage points of a .sancov file, a line for each.
 
     A function without a known file is at `??:0`, as llvm-symbolizer prints it.
-
-    Raises:
-        FormatError: It is not a .sancov file.
     """
     magic = int.from_bytes(data[:_MAGIC_SIZE], "little")
     code = _MAGICS.get(magic)

@@ -97,9 +97,6 @@ class CoreNotes:
         files: The mapped files.
         threads: The threads; that which crashed is the first.
         signal: Number of the signal that ended the program; 0 if unknown.
-
-    Raises:
-        FormatError: Core files of this machine are not read.
     """
 
     def __init__(self, machine: int, bits: int, byteorder: str = "<") -> None:

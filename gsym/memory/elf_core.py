@@ -71,11 +71,7 @@ def is_core(head: bytes) -> bool:
 def read_core(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
-    """The stacks in a core file.
-
-    Raises:
-        FormatError: It is damaged, or not of a machine that is known.
-    """
+    """The stacks in a core file."""
     return _Core(data, path, find).stacks()
 
 

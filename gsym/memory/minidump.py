@@ -123,11 +123,7 @@ class _Exception(NamedTuple):
 def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
-    """The stacks in a minidump.
-
-    Raises:
-        FormatError: It is damaged, or not of a machine that is known.
-    """
+    """The stacks in a minidump."""
     try:
         return _Minidump(data, path).stacks(find)
     except (StructError, OverflowError, IndexError):

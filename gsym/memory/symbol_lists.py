@@ -25,7 +25,6 @@ def read_symbols(symbols: Iterable[tuple[int, int, bytes]]) -> Reader:
 
     Raises:
         GsymError: There is none.
-        OSError: There is no place for a temporary file.
     """
     latest = {address: (size, name) for address, size, name in symbols}
     ascending = [*sorted(latest), UINT64_END]
@@ -42,7 +41,6 @@ def read_converted(data: bytes) -> Reader:
 
     Raises:
         GsymError: It is damaged, or has no function.
-        OSError: There is no place for a temporary file.
     """
     from tempfile import TemporaryDirectory
 

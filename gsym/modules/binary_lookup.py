@@ -200,9 +200,7 @@ def find_gsym(
 
     Raises:
         ArchitectureError: It is a fat file, and no slice is chosen.
-        FormatError: The format is unknown, or the file is damaged.
         GsymError: It cannot be converted, for another reason.
-        OSError: It cannot be read.
         UuidMismatchError: It belongs to another binary.
     """
     chosen = BinarySearch() if search is None else search

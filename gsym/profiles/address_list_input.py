@@ -48,11 +48,6 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
         build_ids: Of modules by path; those of other modules are read from their files.
         return_addresses: Whether they are return addresses.
         most_bytes: Maximum size of the file, inflated.
-
-    Raises:
-        FormatError: A line is not an address, compressed data is damaged, or inflates
-            to more than *most_bytes*.
-        OSError: The file cannot be read.
     """
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
@@ -79,9 +74,6 @@ def profile_of_addresses(
         own: The mapping of bare addresses.
         build_ids: Of modules by path; those of other modules are read from their files.
         return_addresses: Whether they are return addresses.
-
-    Raises:
-        FormatError: A line is not an address.
     """
     builder = ProfileBuilder()
     reader = _Reader(builder, own, build_ids or {})

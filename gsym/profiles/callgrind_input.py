@@ -143,12 +143,7 @@ def _add(sums: _Costs, costs: Iterable[int]) -> None:
 def read_callgrind(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file of callgrind, or of a tool that writes its format.
-
-    Raises:
-        FormatError: It has no costs, or is larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a file of callgrind, or of a tool that writes its format."""
     name = os.fspath(path)
     reader = _Reader()
     for line in lines_of(read_pieces(name, most_bytes), name):

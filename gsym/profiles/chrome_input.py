@@ -65,12 +65,7 @@ _SAMPLED = "durations, as there are samples"
 def read_chrome(
     path: str | os.PathLike[str], *, most_bytes: int = MOST_TRACE_BYTES
 ) -> Profile:
-    """The profile in a trace of Chrome.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a trace of Chrome."""
     name = os.fspath(path)
     trace = _Trace(name)
     tables: dict[str, Any] = {}
@@ -299,11 +294,7 @@ class _Frames:
         self._known: dict[str, int] = {}
 
     def node(self, which: Node) -> int:
-        """The node of an id.
-
-        Raises:
-            FormatError: It is unknown, or calls itself.
-        """
+        """The node of an id."""
         line: list[tuple[str, Node]] = []
         names = {str(which.value)}
         name, above = str(which.value), ROOT

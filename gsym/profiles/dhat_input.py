@@ -51,12 +51,7 @@ _DEFAULT = "tb"
 def read_dhat(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file of dhat.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a file of dhat."""
     whole = read_node(os.fspath(path), most_bytes)
     places = list(whole.get("pps").items())
     present = {name for place in places for name in place.fields()} | {_DEFAULT}

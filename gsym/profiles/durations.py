@@ -51,11 +51,7 @@ class DurationStacks:
         self._add(thread, begin, end, location, "")
 
     def finish(self) -> None:
-        """Add the samples.
-
-        Raises:
-            FormatError: Stacks are larger than any can be.
-        """
+        """Add the samples."""
         tree = StackTree(self._builder)
         for number, thread in self._threads.items():
             stretches = _Stretches(self._builder, tree, number)

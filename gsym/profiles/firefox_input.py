@@ -82,8 +82,6 @@ def read_firefox(
     """The profile in a file of the Firefox Profiler, of all its threads.
 
     Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
         UnsupportedError: It is as Firefox itself writes it, not processed.
     """
     name = os.fspath(path)

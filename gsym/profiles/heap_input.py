@@ -103,12 +103,7 @@ _MICROSECOND = 1000
 def read_heap(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a text: of a heap, of goroutines, threads, or waiting.
-
-    Raises:
-        FormatError: It has no known first line, or is larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a text: of a heap, of goroutines, threads, or waiting."""
     name = os.fspath(path)
     lines = iter(lines_of(read_pieces(name, most_bytes), name))
     head = next(lines, "")
@@ -327,12 +322,7 @@ def _mapping(found: re.Match[str], recorded: float) -> Mapping:
 def read_cpu_words(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile of the CPU that gperftools writes.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile of the CPU that gperftools writes."""
     data, name = read_inflated(path, most_bytes)
     layout = word_layout(data)
     if layout is None:

@@ -43,11 +43,6 @@ def read_inflated(
         path: A regular file, compressed by gzip or zstd, or not.
         most_bytes: The limit on their number, lower for a small compressed file; None:
             `MOST_BYTES` for a file of this size.
-
-    Raises:
-        FormatError: The file is empty or not a regular file, or compressed data is
-            damaged, or inflates to more than *most_bytes*.
-        OSError: It cannot be read.
     """
     name = os.fspath(path)
     return b"".join(read_pieces(name, most_bytes, is_text=False)), name
@@ -99,11 +94,7 @@ def text_decoder(head: bytes) -> IncrementalDecoder:
 
 
 def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
-    """The lines of a text without their ends; invalid UTF-8 is replaced.
-
-    Raises:
-        FormatError: A line has more than `MOST_CHARACTERS`.
-    """
+    """The lines of a text without their ends; invalid UTF-8 is replaced."""
     decoder, rest, number = text_decoder(b""), "", 0
     for number_of_piece, piece in enumerate(pieces):
         if number_of_piece == 0:

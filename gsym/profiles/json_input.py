@@ -51,10 +51,6 @@ def json_members(
             items comes as a value. A text that is a list is taken for that member; it
             may be cut, as Chrome's traces of a program that was killed are.
         is_limited: Whether *pieces* have a limit that is enough for values, too.
-
-    Raises:
-        FormatError: It is not JSON, or has a value that is nested too deep or is larger
-            than `MOST_VALUE`.
     """
     text = _Text(pieces, path, is_limited=is_limited)
     start = text.next()
@@ -180,8 +176,6 @@ def read_node(path: str, most_bytes: int | None) -> Node:
     Nearly all of it may be one value, so that values are limited by the whole.
 
     Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
         UnsupportedError: It has another version of JSLB.
     """
     pieces = read_pieces(path, most_bytes, is_text=False)
@@ -207,39 +201,23 @@ class Node:
         return FormatError(f"{self.place}: {reason}", path=self._path)
 
     def get(self, name: str) -> Node:
-        """A member; of an object without it, a node of None.
-
-        Raises:
-            FormatError: This is not an object.
-        """
+        """A member; of an object without it, a node of None."""
         place = f"{self.place}.{name}" if self.place else name
         return Node(self.fields().get(name), place, self._path)
 
     def fields(self) -> Mapping[str, Any]:
-        """All members.
-
-        Raises:
-            FormatError: This is not an object.
-        """
+        """All members."""
         if not isinstance(self.value, dict):
             raise self.error("not an object")
         return self.value
 
     def items(self) -> Iterator[Node]:
-        """The items of a list; none of None.
-
-        Raises:
-            FormatError: This is neither.
-        """
+        """The items of a list; none of None."""
         for index, each in enumerate(self.list()):
             yield Node(each, f"{self.place}[{index}]", self._path)
 
     def list(self) -> list[Any]:
-        """The values of a list; none of None.
-
-        Raises:
-            FormatError: This is no list.
-        """
+        """The values of a list; none of None."""
         if self.value is None:
             return []
         if not isinstance(self.value, list):
@@ -251,22 +229,14 @@ class Node:
         return text_of(self.value)
 
     def number(self) -> int | Decimal:
-        """The number, exactly.
-
-        Raises:
-            FormatError: It is none, or beyond 64 bits.
-        """
+        """The number, exactly."""
         found = number_of(self.value)
         if found is None:
             raise self.error("not a number of up to 62 bits")
         return found
 
     def index(self, count: int) -> int:
-        """The index into a table of so many rows.
-
-        Raises:
-            FormatError: It is none.
-        """
+        """The index into a table of so many rows."""
         value = self.value
         if type(value) is not int or not 0 <= value < count:
             raise self.error(f"not an index below {count}")

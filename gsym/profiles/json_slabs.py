@@ -46,7 +46,6 @@ def read_slabs(data: bytes, path: str) -> Any:
     """The value of a whole file, in which arrays are lists.
 
     Raises:
-        FormatError: It is damaged.
         UnsupportedError: It has another version.
     """
     return _Slabs(data, path).value()

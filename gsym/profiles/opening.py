@@ -46,7 +46,6 @@ class InputFile:
         name: For messages.
 
     Raises:
-        OSError: It cannot be opened.
         UnsupportedError: It is a folder with the name of a format that is not read.
     """
 
@@ -87,21 +86,11 @@ class InputFile:
         return self._stream is not None
 
     def kind(self) -> str:
-        """The format, one of `KINDS`; "" for an unknown one.
-
-        Raises:
-            FormatError: The file is empty or damaged, or not a regular file.
-            OSError: It cannot be read.
-        """
+        """The format, one of `KINDS`; "" for an unknown one."""
         return profile_kind(self.file())
 
     def is_trace(self) -> bool:
-        """Whether this is a Fuchsia trace; a pipe is not read to its end.
-
-        Raises:
-            FormatError: The file is empty.
-            OSError: It cannot be read.
-        """
+        """Whether this is a Fuchsia trace; a pipe is not read to its end."""
         if self.source() is self:
             head = self._head = self._head or self._stream.read(HEAD_SIZE)
         else:
@@ -116,12 +105,7 @@ class InputFile:
         return is_trace(head) and not message_kind(head, is_whole=False)
 
     def require_trace(self) -> None:
-        """Check that this is a Fuchsia trace.
-
-        Raises:
-            FormatError: It is not.
-            OSError: It cannot be read.
-        """
+        """Check that this is a Fuchsia trace."""
         if not self.is_trace():
             raise FormatError("not a Fuchsia trace", path=self.name)
 

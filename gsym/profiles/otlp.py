@@ -154,7 +154,6 @@ def decode(data: bytes, path: str | None = None) -> Any:
     """The `ProfilesData` message of a file, or a request to export one.
 
     Raises:
-        FormatError: They are not such a message.
         UnsupportedError: They are of a layout that is not read, or the runtime of
             protobuf is not installed.
     """
@@ -195,7 +194,6 @@ def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictiona
     """The tables of a message without its samples, whose layout does not matter.
 
     Raises:
-        FormatError: It is not such a message, or its first text is not empty.
         UnsupportedError: The runtime of protobuf is not installed.
     """
     kind = _types(_NEWEST)["ProfilesDictionary"]
@@ -216,11 +214,7 @@ _LINKED_BELOW = 1 << 40
 
 
 class Dictionary(MessageTables):
-    """Mappings, locations, stacks and attributes, added to a profile when asked for.
-
-    Raises:
-        FormatError: The first text is not empty, or an index is out of range.
-    """
+    """Mappings, locations, stacks and attributes, added to a profile when asked for."""
 
     def __init__(self, message: Any, profile: Profile, path: str | None) -> None:
         super().__init__(message.string_table, profile.losses, path)
@@ -238,11 +232,7 @@ class Dictionary(MessageTables):
                 profile.mappings.append(self._mapping(mapping))
 
     def stack(self, index: int) -> int:
-        """The index that a stack has in the profile.
-
-        Raises:
-            FormatError: An index is out of range.
-        """
+        """The index that a stack has in the profile."""
         found = self._stacks.get(index)
         if found is None:
             table = self._message.stack_table
@@ -254,11 +244,7 @@ class Dictionary(MessageTables):
         return found
 
     def attribute(self, index: int) -> Attribute | None:
-        """Key, value and unit; None for a value of a kind that labels have not.
-
-        Raises:
-            FormatError: An index is out of range.
-        """
+        """Key, value and unit; None for a value of a kind that labels have not."""
         if index not in self._attributes:
             found = self.at("attribute", self._message.attribute_table, index)
             key, unit = self.text(found.key_strindex), self.text(found.unit_strindex)
@@ -282,11 +268,7 @@ class Dictionary(MessageTables):
         return None
 
     def link(self, index: int) -> tuple[Attribute, ...]:
-        """The labels for the span of a sample.
-
-        Raises:
-            FormatError: The index is out of range.
-        """
+        """The labels for the span of a sample."""
         if index == 0:
             return ()
         found = self.at("link", self._message.link_table, index)
@@ -313,11 +295,7 @@ class Dictionary(MessageTables):
         )
 
     def location(self, index: int) -> int:
-        """The index that a location has in the profile.
-
-        Raises:
-            FormatError: An index is out of range.
-        """
+        """The index that a location has in the profile."""
         found = self._locations.get(index)
         if found is None:
             message = self.at("location", self._message.location_table, index)
@@ -355,11 +333,7 @@ _MOST_TYPES = 32
 
 
 def profile_of(messages: Iterable[Any], path: str | None = None) -> Profile:
-    """All profiles in `ProfilesData` messages, as one.
-
-    Raises:
-        FormatError: An index leads nowhere, or there are too many types of values.
-    """
+    """All profiles in `ProfilesData` messages, as one."""
     reader = _Reader(path)
     for message in messages:
         reader.open(message.dictionary)

@@ -69,8 +69,6 @@ class OtlpCompletion:
         profile: These locations and their mappings, for `symbolize`.
 
     Raises:
-        FormatError: It is not such a message, or an index of its tables is out of
-            range.
         LimitError: A table has too many entries.
         UnsupportedError: The runtime of protobuf is not installed.
     """

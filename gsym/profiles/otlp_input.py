@@ -47,9 +47,6 @@ def read_otlp(
         A profile whose value types are those of all. Times count from 1970 on.
 
     Raises:
-        FormatError: It is damaged: no such message, an index that leads nowhere, more
-            types of values than there can be, or larger than *most_bytes*.
-        OSError: It cannot be read.
         UnsupportedError: It is of a layout that is not read, or the runtime of protobuf
             is not installed.
     """
@@ -62,11 +59,7 @@ def read_otlp(
 
 
 def _of_sizes(data: bytes, path: str) -> Iterator[Any]:
-    """The messages that follow their sizes.
-
-    Raises:
-        FormatError: One is damaged, or the file ends in it.
-    """
+    """The messages that follow their sizes."""
     at = 0
     while at < len(data):
         size = int.from_bytes(data[at : at + SIZE_BYTES], "big")
@@ -81,11 +74,7 @@ def _of_sizes(data: bytes, path: str) -> Iterator[Any]:
 
 
 def _of_json(data: bytes, path: str) -> Iterator[Any]:
-    """The messages that are objects one after the other.
-
-    Raises:
-        FormatError: One is not JSON, or a value is not of its field.
-    """
+    """The messages that are objects one after the other."""
     text = data.decode("utf-8-sig", "replace")
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
@@ -101,11 +90,7 @@ def _of_json(data: bytes, path: str) -> Iterator[Any]:
 
 
 def _fill(message: Any, node: Node) -> None:
-    """Set the fields of a message by the members of an object, but unknown ones.
-
-    Raises:
-        FormatError: A value is not of its field.
-    """
+    """Set the fields of a message by the members of an object, but unknown ones."""
     fields = message.DESCRIPTOR.fields_by_name
     for key in node.fields():
         name = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
@@ -128,11 +113,7 @@ def _fill(message: Any, node: Node) -> None:
 
 
 def _set(message: Any, field: Any, node: Node, *, has_many: bool) -> None:
-    """Set a field that is no message, or add to it.
-
-    Raises:
-        FormatError: It cannot have this value.
-    """
+    """Set a field that is no message, or add to it."""
     try:
         value = _scalar(field, field.name, node)
         if has_many:

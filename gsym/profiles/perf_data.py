@@ -151,9 +151,6 @@ class PerfData:
         kernels: Paths of those that are of the kernel and its modules.
         byteorder: Of the machine: "little" or "big".
         losses: How often each kind of data is missing.
-
-    Raises:
-        FormatError: It is damaged.
     """
 
     def __init__(
@@ -595,11 +592,7 @@ class PerfData:
 def _records(
     data: memoryview, start: int, end: int, header: struct.Struct
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Place, kind, bits and size of each record.
-
-    Raises:
-        FormatError: A record has no size, or ends after the others.
-    """
+    """Place, kind, bits and size of each record."""
     place = start
     while place + header.size <= end:
         kind, misc, size = header.unpack_from(data, place)

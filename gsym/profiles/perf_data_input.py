@@ -45,10 +45,6 @@ def read_perf_data(
             files.
         most_bytes: How large it may be, inflated, and its compressed records; None:
             see `MOST_RECORD_BYTES`.
-
-    Raises:
-        FormatError: It is damaged, has no sample, or more than *most_bytes*.
-        OSError: It cannot be read.
     """
     name = os.fspath(path)
     data = map_file(name)

@@ -198,9 +198,6 @@ def parse_perf_script(
 
     Yields:
         Samples at the line after their last, others at once.
-
-    Raises:
-        FormatError: A stack has more frames than any can have.
     """
     texts = (line.rstrip("\r\n") for line in lines)
     first = list(islice(texts, _HEAD))

@@ -80,10 +80,6 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str | tuple[str, .
 
     Returns:
         All of a path that has several.
-
-    Raises:
-        FormatError: A line is not a build id followed by a path.
-        OSError: The file cannot be read.
     """
     found: dict[str, dict[str, None]] = {}
     name = os.fspath(path)
@@ -404,11 +400,6 @@ def read_perf_script(
             which `symbolize` replaces if it finds more. Otherwise they have no frames
             if the build id of their module is known.
         most_bytes: How large it may be, inflated.
-
-    Raises:
-        FormatError: It has no sample, a line is too long, compressed data is damaged,
-            or inflates to more than *most_bytes*.
-        OSError: It cannot be read.
     """
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
@@ -429,11 +420,7 @@ def profile_of_lines(
     path: str | None = None,
     recorded: float | None = None,
 ) -> Profile:
-    """The profile of lines as `perf script` prints them.
-
-    Raises:
-        FormatError: They have no sample.
-    """
+    """The profile of lines as `perf script` prints them."""
     facts = PerfFacts(build_ids or _NONE, recorded=recorded)
     reader = PerfReader(facts, keep_symbols=keep_symbols)
     unknown = UnknownLines()

@@ -109,7 +109,6 @@ def decode(data: bytes, path: str | None = None) -> Any:
     """The `Profile` message of an inflated file.
 
     Raises:
-        FormatError: They are not such a message.
         UnsupportedError: The runtime of protobuf is not installed.
     """
     return decode_message(_types()["Profile"], data, path)
@@ -126,9 +125,6 @@ class Places(MessageTables):
     Attributes:
         mappings: All of them, without link-time addresses.
         locations: All of them, with the frames of their lines.
-
-    Raises:
-        FormatError: An index or id is out of range, or an id is 0 or not unique.
     """
 
     def __init__(self, message: Any, path: str | None) -> None:
@@ -149,11 +145,7 @@ class Places(MessageTables):
         return frozenset(index for index, each in pairs if each == text)
 
     def stack(self, sample: Any) -> tuple[int, ...]:
-        """The indexes of the locations of a sample, innermost first.
-
-        Raises:
-            FormatError: A location does not exist, or there are too many.
-        """
+        """The indexes of the locations of a sample, innermost first."""
         self.check_stack(sample.location_id)
         try:
             return tuple([self._locations[each] for each in sample.location_id])
@@ -248,10 +240,6 @@ def read_pprof(
         most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
-        FormatError: It is damaged: not such a message, an index out of range, an id
-            that is not unique, a sample with another number of values than the profile
-            has types, or larger than *most_bytes*.
-        OSError: It cannot be read.
         UnsupportedError: The runtime of protobuf is not installed.
     """
     data, name = read_inflated(path, most_bytes)
@@ -261,11 +249,7 @@ def read_pprof(
 def profile_of(
     message: Any, path: str | None = None, *, return_addresses: bool = False
 ) -> Profile:
-    """The profile that a `Profile` message holds.
-
-    Raises:
-        FormatError: As `read_pprof` says.
-    """
+    """The profile that a `Profile` message holds."""
     places = Places(message, path)
     reader = _SampleReader(message, places, path)
     profile = reader.builder.profile

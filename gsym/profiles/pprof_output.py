@@ -298,7 +298,6 @@ def symbolize_pprof(
         one has no frames.
 
     Raises:
-        FormatError: As `read_pprof` says.
         UnsupportedError: The runtime of protobuf is not installed.
     """
     from gsym.profiles.symbolizing import assume_ids, symbolize

@@ -162,11 +162,7 @@ def unknown_fields(message: Any) -> list[tuple[int, int]]:
 
 
 def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
-    """The offset of the first field that the runtime rejects; None: too far away.
-
-    Raises:
-        FormatError: The message is truncated before it.
-    """
+    """The offset of the first field that the runtime rejects; None: too far away."""
     try:
         for number, field in enumerate(each_field(data)):
             if number == _MOST_TRIED:
@@ -189,11 +185,7 @@ def _is_taken(kind: Any, data: bytes) -> bool:
 
 
 class MessageTables:
-    """The tables of the message of a profile, whose indexes are checked.
-
-    Raises:
-        FormatError: The first text is not empty.
-    """
+    """The tables of the message of a profile, whose indexes are checked."""
 
     def __init__(
         self, texts: Iterable[bytes], losses: dict[str, int], path: str | None
@@ -205,11 +197,7 @@ class MessageTables:
             raise self.error("the first text of the string table is not empty")
 
     def text(self, index: int) -> str:
-        """A text of the string table.
-
-        Raises:
-            FormatError: The index is out of range.
-        """
+        """A text of the string table."""
         return str(self.at("text", self.texts, index))
 
     def value_type(self, kind: int, unit: int) -> ValueType:
@@ -217,22 +205,14 @@ class MessageTables:
         return read_unit(self.text(kind), self.text(unit))
 
     def at(self, kind: str, table: Any, index: int) -> Any:
-        """An entry of a table.
-
-        Raises:
-            FormatError: The index is out of range.
-        """
+        """An entry of a table."""
         if not 0 <= index < len(table):
             reason = f"{kind} index {index} out of range (table has {len(table)})"
             raise self.error(reason)
         return table[index]
 
     def check_stack(self, locations: Sequence[int]) -> None:
-        """Check the size of a stack.
-
-        Raises:
-            FormatError: It has more locations than any stack.
-        """
+        """Check the size of a stack."""
         if len(locations) > MOST_FRAMES:
             raise self.error(f"a stack has more than {MOST_FRAMES} locations")
 

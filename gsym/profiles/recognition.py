@@ -69,12 +69,7 @@ COMMENT = "#"  # austin writes about itself
 
 
 def profile_kind(path: str | os.PathLike[str]) -> str:
-    """The format of a regular file, of `opening.KINDS`; "" for an unknown one.
-
-    Raises:
-        FormatError: It is empty or not a regular file, or compressed data is damaged.
-        OSError: It cannot be read.
-    """
+    """The format of a regular file, of `opening.KINDS`; "" for an unknown one."""
     name = os.fspath(path)
     pieces = read_pieces(name)
     head = next(pieces, b"")

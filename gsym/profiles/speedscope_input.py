@@ -55,12 +55,7 @@ _THREADS = (
 def read_speedscope(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file of speedscope, of all its threads.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a file of speedscope, of all its threads."""
     name = os.fspath(path)
     whole = read_node(name, most_bytes)
     profiles = list(whole.get("profiles").items())

@@ -42,11 +42,7 @@ class StackTree:
         return self._locations[node]
 
     def stack(self, node: int) -> int:
-        """The index of the stack of a node; that of `ROOT` is empty.
-
-        Raises:
-            FormatError: The stack, or all stacks together, are larger than any can be.
-        """
+        """The index of the stack of a node; that of `ROOT` is empty."""
         found = self._stacks.get(node)
         if found is None:
             locations = []

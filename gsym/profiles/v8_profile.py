@@ -38,12 +38,7 @@ _SECOND = 1_000_000  # microseconds
 def read_cpuprofile(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10."""
     whole = read_node(os.fspath(path), most_bytes)
     builder = ProfileBuilder(V8_VALUES)
     made = V8Profile(builder, None, StackTree(builder))
@@ -59,12 +54,7 @@ def read_cpuprofile(
 def read_heapprofile(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file `.heapprofile`, of the memory that sampled objects take.
-
-    Raises:
-        FormatError: It is damaged, or larger than *most_bytes*.
-        OSError: It cannot be read.
-    """
+    """The profile in a file `.heapprofile`, of the memory that sampled objects take."""
     whole = read_node(os.fspath(path), most_bytes)
     builder = ProfileBuilder((SPACE,))
     tree = StackTree(builder)
@@ -94,11 +84,7 @@ class V8Profile:
         self._now: int | None = None
 
     def add(self, profile: Node, timed: Node) -> None:
-        """A piece: nodes and samples of the one, and `timeDeltas` of the other.
-
-        Raises:
-            FormatError: It is damaged.
-        """
+        """A piece: nodes and samples of the one, and `timeDeltas` of the other."""
         if profile.get("head").value is not None:
             head = profile.get("head")
             for found, call in _calls(head, self._tree, self._builder):

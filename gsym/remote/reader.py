@@ -37,7 +37,6 @@ def open_remote(
     """Open the GSYM file at a URL.
 
     Raises:
-        FormatError: It is not a GSYM file, or its tables are damaged.
         GsymError: It cannot be read, or not in parts.
         UuidMismatchError: The file belongs to another binary.
     """

@@ -57,7 +57,6 @@ class SparseImage:
         mapped: The engine's view.
 
     Raises:
-        FormatError: It is not a GSYM file, or its tables are damaged.
         LimitError: The file or its tables are too large.
     """
 

@@ -37,7 +37,6 @@ def read_confined_dump(
 
     Raises:
         GsymError: The file is damaged.
-        OSError: The disk is full.
     """
     tempfile.tempdir = folder
     file = inflate_file(path, folder, most_inflated)

@@ -100,11 +100,7 @@ class LocalSources:
         self._fetch = fetch
 
     def read(self, key: ModuleKey, path: str) -> bytes | None:
-        """The contents of a source file of a module; None if there is none.
-
-        Raises:
-            OSError: It cannot be read.
-        """
+        """The contents of a source file of a module; None if there is none."""
         for place in self._places(path):
             if os.path.isfile(place):
                 with open(place, "rb") as file:

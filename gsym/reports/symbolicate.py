@@ -241,7 +241,6 @@ def inflated(path: str) -> Iterator[str]:
     """The path of a report, inflated into a temporary file if it is compressed.
 
     Raises:
-        FormatError: The compressed data is damaged.
         LimitError: It inflates to too much.
     """
     # A pipe can be read once.
@@ -305,9 +304,6 @@ def parse_dump(path: str, find: FindFiles) -> ParsedReport:
     Args:
         path: The file.
         find: Where the file of a module may be.
-
-    Raises:
-        FormatError: It is damaged, or not of a machine that is known.
     """
     from gsym.containers.mapped_file import map_file
     from gsym.memory.elf_core import read_core

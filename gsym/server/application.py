@@ -68,8 +68,6 @@ def create_app(
     """The application; `app.state.service` is its `Service`.
 
     Raises:
-        FormatError: A file with tokens is invalid.
-        OSError: It cannot be read.
         UnsupportedError: A setting needs a package that is not installed.
         ValueError: A path rule or a URL is invalid.
     """

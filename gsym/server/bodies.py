@@ -220,7 +220,6 @@ async def spool_body(
     Raises:
         ClientDisconnect: The client closed the connection.
         LimitError: The body is larger than *limit*.
-        OSError: The disk is full.
         TimeoutError: The body did not arrive within `upload_timeout`.
     """
 

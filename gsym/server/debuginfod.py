@@ -277,7 +277,6 @@ class _Binary:
 
         Raises:
             GsymError: It is damaged, or of another build.
-            OSError: It cannot be read.
         """
         found = self._read(self.path, section)
         compared = {each.outcome: each for each in self._compared(key, found)}

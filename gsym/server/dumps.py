@@ -63,11 +63,7 @@ class Stacks(msgspec.Struct, forbid_unknown_fields=True):
     parts: list[str | Frame]
 
     def report(self) -> ParsedReport:
-        """The report.
-
-        Raises:
-            FormatError: A number in it is invalid.
-        """
+        """The report."""
         for each in self.parts:
             if isinstance(each, Frame) and not (
                 each.module < len(self.modules)
@@ -129,9 +125,7 @@ class DumpReader:
 
         Raises:
             ConfinedError: The process was stopped or failed.
-            FormatError: The file is damaged.
             LimitError: It exceeds a limit.
-            OSError: The process cannot be started, or the disk is full.
         """
         places: dict[str, Iterator[str]] = {}
         files: dict[str, list[str]] = {}

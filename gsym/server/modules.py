@@ -64,11 +64,7 @@ def child_limits(settings: Settings, output: int) -> ChildLimits:
 
 
 def add_unconfined(store: Store, path: str, **known: Any) -> Publication:
-    """Add a file without a confined process.
-
-    Raises:
-        FormatError: It was truncated meanwhile, so that parts of it were read as zeros.
-    """
+    """Add a file without a confined process."""
     before = bus_errors()
     published = add_file(store, path, **known, **companion_options(path))
     if bus_errors() != before:

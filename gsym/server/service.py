@@ -188,8 +188,6 @@ class Service:
         facts: For `/__version__`.
 
     Raises:
-        FormatError: A file with tokens is invalid.
-        OSError: It cannot be read.
         ValueError: A path rule is invalid.
     """
 

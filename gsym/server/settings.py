@@ -259,7 +259,6 @@ def load_settings(
 
     Raises:
         SettingsError: An unknown setting, or an invalid value.
-        OSError: A file cannot be read.
     """
     settings: Any = Settings()
     for path in files:

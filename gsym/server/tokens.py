@@ -45,12 +45,7 @@ class Holder(NamedTuple):
 
 
 class Tokens:
-    """The tokens that a server accepts.
-
-    Raises:
-        FormatError: A line is invalid.
-        OSError: A file cannot be read.
-    """
+    """The tokens that a server accepts."""
 
     def __init__(self, files: Iterable[str] = ()) -> None:
         self._holders: dict[str, Holder] = {}  # by hash

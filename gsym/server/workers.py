@@ -58,9 +58,6 @@ def bind(settings: Settings) -> socket.socket:
 
     A socket that systemd has passed is taken as it is. It stays open while the server
     is restarted, so that no connection is refused.
-
-    Raises:
-        OSError: The address is in use, or not one of this machine.
     """
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
         del os.environ["LISTEN_PID"]
@@ -85,11 +82,7 @@ def bind(settings: Settings) -> socket.socket:
 
 
 def check_grpc_port(settings: Settings) -> None:
-    """Check that workers can listen for gRPC.
-
-    Raises:
-        OSError: The address is in use, or not one of this machine.
-    """
+    """Check that workers can listen for gRPC."""
     if settings.grpc_port:
         replaced = msgspec.structs.replace
         bind(replaced(settings, port=settings.grpc_port, workers=1)).close()
@@ -100,7 +93,6 @@ def check_tls(settings: Settings) -> None:
 
     Raises:
         SettingsError: They are invalid, or do not belong together.
-        OSError: A file cannot be read.
     """
     if settings.tls_certificate:
         try:

@@ -55,11 +55,7 @@ def read_aliases(folder: str) -> dict[str, str]:
 
 
 def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
-    """List *aliases* in the folder of their module.
-
-    Raises:
-        OSError: The list cannot be written.
-    """
+    """List *aliases* in the folder of their module."""
     lines = (f"{alias}\t{file}\n" for alias, file in sorted(aliases.items()))
     # A file left by a killed process is overwritten.
     new = os.path.join(folder, _NEW_LIST)
@@ -77,9 +73,6 @@ def add_aliases(
 
     Returns:
         Those that the module has.
-
-    Raises:
-        OSError: A link cannot be created.
     """
     listed = read_aliases(folder)
     # Aliases that no other module has, or replacements for them.
@@ -119,9 +112,6 @@ def make_link(path: str, target: str, folder: str) -> None:
         path: Path of the link; its folders are created.
         target: Target of the link.
         folder: The caller's folder on the same file system, where the new link is made.
-
-    Raises:
-        OSError: It cannot be created: *path* is a folder, or the device is full.
     """
     try:
         if os.readlink(path) == target:

@@ -75,7 +75,6 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
             earlier.
 
     Raises:
-        FormatError: The compressed data is damaged.
         LimitError: It is too large.
     """
     kind = "" if os.path.isdir(path) else recognise_file(path)
@@ -226,7 +225,6 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
     Each is to be extracted before the next one.
 
     Raises:
-        FormatError: The archive is damaged.
         LimitError: It exceeds *limits*.
     """
     with open(path, "rb", buffering=0) as file:

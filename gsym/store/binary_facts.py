@@ -47,7 +47,6 @@ def facts_of(path: str, section: str = "", *, with_code: bool = False) -> Binary
 
     Raises:
         GsymError: It is damaged, or no object file.
-        OSError: It cannot be read.
     """
     if recognise_file(path) in {"fat", "pdb"}:
         found = tuple(each.identity for each in modules_in(path))

@@ -344,7 +344,6 @@ def is_store(path: str) -> bool:
     """Whether the folder *path* is a store.
 
     Raises:
-        FormatError: Its marker file is damaged.
         UnsupportedError: It has another layout, of a newer version.
     """
     marker = os.path.join(path, MARKER)
@@ -370,7 +369,6 @@ def check_place(path: str) -> None:
 
     Raises:
         GsymError: It contains other files, or a store of another layout.
-        OSError: It cannot be read.
     """
     names = os.listdir(path) if os.path.lexists(path) else []
     others = any(name[:1] != "." and name != _OF_FILE_SYSTEM for name in names)

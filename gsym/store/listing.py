@@ -52,7 +52,6 @@ class StoreListing:
         """Modules with all words of *text* in their names and ids, by name.
 
         Raises:
-            OSError: The store cannot be read.
             UnsupportedError: It was made by a newer version.
         """
         words = text.lower().split()
@@ -66,7 +65,6 @@ class StoreListing:
         """Modules of a name, ignoring case, the newest first.
 
         Raises:
-            OSError: The store cannot be read.
             UnsupportedError: It was made by a newer version.
         """
         wanted = name.lower()
@@ -82,7 +80,6 @@ class StoreListing:
         """Whether a module is only in the folders, and not converted yet.
 
         Raises:
-            OSError: The store cannot be read.
             UnsupportedError: It was made by a newer version.
         """
         return any(
@@ -94,7 +91,6 @@ class StoreListing:
         """Whether several modules have a debug id.
 
         Raises:
-            OSError: The store cannot be read.
             UnsupportedError: It was made by a newer version.
         """
         found = [each for _, each in self._current()]

@@ -102,9 +102,7 @@ def index_package(
     Kernel modules whose compressed data is damaged are left out.
 
     Raises:
-        FormatError: The package is damaged.
         LimitError: It exceeds *limits*.
-        OSError: It cannot be read, or *folder* not be written.
     """
     found: list[PackageMember] = []
     for number, member in enumerate(members(path, limits)):
@@ -130,9 +128,7 @@ def extract_from_package(
     """Write a binary in a package to *folder*; return its path.
 
     Raises:
-        FormatError: The package is damaged, or has no such binary.
         LimitError: It exceeds *limits*.
-        OSError: It cannot be read, or *folder* not be written.
     """
     for each, member in enumerate(members(path, limits)):
         if each == number:

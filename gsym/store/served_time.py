@@ -57,10 +57,6 @@ def read_served_time(store: str) -> ServedTime:
 
 
 def write_served_time(store: str, served: ServedTime) -> None:
-    """Replace the record of a store.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Replace the record of a store."""
     with AtomicFile(os.path.join(store, SERVED)) as file:
         file.write(json.dumps(served._asdict()).encode("ascii"))

@@ -65,7 +65,6 @@ def read_entry(folder: str) -> Entry:
 
     Raises:
         FileNotFoundError: It does not exist.
-        FormatError: Its record is damaged.
     """
     path = os.path.join(folder, SIDECAR)
     with open(path, "rb", buffering=0) as file:
@@ -74,11 +73,7 @@ def read_entry(folder: str) -> Entry:
 
 
 def parse_entry(folder: str, text: bytes, path: str) -> Entry:
-    """The module in *folder* from its record, which is at *path*.
-
-    Raises:
-        FormatError: The record is damaged.
-    """
+    """The module in *folder* from its record, which is at *path*."""
     try:
         return _entry(folder, _parse(text))
     except (ValueError, RecursionError) as error:

@@ -18,7 +18,6 @@ def storable_modules(path: str, wanted: ModuleKey) -> tuple[ModuleFile, ...]:
     """The modules in a file as of `modules_in`; names in a GSYM file have no folder.
 
     Raises:
-        FormatError: The file is damaged.
         UnsupportedError: It is not a module, or of an unsupported kind.
     """
     return tuple(map(_checked, modules_in(path, wanted)))

@@ -46,8 +46,6 @@ class FunctionTrees:
 
         Raises:
             ClosedError: The creator has written its file or was closed.
-            FormatError: The file is damaged, or a range ends beyond the address
-                space.
             LimitError: Calls nest more deeply than 256, a range has 4 GiB or more,
                 or strings do not fit version 1.
         """
@@ -104,8 +102,6 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
 
     Raises:
         EmptyError: There are only return pads, or no records.
-        FormatError: A file is damaged, or a range ends beyond the address space of a
-            GSYM file.
         LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
             would be cut into too many calls, or the output does not fit version 1.
         ValueError: *output* is an input, or the version or byte order is invalid.

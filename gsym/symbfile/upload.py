@@ -176,7 +176,6 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
 
     Raises:
         EmptyError: A file has no records.
-        FormatError: A file is damaged, or has records of both kinds.
         LimitError: There are too many parts.
     """
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}

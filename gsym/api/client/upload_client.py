@@ -122,7 +122,6 @@ class UploadClient:
 
         Raises:
             GsymError: The file became shorter.
-            OSError: It cannot be read.
             ServerError: The server refuses it, or there is no answer; `status` is 0
                 or that of the answer.
         """

@@ -65,9 +65,6 @@ class SplitUnitSearch:
 
         Or else those in the binary, in its debug file, and of a package that one of
         them names or that is beside them.
-
-        Raises:
-            FormatError: The requested file has no unit of the binary.
         """
         if self._package is None:
             for file in self._own:  # clang -gsplit-dwarf=single; a package merged in

@@ -44,11 +44,7 @@ class GrpcService:
         self._server: Any = None
 
     async def start(self) -> int:
-        """Listen; return the port.
-
-        Raises:
-            OSError: The address is in use, or not one of this machine.
-        """
+        """Listen; return the port."""
         settings, grpc = self._settings, self._grpc
         options = [
             ("grpc.max_receive_message_length", settings.limits.max_body),
@@ -169,7 +165,6 @@ async def start_grpc(app: ASGIApp, settings: Settings) -> GrpcService | None:
     """Start the server of gRPC, if there is a port for it.
 
     Raises:
-        OSError: It cannot listen.
         UnsupportedError: The package grpcio is not installed.
     """
     if not settings.grpc_port:

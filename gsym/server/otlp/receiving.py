@@ -109,7 +109,6 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     """The message with functions and lines, and how many locations got them.
 
     Raises:
-        FormatError: The message is damaged.
         LimitError: It has too many locations or modules.
         HttpError: The file of a module was truncated meanwhile.
     """

@@ -92,10 +92,6 @@ def status_response(error: HTTPException) -> Response:
 
 
 def status_text(data: bytes) -> str:
-    """The text of a `Status` message; "" if it is not one.
-
-    Raises:
-        FormatError: It is damaged.
-    """
+    """The text of a `Status` message; "" if it is not one."""
     message = decode_message(_types()["Status"], data, None)
     return bytes(message.message).decode("utf-8", "replace")

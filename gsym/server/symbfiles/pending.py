@@ -149,7 +149,6 @@ class PendingUpload:
             Whether it is new.
 
         Raises:
-            OSError: The disk is full or failed.
             PartError: The part was sent before with other bytes, or is too large.
         """
         parts, total = self._parts(), self._total()

@@ -72,7 +72,6 @@ class SymbfilePublication:
             module is at least as complete and was kept.
 
         Raises:
-            OSError: The store cannot be written.
             PartError: It is refused, and nothing was published.
         """
         with self._store.temporary_folder() as folder:

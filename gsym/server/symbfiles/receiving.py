@@ -153,7 +153,6 @@ class _Receiving:
         """Receive a part and return its outcome.
 
         Raises:
-            OSError: The store cannot be written.
             PartError: The part is refused.
         """
         async with work_folder(self._service, self._store) as folder:

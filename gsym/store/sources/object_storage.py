@@ -106,11 +106,7 @@ class ObjectStorage:
                     yield FoundFile(target, f"{self.name}/{path}")
 
     def _identity(self, path: str, folder: str) -> ModuleKey:
-        """The identity of a module of a store, as its GSYM file has no names.
-
-        Raises:
-            FormatError: Its record is damaged.
-        """
+        """The identity of a module of a store, as its GSYM file has no names."""
         if os.path.basename(path) != GSYM_FILE:
             return ModuleKey()
         self.fetch(f"{os.path.dirname(path)}/{SIDECAR}", os.path.join(folder, SIDECAR))
