@@ -357,6 +357,19 @@ unsigned x86_instruction_size(const cursor *code, bool *is_call_ret) {
     return size <= left ? size : 0;
 }
 
+/* In code of 32 bits, 40 to 4F are instructions, not REX, and A0 to A3 have an address of 4
+ * bytes. The other instructions that compilers make have the sizes of x86-64. */
+uint32_t gsym_x86_instruction_size(const uint8_t *bytes, size_t size, uint32_t is_64) {
+    const cursor code = cursor_at(bytes, size, 0, false);
+    size_t at = size > 0 && bytes[0] == 0x66;
+    bool is_call;
+    if (!is_64 && at < size) {
+        if ((bytes[at] & 0xf0) == 0x40) return (uint32_t)at + 1; /* INC, DEC */
+        if ((bytes[at] & 0xfc) == 0xa0) return at + 5 <= size ? (uint32_t)at + 5 : 0;
+    }
+    return x86_instruction_size(&code, &is_call);
+}
+
 /* AArch64: all instructions are words in little-endian order, also with big-endian data.
  *
  * Source: Arm Architecture Reference Manual for A-profile architecture, C4.1.65. */

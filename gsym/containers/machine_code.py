@@ -85,6 +85,11 @@ class MachineCode:
         return bool(lib.gsym_code_is_known(self.handle, address))
 
 
+def x86_instruction_size(code: bytes, *, is_64: bool) -> int:
+    """The size of the instruction that *code* begins with; 0 if undefined or cut."""
+    return int(lib.gsym_x86_instruction_size(code, len(code), is_64))
+
+
 def find_machine_code(paths: Iterable[str]) -> MachineCode:
     """The code of the first of some files that has any."""
     return next(filter(None, map(_read, paths)), None) or MachineCode()

@@ -36,11 +36,13 @@ class Step(NamedTuple):
         pc: Where the function returns to; 0 if it has no caller, None if unknown.
         values: Registers that are known.
         is_signal: Whether a signal interrupted the caller, so that *pc* is exact.
+        trust: How it was found; see `ReportFrame.trust`.
     """
 
     pc: int | None
     values: dict[int, int]
     is_signal: bool
+    trust: str = "call frame info"
 
 
 HEADER_MAGIC = b"\x01\x1b\x03\x3b"  # version and encodings that all linkers write

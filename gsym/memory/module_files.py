@@ -7,6 +7,7 @@ from bisect import bisect_right
 from contextlib import suppress
 from itertools import islice
 
+from gsym.containers.data_symbols import DataSymbols
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
@@ -19,6 +20,7 @@ from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import ARM, X86, X86_64
 from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
+from gsym.memory.prologues import step_by_instructions
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 _MOST_COMPARED = 16 << 20  # bytes of code
 _MOST_REGIONS = 64  # of a module
 _MAX_FILES = 8  # of a module that may have call frame information
+_FUNCTIONS = frozenset({2, 10})  # types of symbols: STT_FUNC, STT_GNU_IFUNC
 _PAGE = 4096
 _BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
 _MOST_RELOCATED = 8  # bytes at a place
@@ -96,7 +99,7 @@ class ModuleFiles:
         self._files: dict[int, list[LoadedFile]] = {}
         self._paths: dict[int, Iterator[str]] = {}  # of files that are not read yet
         self._frames: dict[tuple[int, int], CallFrames] = {}  # by module and bias
-        # By address: the module there, and the address in it, if that is known.
+        # By address: see _place.
         self._placed: dict[int, tuple[int, int | None]] = {}
 
     def memory(self, address: int, size: int) -> bytes:
@@ -112,14 +115,7 @@ class ModuleFiles:
 
     def step(self, pc: int, values: dict[int, int]) -> Step | None:
         """The registers in the caller, by the call frame information of a module."""
-        place = self._placed.get(pc)
-        if place is None:
-            region = self._loaded.region(pc)
-            if region is None:
-                return None
-            place = region.module, _linked(region, self._image(region.module).segments)
-            self._placed[pc] = place
-        module, linked = place
+        module, linked = self._place(pc)
         if linked is None:
             return None
         image, bias = self._image(module), pc - linked
@@ -140,7 +136,28 @@ class ModuleFiles:
             found = file.step(self._machine, linked, values, self.memory)
             if found is not None:
                 return found
-        return None
+        start = self._function_start(module, linked)
+        if start is None:
+            return None
+        return step_by_instructions(
+            self._machine, start + bias, pc, values, self.memory
+        )
+
+    def _place(self, pc: int) -> tuple[int, int | None]:
+        """The module at an address, and the address in it, if that is known."""
+        place = self._placed.get(pc)
+        if place is None:
+            region = self._loaded.region(pc)
+            if region is None:
+                return -1, None
+            place = region.module, _linked(region, self._image(region.module).segments)
+            self._placed[pc] = place
+        return place
+
+    def _function_start(self, module: int, linked: int) -> int | None:
+        files = (self._file(module, number) for number in range(_MAX_FILES))
+        starts = (each.function_start(linked) for each in files if each is not None)
+        return next((each for each in starts if each is not None), None)
 
     def know(self, module: int, image: Image) -> None:
         """Use the headers that a module had in memory."""
@@ -280,6 +297,7 @@ class LoadedFile:
         self.go_table: GoTable | None = None
         self._go_frames: GoFrames | None = None
         self.pe_table: PeTable | None = None
+        self._functions: DataSymbols | None = None
 
     def step(
         self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
@@ -333,6 +351,17 @@ class LoadedFile:
                     held = entries[found + at : found + at + value]
                     return int.from_bytes(held, order)
         return None
+
+    def function_start(self, address: int) -> int | None:
+        """Start of the function at a link-time address; None if unknown.
+
+        A part that the compiler moved away does not begin as a function does.
+        """
+        if self._functions is None:
+            with suppress(GsymError, ValueError), ObjectFile(self._data, "") as file:
+                self._functions = DataSymbols(file, _FUNCTIONS)
+        found = self._functions.find(address) if self._functions else None
+        return None if found is None or ".cold" in found.name else found.start
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a link-time address."""

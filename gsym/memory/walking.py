@@ -153,11 +153,9 @@ class Walker:
                     left_out += 1
                 last.append(frame)
             found = self._caller(frame, registers)
-        frames = [*first, *last]
-        if frames and 0 <= frames[-1].address - self.entry < _MAX_ENTRY:
-            self._end = ""
         return WalkedStack(
-            *(frames, left_out, len(first)), period if left_out else 0, self._end
+            *([*first, *last], left_out, len(first)),
+            *(period if left_out else 0, self._end),
         )
 
     def _caller(self, frame: WalkedFrame, registers: Registers) -> _Found | None:
@@ -170,7 +168,7 @@ class Walker:
             return found
         has_code = self._is_code(frame.address - frame.is_return)
         step = self._step(frame.address - frame.is_return, values) if has_code else None
-        if step is not None and step.pc is not None:
+        if step is not None and step.pc is not None and self._is_sure(step.pc, step):
             return self._stepped(step.pc, step)
         found = (
             self._just_called(frame, values, has_code=has_code)
@@ -178,7 +176,10 @@ class Walker:
             or self._by_frame_pointer(values)
             or (self._scanned(frame, values) if self._scans else None)
         )
-        if found is None and not (frame.is_return and self._is_outermost(values)):
+        is_outermost = 0 <= frame.address - self.entry < _MAX_ENTRY or (
+            frame.is_return and self._is_outermost(values)
+        )
+        if found is None and not is_outermost:
             stack = values.get(machine.stack, 0)
             what = "call frame information" if has_code else "code"
             self._end = f"there is no {what} at {frame.address:#x}"
@@ -186,9 +187,17 @@ class Walker:
                 self._end = f"the stack at {stack:#x} is not known"
         return found
 
+    def _is_sure(self, pc: int, step: Step) -> bool:
+        """Whether a step, if it is not by call frame information, is to a caller."""
+        if step.trust != "prologue":
+            return True
+        if self.machine.link is None:
+            return self._is_after_call(pc)
+        return self._is_code(self._address(pc) - 1)
+
     def _stepped(self, pc: int, step: Step) -> _Found | None:
-        """The frame to which call frame information leads."""
-        trust = "call frame info"
+        """The frame to which call frame information, or its like, leads."""
+        trust = step.trust
         if step.is_signal:
             found = WalkedFrame(pc, trust, is_return=False)
             return found, Registers(pc, step.values)

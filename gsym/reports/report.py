@@ -55,9 +55,10 @@ class ReportFrame(NamedTuple):
         is_return: Whether it is a return address; the calls are those one byte before.
         trust: How the frame was found where gsym walked the stack itself: "context" (in
             saved registers), "call frame info", "signal frame" (in the registers that
-            the handler of a signal restores), "link register", "return address" (on top
-            of the stack), "frame pointer", "scan" (a value on the stack that may be a
-            return address); else "".
+            the handler of a signal restores), "prologue" (by the instructions of the
+            function), "link register", "return address" (on top of the stack), "frame
+            pointer", "scan" (a value on the stack that may be a return address);
+            else "".
         sources: Source lines around that of each of the calls, where they were asked
             for and are there; None for others.
     """

@@ -290,14 +290,17 @@ class Stub:
 
 def told_core(made: Build, program: Path, way: str, folder: Path) -> Path | None:
     """A core file of RISC-V from what the stub of QEMU tells at the last signal."""
-    path = folder / "stub"
-    command = (*made.emulator, "-g", str(path), str(program), way)
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
+    path, calls = folder / "stub", folder / "calls"
+    command = (*made.emulator, "-strace", "-g", str(path), str(program), way)
+    with (
+        calls.open("w") as written,
+        subprocess.Popen(command, cwd=folder, stderr=written) as process,
+    ):
         stub, last, stop = Stub(path), b"", b"T"
         while stop.startswith(b"T"):
             stop = stub.ask(b"C" + stop[1:3] if last else b"c")
             if stop.startswith(b"T"):
-                last = saved(stub, program, int(stop[1:3], 16))
+                last = saved(stub, program, int(stop[1:3], 16), calls.read_text())
         process.kill()
     if not last:
         return None
@@ -305,8 +308,8 @@ def told_core(made: Build, program: Path, way: str, folder: Path) -> Path | None
     return folder / "told.core"
 
 
-def saved(stub: Stub, program: Path, signal: int) -> bytes:
-    """The process at a signal as a core file."""
+def saved(stub: Stub, program: Path, signal: int, calls: str) -> bytes:
+    """The process at a signal as a core file; *calls* are those of the system."""
     words = struct.unpack("<33Q", bytes.fromhex(stub.ask(b"g").decode())[: 33 * 8])
     auxiliary = stub.ask(b"qXfer:auxv:read::0,fff")[1:]
     pairs = dict(struct.iter_unpack("<2Q", auxiliary[: len(auxiliary) // 16 * 16]))
@@ -323,6 +326,10 @@ def saved(stub: Stub, program: Path, signal: int) -> bytes:
     for each in words[2], pairs.get(AT_RANDOM, 0):
         if each & -PAGE not in pages:
             pages.update(stub.around(each))
+    for size, start in re.findall(r"mmap\(\w+,(\d+),\S*PROT_EXEC.* = 0x(\w+)", calls):
+        at = int(start, 16)
+        pages.setdefault(at, stub.page(at))
+        code.update(range(at, at + int(size), PAGE))
     parts = [Part(at, data, at in code) for at, data in sorted(pages.items()) if data]
     information = bytes(40) + program.name.encode().ljust(16, b"\0")
     notes = status_of([words[32], *words[1:32]], signal=signal) + note(

@@ -72,6 +72,30 @@ def test_the_caller_of_no_code_is_on_top_of_the_stack(pc: int) -> None:
     assert frames == [(pc, "context"), (CODE + 0x105, "return address")]
 
 
+def test_a_stack_that_ends_beside_the_start_of_the_program_is_cut() -> None:
+    """A function beside it has a caller, which call frame information names."""
+    program = Program({}, bytes(64))
+    step = Step(0x10, {}, is_signal=False)
+    walker = Walker(RISCV64, program.memory, program.is_code, lambda *_: step)
+    walker.entry = CODE
+    walked = walker.walk(Registers(CODE + 0x40, {2: STACK}))
+    assert walked.end == "its caller would be at 0x10, where no code is"
+
+
+@pytest.mark.parametrize("machine", [X86_64, RISCV64])
+@pytest.mark.parametrize("back", [CODE + 0x205, CODE + 0x207])
+def test_instructions_lead_to_a_caller_only(machine: Machine, back: int) -> None:
+    """On x86, what they find is none where no call ends."""
+    program = Program({0x200: CALL}, pack("<2Q", back, 0))
+    steps = {CODE + 0x108: Step(back, {}, is_signal=False, trust="prologue")}
+    values = {machine.stack: STACK + 16, machine.frame: 0}
+    frames, _ = program.walk(
+        *(machine, CODE + 0x108, values), lambda pc, _: steps.get(pc)
+    )
+    is_found = machine == RISCV64 or back == CODE + 0x205
+    assert frames[1:] == ([(back, "prologue")] if is_found else [])
+
+
 @pytest.mark.parametrize(
     ("machine", "link"),
     [(AARCH64, 30), (ARM, 14), (RISCV64, 1), (S390X, 14), (POWER64, 65)],

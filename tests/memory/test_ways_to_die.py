@@ -125,3 +125,26 @@ def test_a_trap_names_its_own_function_and_a_recursion_its_start(
         assert (names[0], names[at - 1]) == (first, first)
         assert names[at:][:3] == ["work", "outer", "main"]
         assert bool(thread.left_out) == (mode == "deep")
+
+
+UNTOLD = ("-g0", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-no-pie")
+
+
+@pytest.mark.parametrize("mode", ["leaf", "null", "trap", "deep"])
+def test_functions_without_call_frame_information(
+    tmp_path: Path, compiler: str, mode: str
+) -> None:
+    """Their instructions say what is on the stack; gdb finds other frames or none."""
+    core = crashed_core(build(tmp_path, compiler, UNTOLD), mode)
+    try:
+        (thread,) = gsym.symbolicate(core).threads
+    finally:
+        core.unlink()
+    own = [each for each in thread.frames if each.calls]
+    names = [each.calls[-1].name for each in own]
+    at = names.index("work")
+    assert names[at:][:3] == ["work", "outer", "main"]
+    assert {each.trust for each in own[at + 1 :][:2]} == {"prologue"}
+    assert not thread.end
+    if mode in {"leaf", "trap"}:
+        assert names[:at] == [mode]

@@ -187,6 +187,10 @@ uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
  * depends on it. */
 uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address);
 
+/* Return the size of the instruction of x86-64, or of x86, that `bytes` begin with; 0 if it
+ * is undefined or cut off. */
+uint32_t gsym_x86_instruction_size(const uint8_t *bytes, size_t size, uint32_t is_64);
+
 typedef struct gsym_call_columns {
     size_t count;
     const uint64_t *address; /* of a call; ascending in valid files */
