@@ -59,8 +59,10 @@ class ProcessTrace:
         lose: Callable[[str], None],
         *,
         is_first: bool = True,
+        is_idle: Callable[[], bool] | None = None,
     ) -> None:
         self.output = output  # as given
+        self._is_idle = is_idle  # whether to write what is held now; None: never
         self.process = os.getpid()  # its koid
         self._append = output.append
         self._records = output.records
@@ -127,7 +129,8 @@ class ProcessTrace:
                 self._append(_PACK_2(header + (2 << 4), ticks))
             else:
                 self._append(_PACK_3(header + (3 << 4), ticks, last))
-            if ticks >= self.output.due or len(self._records) > MOST_RECORDS:
+            is_due = ticks >= self.output.due or len(self._records) > MOST_RECORDS
+            if is_due or (self._is_idle is not None and self._is_idle()):
                 self.output.flush(monotonic_ns())
         except Exception as error:  # noqa: BLE001 - whatever the program gave
             self._lose(f"events that could not be written: {type(error).__name__}")

@@ -198,7 +198,7 @@ class Tracer:
         self._name = cut_text(name, _MOST_NAME_SIZE, self._lose, "names of programs")
         self._ids = count(1)
         self._is_open = True
-        self.process = self._new_process(is_first=True)
+        self.process = self._new_process()
         _OPEN.add(self)
         atexit.register(self.close)
 
@@ -307,9 +307,11 @@ class Tracer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _new_process(self, *, is_first: bool) -> ProcessTrace:
+    def _new_process(self, is_idle: Callable[[], bool] | None = None) -> ProcessTrace:
         output = TraceOutput(self._descriptor, self._lose_records)
-        return ProcessTrace(output, self._name, self._lose, is_first=is_first)
+        return ProcessTrace(
+            *(output, self._name, self._lose), is_first=is_idle is None, is_idle=is_idle
+        )
 
     def _lose(self, kind: str, times: int = 1) -> None:
         with self._losing:
@@ -322,7 +324,10 @@ class Tracer:
         """Write as another process from now on; called in the child after a fork."""
         self._losing = Lock()
         self.losses = Counter()
-        self.process = self._new_process(is_first=False)
+        # A pool kills its processes between tasks: nothing is held there.
+        depth = len(self.open_durations())
+        is_idle = lambda: len(self.open_durations()) <= depth  # noqa: E731
+        self.process = self._new_process(is_idle)
         self.process.be_one_of_several()
         # multiprocessing ends its processes without `atexit`.
         util = sys.modules.get("multiprocessing.util")

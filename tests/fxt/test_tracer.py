@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -447,6 +448,23 @@ def test_forked_processes_share_the_trace(path: Path) -> None:
     assert [event for event in found if event.provider != event.process] == []
     assert len({event.process for event in found}) == 4
     assert of_type(path, ProviderSection)
+
+
+def test_a_pool_that_is_killed_loses_no_task_that_ended(path: Path) -> None:
+    code = (
+        "import multiprocessing as m\n"
+        "def work(number):\n"
+        "  with tracer.duration('c', 'task', number=number):\n"
+        "    tracer.instant('c', 'inside')\n"
+        "  tracer.instant('c', 'after')\n"
+        "  return number\n"
+        "tracer = t\n"
+        "with tracer.duration('c', 'all'), m.get_context('fork').Pool(2) as pool:\n"
+        "  assert sum(pool.imap_unordered(work, range(40))) == 780\n"
+    )
+    run(START + code, path)
+    names = Counter(each.name for each in of_type(path, Event))
+    assert names == {"all": 1, "task": 40, "inside": 40, "after": 40}
 
 
 def test_multiprocessing_children_are_recorded(path: Path) -> None:
