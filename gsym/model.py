@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from gsym.records import NamedTuple
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from typing import Any
+
 UINT64_END = 1 << 64
 UINT64_MAX = UINT64_END - 1
 NO_FUNCTION = "no function covers this address"
@@ -63,6 +67,11 @@ class FunctionRange(NamedTuple):
     start: int
     size: int
 
+    @property
+    def demangled(self) -> str:
+        """The name in source notation."""
+        return _demangled(self.name)
+
 
 class FunctionInfo(NamedTuple):
     """The record of one function.
@@ -79,6 +88,11 @@ class FunctionInfo(NamedTuple):
     merged: tuple[FunctionInfo, ...] = ()
     call_sites: tuple[CallSite, ...] = ()
     extra: dict[int, bytes] = {}  # noqa: RUF012 - a default of a NamedTuple
+
+    @property
+    def demangled(self) -> str:
+        """The name in source notation."""
+        return _demangled(self.name)
 
 
 class Frame(NamedTuple):
@@ -100,14 +114,16 @@ class Frame(NamedTuple):
         """Directory and file name, joined as in the debug information."""
         return join_path(self.directory, self.filename)
 
+    @property
+    def demangled(self) -> str:
+        """The name in source notation."""
+        return _demangled(self.name)
+
     def __str__(self) -> str:
         """Format as `gsym lookup` does: `NAME + OFFSET at PATH:LINE [inlined]`."""
-        import gsym  # for its public function: records import nothing of the engine
-
         offset = f" + {self.offset}" if self.offset else ""
         source = f" at {self.path}:{self.line or '?'}" if self.path else ""
-        name = gsym.demangle(self.name)
-        return name + offset + source + " [inlined]" * self.inlined
+        return self.demangled + offset + source + " [inlined]" * self.inlined
 
 
 class Lookup(NamedTuple):
@@ -126,6 +142,37 @@ class Lookup(NamedTuple):
             lines.append("calls " + ", ".join(self.call_site_patterns))
         start = f"{self.address:#x}: "
         return start + ("\n" + " " * len(start)).join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values of `gsym lookup --json`, for `json.dumps`."""
+        function = self.function
+        answer: dict[str, Any] = {
+            "address": self.address,
+            "function": {
+                "name": function.name,
+                "demangled": function.demangled,
+                "start": function.start,
+                "size": function.size,
+            },
+            "frames": [
+                {"name": each.name, "demangled": each.demangled}
+                | {field: getattr(each, field) for field in each._fields[1:]}
+                for each in self.frames
+            ],
+        }
+        if self.call_site_patterns:
+            answer["call_site_patterns"] = list(self.call_site_patterns)
+        if self.merged:
+            answer["merged"] = [each.to_dict() for each in self.merged]
+            for each in answer["merged"]:
+                del each["address"]  # it is that of the answer
+        return answer
+
+
+def _demangled(name: str) -> str:
+    import gsym  # for its public function: records import nothing of the engine
+
+    return gsym.demangle(name)
 
 
 def after_call(call: Lookup) -> Lookup:

@@ -7,6 +7,7 @@ import time
 from _thread import allocate_lock
 from functools import partial
 
+from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
 from gsym.containers.recognition import recognise_file
 from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
@@ -63,16 +64,15 @@ class Modules:
         missing: str = "null",
     ) -> None:
         if missing not in _MISSING:
-            raise ValueError(f"missing: {missing!r} is not 'null' or 'raise'")
-        if max_open < 1:
-            raise ValueError(f"max_open must be positive, not {max_open}")
-        path = source if isinstance(source, (str, os.PathLike)) else source.path
-        name = os.fspath(path)
+            raise ValueError(f"missing: expected null or raise, not {missing!r}")
+        max_open = integer_of("max_open", max_open, 1)
+        path = source.path if isinstance(source, Store) else source
+        name = path_of("source", path, ", a URL or a gsym.Store")
         is_url = "://" in name or name.startswith(("debuginfod", "srv*"))
         if not is_url:
             name = os.path.abspath(name)
             if not os.path.isdir(name):
-                raise ValueError(f"modules: '{name}' is not a folder")
+                raise ValueError(f"source: expected a folder or a URL, not {name!r}")
         self._arguments = (name, max_open, _bytes_of(memory), missing)
         self._opened: _OpenModules | None = None
         self._unsure: dict[str, str] = {}

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from gsym.arguments import refusal
 from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
 from gsym.arrow.rows import AddressRows, import_pyarrow
 from gsym.engine.native import check, lib, new_error, new_object
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Protocol
 
     import pyarrow as pa
 
     from gsym.modules.open_module import OpenModule
+    from gsym.store.directory import Store
 
     class Finding(Protocol):
         """Finds modules, as `Modules` does."""
 
         def find(self, module: bytes | str) -> OpenModule:
             """A module, without a reader if it is not found."""
+
+    class Streaming(Protocol):
+        """A table of any library that has Arrow's C interface."""
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            """The rows as a stream."""
 
 
 OUTPUTS = ("stack", "frames", "ids")
@@ -28,8 +37,8 @@ _MOST_ROWS = 1 << 20  # of one call
 
 
 def symbolize(  # noqa: PLR0913 - independent keywords
-    batch: pa.RecordBatch,
-    modules: Finding,
+    batch: pa.RecordBatch | pa.Table | Streaming,
+    modules: Finding | str | os.PathLike[str] | Store,
     *,
     module: str = "build_id",
     address: str = "address",
@@ -43,8 +52,10 @@ def symbolize(  # noqa: PLR0913 - independent keywords
     dictionary-encoded; unknown files and lines are null.
 
     Args:
-        batch: Its other columns are kept.
-        modules: Where modules are found.
+        batch: A record batch, a table, or what has `__arrow_c_stream__`, such as data
+            frames of pandas and Polars. Its other columns are kept.
+        modules: Where modules are found: `Modules`, or what they are made of, a store,
+            a folder or a URL. For several batches make them once.
         module: Column of build ids as binary; or as text of build ids, debug ids,
             NAME/CODEID or names.
         address: Column of integers, of which negative ones count modulo 2**64; of
@@ -61,11 +72,11 @@ def symbolize(  # noqa: PLR0913 - independent keywords
             name rows of a table by their `frame_id`.
 
     Returns:
-        A record batch in the order of the rows, with the column `unsure`: why the
-            module may be another build than the one that was asked for; null if it is
-            that one. In a stack of several addresses, one without an answer has a frame
-            of nulls, and `reason` and `unsure` are lists with an item for each address.
-            For "ids", the batch and the table of frames.
+        A record batch, for anything else a table, in the order of the rows. Its column
+            `unsure` says why the module may be another build than the one that was
+            asked for; null if it is that one. In a stack of several addresses, one
+            without an answer has a frame of nulls, and `reason` and `unsure` are lists
+            with an item for each address. For "ids", the batch and the table of frames.
 
     Raises:
         GsymError: A module is not found, and `modules` was to raise; or there are too
@@ -76,17 +87,64 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         ValueError: An argument is invalid.
     """
     if output not in OUTPUTS:
-        raise ValueError(f"output: {output!r} is not one of {', '.join(OUTPUTS)}")
+        raise ValueError(f"output: expected {' or '.join(OUTPUTS)}, not {output!r}")
+    found = _finding(modules)
+    pa = import_pyarrow()
+    if not isinstance(batch, pa.RecordBatch):
+        options = {"module": module, "address": address, "base": base}
+        options["return_address"] = return_address
+        return _of_table(_table(batch), found, output, options)
     rows = AddressRows(
         batch, module=module, address=address, return_address=return_address, base=base
     )
-    answers = _look_up(rows, modules, Known())
+    answers = _look_up(rows, found, Known())
     if output == "frames":
         return _frame_rows(batch, rows, answers, address)
     if output == "ids":
         return _numbered(batch, rows, answers)
     stacks = _lists(rows, answers, answers.frames().take)
     return _appended(batch, dict(zip(("stack", *_REMARKS), stacks, strict=True)))
+
+
+def _finding(modules: Any) -> Finding:
+    """The modules of an argument."""
+    if not isinstance(modules, (str, bytes)) and hasattr(modules, "find"):
+        found: Finding = modules
+        return found
+    from gsym.arrow.modules import Modules  # which opens stores
+
+    return Modules(modules)
+
+
+def _table(data: Any) -> Any:
+    """An Arrow table of anything that is one."""
+    pa = import_pyarrow()
+    if isinstance(data, pa.Table):
+        return data
+    if not hasattr(data, "__arrow_c_stream__"):
+        expected = "a record batch, a table or an object with __arrow_c_stream__"
+        raise refusal("batch", expected, data)
+    return pa.RecordBatchReader.from_stream(data).read_all()
+
+
+def _of_table(
+    table: Any, modules: Finding, output: str, options: dict[str, Any]
+) -> Any:
+    """The answers to a table, as one table; for "ids", the frames as another one."""
+    pa = import_pyarrow()
+    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    if output != "ids":
+        options["output"] = output
+        return pa.Table.from_batches([*symbolize_batches(batches, modules, **options)])
+    known, first = Known(), 0
+    answers: list[Any] = []
+    frames: list[Any] = []
+    for each in (piece for batch in batches for piece in slices_of(batch)):
+        answer, more = frame_ids(each, modules, known, first, **options)
+        answers.append(answer)
+        frames.append(more)
+        first += len(more)
+    return pa.Table.from_batches(answers), pa.Table.from_batches(frames)
 
 
 def frame_ids(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from gsym.records import NamedTuple
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from typing import Any
+
 # The category of what limits against hostile input cut: docs/reliability.md lists them.
 LIMIT_REACHED = "Limit reached, part of a unit or function is left out"
 
@@ -102,3 +106,24 @@ class ConversionReport(NamedTuple):
     seconds: float
     peak_memory: int
     is_written: bool = True
+
+    def __str__(self) -> str:
+        """Format as `gsym convert` does."""
+        from gsym.conversion.report_text import summary_lines
+
+        return "\n".join(summary_lines(self))
+
+    def _repr_html_(self) -> str:
+        """Show the text in a notebook."""
+        from gsym.reading.notebook import html_text
+
+        return html_text(str(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values of `gsym convert --json-summary`, for `json.dumps`."""
+        return {
+            **self._asdict(),
+            "uuid": self.uuid.hex(),
+            "build_id": self.build_id.hex(),
+            "details": [warning._asdict() for warning in self.details],
+        }

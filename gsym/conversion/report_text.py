@@ -12,7 +12,6 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from gsym.conversion.report import ConversionReport
 
@@ -183,19 +182,9 @@ def write_json(
     import json
 
     summary = {
-        "conversions": [*map(json_report, reports)],
+        "conversions": [each.to_dict() for each in reports],
         "failures": [each._asdict() for each in failures],
         "empty": [each._asdict() for each in empty],
     }
     with AtomicFile(path) as file:
         file.write(json.dumps(summary, indent=2).encode() + b"\n")
-
-
-def json_report(report: ConversionReport) -> dict[str, Any]:
-    """A report as a JSON object."""
-    return {
-        **report._asdict(),
-        "uuid": report.uuid.hex(),
-        "build_id": report.build_id.hex(),
-        "details": [warning._asdict() for warning in report.details],
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import calcsize
 
 from gsym.arguments import integer_of, items_of, refusal
+from gsym.engine.demangling import demangle as demangled
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.model import DAMAGED, NO_FUNCTION, UINT64_MAX, join_path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _ADDRESS_SIZE = 8
+_MOST_SHOWN = 50  # rows in a notebook
 _TEXTS = ("name", "file", "reason")
 # Where the engine has a column, and its format.
 _COLUMNS = {
@@ -248,6 +250,35 @@ class Frames:
         codes, texts = self._encoded("file")
         return [texts[code] for code in codes]
 
+    @property
+    def demangled(self) -> list[str]:
+        """The name of each row in source notation."""
+        codes, texts = self._encoded("name", demangle=True)
+        return [texts[code] for code in codes]
+
+    def one_for_each(self, frames: str) -> Frames:
+        """Keep only the "innermost" or the "outermost" row of each address."""
+        if frames not in {"innermost", "outermost"}:
+            expected = "expected all, innermost or outermost"
+            raise ValueError(f"frames: {expected}, not {frames!r}")
+        from array import array
+
+        row_of: dict[int, int] = {}
+        for row, index in enumerate(self.address_index):
+            if frames == "outermost":
+                row_of[index] = row
+            else:
+                row_of.setdefault(index, row)
+        rows = row_of.values()
+        for name in _COLUMNS:
+            column: memoryview = getattr(self, name)
+            code = column.format.replace("?", "B")
+            values = array(code, [column[row] for row in rows])
+            kept: Any = memoryview(values).cast("B")
+            kept = kept.cast(column.format)
+            setattr(self, name, kept.toreadonly())
+        return self
+
     def _columns(self) -> tuple[Sequence[Any], ...]:
         """The columns of `FrameRow`."""
         return (
@@ -263,11 +294,18 @@ class Frames:
             self.reasons,
         )
 
-    def to_pylist(self) -> list[dict[str, int | str | bool]]:
-        """A dictionary for each row, by names of the columns, with text for numbers."""
-        return [row._asdict() for row in self]
+    def to_pylist(self, *, demangle: bool = False) -> list[dict[str, int | str | bool]]:
+        """A dictionary for each row, by names of the columns, with text for numbers.
 
-    def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
+        Args:
+            demangle: Whether names are demangled, here and in the next methods.
+        """
+        rows = [row._asdict() for row in self]
+        for row, name in zip(rows, self.demangled, strict=True) if demangle else ():
+            row["name"] = name
+        return rows
+
+    def to_numpy(self, *, demangle: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """NumPy arrays by names of the columns, without a copy of the numbers.
 
         `name`, `file` and `reason` are dictionary-encoded: codes, which index the
@@ -277,7 +315,7 @@ class Frames:
             ImportError: The package numpy is missing.
         """
         np = _imported("numpy", "to_numpy")
-        texts = {name + "s": self._encoded(name) for name in _TEXTS}
+        texts = {name + "s": self._encoded(name, demangle=demangle) for name in _TEXTS}
         codes = {name: texts[name + "s"][0] for name in _TEXTS}
         arrays = {
             column: np.asarray(codes.get(column, getattr(self, column)))
@@ -287,20 +325,20 @@ class Frames:
             arrays[name] = np.array(values, dtype=object)
         return arrays
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, *, demangle: bool = False) -> Any:
         """A pandas DataFrame; `name`, `file` and `reason` are categories.
 
         Raises:
             ImportError: The package pandas is missing.
         """
         pd = _imported("pandas", "to_pandas")
-        arrays = self.to_numpy()
+        arrays = self.to_numpy(demangle=demangle)
         for name in _TEXTS:
             texts = arrays.pop(name + "s")
             arrays[name] = pd.Categorical.from_codes(arrays[name], texts)
         return pd.DataFrame(arrays)
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self, *, demangle: bool = False) -> pa.Table:
         """An Arrow table of the rows of `to_pylist`, without a copy of the numbers.
 
         `name`, `file` and `reason` are dictionary-encoded; bytes in them that are not
@@ -319,7 +357,7 @@ class Frames:
             return made.cast(pa.bool_()) if values.format == "?" else made
 
         def text(name: str) -> Any:
-            codes, texts = self._encoded(name)
+            codes, texts = self._encoded(name, demangle=demangle)
             words = [word.encode("utf-8", "replace").decode("utf-8") for word in texts]
             return pa.DictionaryArray.from_arrays(
                 numbers(codes), pa.array(words, pa.string())
@@ -340,7 +378,24 @@ class Frames:
         """
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def _encoded(self, name: str) -> tuple[memoryview, list[str]]:
+    def _repr_html_(self) -> str:
+        """Show the first rows as a table in a notebook."""
+        from gsym.reading.notebook import html_table
+
+        shown = self[:_MOST_SHOWN]
+        rows = [
+            (f"{each.address:#x}", demangled(each.name), each.file, each.line or "")
+            if each.found
+            else (f"{each.address:#x}", each.reason, "", "")
+            for each in shown
+        ]
+        more = len(self) - len(shown)
+        caption = f"{self!r}" + f"; {more} more rows" * bool(more)
+        return html_table(("address", "name", "file", "line"), rows, caption)
+
+    def _encoded(
+        self, name: str, *, demangle: bool = False
+    ) -> tuple[memoryview, list[str]]:
         """The text of a column: codes of all rows, the distinct texts."""
         if name == "reason":
             return self.reason, [*_REASONS]
@@ -350,7 +405,10 @@ class Frames:
         codes, values = self.distinct(name)
         # Two values may have the same text, but categories of pandas must be unique.
         code_of: dict[str, int] = {}
-        recoded = [code_of.setdefault(text_of[each], len(code_of)) for each in values]
+        given = [text_of[each] for each in values]
+        if demangle and name == "name":
+            given = [demangled(each) for each in given]
+        recoded = [code_of.setdefault(each, len(code_of)) for each in given]
         if len(code_of) < len(values):
             from array import array
 

@@ -16,6 +16,7 @@ from gsym.model import (
     FunctionRange,
     Header,
     Lookup,
+    Range,
     after_call,
     join_path,
 )
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from mmap import mmap
+    from typing import Any
 
     from typing_extensions import Buffer, Self
 
@@ -260,6 +262,19 @@ class Reader:
             return f"<gsym.Reader of {name}>"
         return f"<gsym.Reader of {name}: {len(self)} functions>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path, from which another process opens the file, or the bytes."""
+        mapped = self._mapped
+        if mapped is not None and mapped.file is None:
+            from functools import partial
+
+            return partial(Reader, path=self.path), (bytes(mapped.data),)
+        if self._images.is_closed:
+            raise ClosedError("the reader is closed", path=self.path)
+        import gsym  # for its public function, which also opens binaries and URLs
+
+        return gsym.open, (self.path, self.uuid or None)
+
     def __enter__(self) -> Self:
         if self._images.is_closed:
             raise ClosedError("the reader is closed", path=self.path)
@@ -419,6 +434,7 @@ class Reader:
         *,
         threads: int = 1,
         misses: bool = True,
+        frames: str = "all",
     ) -> Frames:
         """Look up many addresses; the result is columns.
 
@@ -428,9 +444,12 @@ class Reader:
             addresses: Link-time virtual addresses in bytes, in any order and with any
                 repetition; numbers that are not addresses are not found. A contiguous
                 buffer of 64-bit integers, such as `array("Q")` or a NumPy array, is
-                read in place.
+                read in place. Nulls, as in columns of pandas, Polars and Arrow, are not
+                addresses.
             threads: Maximum number of threads.
             misses: Whether an address without an answer has a row, with the reason.
+            frames: "all", or one row for each address: "innermost", the line that is
+                executed, or "outermost", the function.
 
         Returns:
             The frames of all addresses.
@@ -438,7 +457,7 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             TypeError: The addresses are not integers.
-            ValueError: *threads* is not a positive number.
+            ValueError: *threads* is not a positive number, or *frames* another text.
         """
         from gsym.reading.frames import Frames, address_column, look_up_batch
 
@@ -447,7 +466,8 @@ class Reader:
         if wants_read_ahead(memoryview(column).nbytes // 8):
             mapped.strings.read_ahead()
         batch = look_up_batch(mapped.image, column, threads, misses, self.path)
-        return Frames(mapped, batch, column, left_out, misses=misses)
+        found = Frames(mapped, batch, column, left_out, misses=misses)
+        return found if frames == "all" else found.one_for_each(frames)
 
     def find(self, name: str, *, exact: bool = False) -> tuple[FunctionRange, ...]:
         """Find functions by name, in file order.
@@ -489,6 +509,40 @@ class Reader:
                     entries.setdefault(function.name, []).append((index, at))
             self._functions_by_name = entries
         return entries
+
+    def addresses(self, path: str | os.PathLike[str], line: int) -> tuple[Range, ...]:
+        """Find the code of a source line, also where it was inlined.
+
+        The line tables of all functions are read.
+
+        Args:
+            path: The source file: its path in the debug information, or the end of it
+                after a slash, such as its base name.
+            line: The line in it, from 1.
+
+        Returns:
+            Ranges of addresses, ascending.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: A record is damaged; its offset counts from file start.
+            TypeError: *path* is no path, or *line* no integer.
+        """
+        from gsym.arguments import integer_of, path_of
+
+        wanted, number = path_of("path", path), integer_of("line", line)
+        ends = "/" + wanted, "\\" + wanted
+        known = {each for each in self.files() if each == wanted or each.endswith(ends)}
+        found: list[Range] = []
+        for function in self.functions() if known else ():
+            for each in (function, *function.merged):
+                rows = each.line_table or ()
+                starts = [row.address for row in rows[1:]]
+                end = each.address + each.size
+                for row, stop in zip(rows, [*starts, end], strict=True):
+                    if row.line == number and row.path in known and row.address < stop:
+                        found.append(Range(row.address, stop))
+        return tuple(sorted({*found}))
 
     def function(self, index: int) -> FunctionInfo:
         """The complete function of entry *index* of the address table.

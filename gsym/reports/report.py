@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from itertools import zip_longest
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
+# Functions that report a fault of their callers.
+_REPORTING = re.compile(
+    r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"
+    r"fortify_fail|stack_chk_fail|pthread_kill\w*|kernel_vsyscall|restore_rt)$|"
+    r"_*(asan|ubsan|tsan|msan|sanitizer|interceptor)_\w+$|"
+    r"(terminate|__verbose_terminate_handler|__cxa_r?e?throw|panic_fmt|"
+    r"rust_begin_unwind|runtime\.(gopanic|sigpanic|raise|dieFromSignal|throw))$"
+)
 _MOST_INDENT = 200  # characters before the calls that a frame is inlined into
 
 
@@ -148,6 +157,72 @@ class Report(NamedTuple):
             original = "".join(self.originals())
             return with_inlined_calls(original, self.frames())
         return "".join(self.answers())
+
+    def __repr__(self) -> str:
+        frames = [*self.frames()]
+        answered = sum(bool(each.calls) for each in frames)
+        return (
+            f"<gsym.Report {self.form}: {len(self.threads)} threads, "
+            f"{answered} of {len(frames)} frames answered>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the threads as tables in a notebook."""
+        from gsym.reading.notebook import html_table, html_text
+
+        tables = []
+        for thread in self.threads:
+            rows = [
+                row
+                for number, frame in enumerate(thread.frames)
+                for row in self._rows(number, frame)
+            ]
+            name = thread.name or "thread"
+            caption = f"{name}, crashed" if thread.is_crashed else name
+            heads = "#", "function", "source", "module"
+            tables.append(html_table(heads, rows, caption))
+        return html_text(self.reason or repr(self)) + "".join(tables)
+
+    def _rows(self, number: int, frame: ReportFrame) -> Iterator[tuple[object, ...]]:
+        module = self.modules[frame.module].name if frame.module >= 0 else ""
+        for call in frame.calls:
+            source = f"{call.path}:{call.line or '?'}" if call.path else ""
+            inlined = " [inlined]" * call.inlined
+            yield number, call.demangled + inlined, source, module
+        if not frame.calls:
+            yield number, frame.symbol or frame.text.strip(), frame.reason, module
+
+    def key(self, most: int = 8) -> str:
+        """A text that reports of one fault share, for grouping.
+
+        It has the names of functions of the thread that crashed, or else of the first
+        one, innermost first: without parameters, addresses, lines, and the functions
+        that only report a fault, such as `abort`. A frame without a name is its module.
+
+        Args:
+            most: Maximum number of names; fewer make larger groups.
+
+        Raises:
+            TypeError: *most* is not an integer.
+            ValueError: It is less than 1.
+        """
+        from gsym.arguments import integer_of
+        from gsym.engine.native import to_bytes, to_str
+        from gsym.markup.short_names import short_name
+
+        most = integer_of("most", most, 1)
+        thread = next((each for each in self.threads if each.is_crashed), None)
+        thread = thread or next(iter(self.threads), None)
+        names = []
+        for frame in () if thread is None else thread.frames:
+            module = self.modules[frame.module].name if frame.module >= 0 else "??"
+            functions = [each.demangled for each in frame.calls] or [frame.symbol]
+            short = (to_str(short_name(to_bytes(each))) for each in functions)
+            names += [each or module for each in short]
+        start = 0
+        while start < len(names) and _REPORTING.match(names[start]):
+            start += 1
+        return " | ".join(names[start : start + most] or names[:most])
 
     def answers(self) -> Iterator[str]:
         """The text of each part, frames with their calls."""

@@ -96,9 +96,9 @@ def test_a_name_finds_the_module_that_was_added_last(store: Store) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"missing": "skip"}, "missing: 'skip' is not"),
+        ({"missing": "skip"}, "missing: expected null or raise, not"),
         ({"memory": "much"}, "memory: invalid size 'much'"),
-        ({"max_open": 0}, "max_open must be positive"),
+        ({"max_open": 0}, "max_open: expected at least 1, not 0"),
     ],
 )
 def test_bad_arguments_are_named(
@@ -106,7 +106,7 @@ def test_bad_arguments_are_named(
 ) -> None:
     with pytest.raises(ValueError, match=text):
         Modules(tmp_path, **options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="is not a folder"):
+    with pytest.raises(ValueError, match="source: expected a folder or a URL, not"):
         Modules(tmp_path / "none")
 
 

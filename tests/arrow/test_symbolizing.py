@@ -93,6 +93,53 @@ def test_all_outputs_say_the_same(modules: Modules) -> None:
     assert numbered["reason"].to_pylist() == stack["reason"].to_pylist()
 
 
+class Streaming:
+    """A table of another library."""
+
+    def __init__(self, table: Any) -> None:  # noqa: ANN401
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("form", [lambda table: table, Streaming])
+def test_tables_are_answered_as_their_batches(
+    store: Store,
+    modules: Modules,
+    form: Any,  # noqa: ANN401
+) -> None:
+    columns = rows(400, 3)
+    batch = batch_of(columns.pop("address"), **columns)
+    parts = [batch.slice(0, 150), batch.slice(150)]
+    given = form(pa.Table.from_batches(parts))
+    for source in (modules, store, store.path, Path(store.path)):
+        for output in ("stack", "frames"):
+            wanted = symbolize(batch, modules, output=output)
+            answer = symbolize(given, source, output=output)
+            assert answer.to_pylist() == wanted.to_pylist()
+    numbered, frames = symbolize(given, modules, output="ids")
+    stacks = symbolize(batch, modules)["stack"].to_pylist()
+    known = {row.pop("frame_id"): row for row in frames.to_pylist()}
+    for ids, stack in zip(numbered["frame_ids"].to_pylist(), stacks, strict=True):
+        assert (ids and [known[each] for each in ids]) == stack
+    empty = symbolize(form(pa.Table.from_batches(parts[:1]).slice(0, 0)), modules)
+    assert empty.num_rows == 0
+    assert "stack" in empty.schema.names
+
+
+@pytest.mark.parametrize("wrong", [7, "table", [1], None])
+def test_what_is_no_table_is_refused(modules: Modules, wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"batch: expected a record batch, .*, not "):
+        symbolize(wrong, modules)
+
+
+@pytest.mark.parametrize("wrong", [7, b"store", ["store"]])
+def test_what_has_no_modules_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="source: expected a path"):
+        symbolize(batch_of([ADDRESS]), wrong)  # type: ignore[arg-type]
+
+
 def test_equal_addresses_share_their_frames(modules: Modules) -> None:
     batch = batch_of([ADDRESS, ADDRESS + 1] * 1000)
     numbered, table = symbolize(batch, modules, output="ids")
@@ -285,7 +332,12 @@ def test_batches_are_sliced_and_empty(modules: Modules) -> None:
         ({"address": ["1z"]}, {}, ValueError, "'1z' as a scalar of type uint64"),
         ({"build_id": [1]}, {}, TypeError, "'build_id': modules are text or binary"),
         ({}, {"module": "uuid"}, KeyError, "no column 'uuid'"),
-        ({}, {"output": "rows"}, ValueError, "output: 'rows' is not one of stack"),
+        (
+            {},
+            {"output": "rows"},
+            ValueError,
+            "output: expected stack or frames or ids, not",
+        ),
         ({"stack": [1]}, {}, ValueError, "has a column 'stack' already"),
         ({}, {"return_address": "build_id"}, TypeError, "expected booleans"),
     ],

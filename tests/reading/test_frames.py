@@ -32,6 +32,44 @@ COLUMNS = (
 )
 
 
+def test_there_may_be_one_row_for_each_address() -> None:
+    reader = gsym.Reader(file_bytes())
+    every = list(reader.lookup_many(ASKED))
+    for frames, place in (("innermost", 0), ("outermost", -1)):
+        found = reader.lookup_many(ASKED, frames=frames)
+        assert len(found) == len(ASKED)
+        for number, row in enumerate(found):
+            rows = [each for each in every if each.address_index == number]
+            assert row == rows[place]
+        assert len(reader.lookup_many([], frames=frames)) == 0
+        some = reader.lookup_many(ASKED, frames=frames, misses=False)
+        assert [each.found for each in some] == [True] * 3
+
+
+def test_names_may_be_demangled() -> None:
+    function = gsym.FunctionInfo(START, 4, "_ZN3geo4areaEv")
+    reader = gsym.Reader(file_bytes([function]))
+    frames = reader.lookup_many([START])
+    assert frames.names == ["_ZN3geo4areaEv"]
+    assert frames.demangled == ["geo::area()"]
+    assert frames.to_pylist(demangle=True)[0]["name"] == "geo::area()"
+    assert frames.to_pylist()[0]["name"] == "_ZN3geo4areaEv"
+    assert "<td" in frames._repr_html_() and "geo::area()" in frames._repr_html_()  # noqa: PT018
+    (found,) = reader.find("geo::area")
+    answer = reader.lookup(START)
+    assert answer is not None
+    for each in (found, answer.frames[0], answer.function, function):
+        assert each.demangled == "geo::area()"
+
+
+def test_a_notebook_shows_no_markup_of_a_file() -> None:
+    function = gsym.FunctionInfo(START, 4, "<script>")
+    frames = gsym.Reader(file_bytes([function])).lookup_many([START] * 60)
+    assert "<script>" not in (shown := frames._repr_html_())
+    assert shown.count("&lt;script&gt;") == 50
+    assert "10 more rows" in shown
+
+
 class OfPandas:
     """Equal to nothing, as `pandas.NA` is."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -406,3 +407,48 @@ assert reader.lookup(address) == before
 
 def test_a_reader_works_on_both_sides_of_a_fork(path: Path) -> None:
     subprocess.run([sys.executable, "-c", FORK, str(path), str(START + 9)], check=True)
+
+
+# ---- lines, pickles
+
+
+def test_code_of_a_line_is_found_wherever_it_is(tmp_path: Path) -> None:
+    rows = [
+        (0, "/src/app.c", 1),
+        (4, "/src/app.c", 12),
+        (8, "/src/lib/app.c", 12),
+        (12, "/src/app.c", 12),
+    ]
+    table = tuple(gsym.LineEntry(START + at, path, line) for at, path, line in rows)
+    other = (gsym.LineEntry(START + 0x40, "/src/app.c", 12),)
+    functions = (
+        gsym.FunctionInfo(START, 0x10, "f", table),
+        gsym.FunctionInfo(START + 0x40, 4, "g", other),
+    )
+    path = tmp_path / "app.gsym"
+    path.write_bytes(file_bytes(functions))
+    with gsym.open(path) as reader:
+        own = [(START + 4, START + 8), (START + 12, START + 16)]
+        own.append((START + 0x40, START + 0x44))
+        assert reader.addresses("/src/app.c", 12) == tuple(own)
+        both = sorted([*own, (START + 8, START + 12)])
+        assert reader.addresses("app.c", 12) == tuple(both)
+        assert reader.addresses("lib/app.c", 12) == ((START + 8, START + 12),)
+        for name, line in (("pp.c", 12), ("app.c", 2), ("b.c", 12)):
+            assert reader.addresses(name, line) == ()
+
+
+def test_a_reader_is_pickled_by_its_path_or_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    path.write_bytes(file_bytes())
+    with gsym.open(path) as reader:
+        data = pickle.dumps(reader)
+        assert len(data) < 300
+        again = pickle.loads(data)  # noqa: S301 - our own
+        assert (again.path, again.lookup(START)) == (str(path), reader.lookup(START))
+    with pytest.raises(gsym.ClosedError):
+        pickle.dumps(reader)
+    held = gsym.Reader(file_bytes(), path="held")
+    path.unlink()
+    again = pickle.loads(pickle.dumps(held))  # noqa: S301 - our own
+    assert (again.path, again.lookup(START)) == ("held", held.lookup(START))

@@ -227,3 +227,51 @@ def test_load_addresses_of_modules_without_frames_have_notes() -> None:
     )
     note = "/lib/b.so: a load address is given, but no frame is in it"
     assert [each for each in report.notes if "load address" in each] == [note]
+
+
+# ---- reports in notebooks, keys of crashes
+
+
+def crash(module: str = "app", offset: int = 0) -> gsym.Report:
+    """A report whose frames were answered."""
+
+    def frame(name: str, *calls: str) -> gsym.ReportFrame:
+        made = [
+            gsym.Frame(each, "/s", "a.c", 3 + offset, offset, inlined=True)
+            for each in calls
+        ]
+        return gsym.ReportFrame(name, 0, 16 + offset, name, tuple(made), offset)
+
+    frames = (
+        frame("raise"),
+        frame("abort", "abort"),
+        frame("", "_ZN3geo5shapeINS_1aEEEvi", "_ZN3geo4areaEv"),
+        frame(""),
+        frame("main"),
+    )
+    other = gsym.ReportThread("other", is_crashed=False, frames=(frame("poll"),))
+    crashed = gsym.ReportThread("main", is_crashed=True, frames=frames)
+    known = (gsym.ReportModule(module, "", ""),)
+    return gsym.Report(
+        "gdb", "SIGABRT", (other, crashed), known, (), (), is_verbatim=False
+    )
+
+
+def test_reports_of_a_fault_have_one_key() -> None:
+    key = "shape<geo::a> | area | app | main"
+    assert crash().key() == crash(offset=8).key() == key
+    assert crash("b").key() != key
+    assert crash().key(2) == "shape<geo::a> | area"
+    alone = crash()._replace(threads=crash().threads[:1])
+    assert alone.key() == "poll"
+    assert alone._replace(threads=()).key() == ""
+
+
+def test_a_notebook_shows_a_report() -> None:
+    report = crash("<b>")
+    shown = report._repr_html_()
+    assert "<b>" not in shown
+    assert "&lt;b&gt;" in shown
+    assert shown.count("<table>") == 2
+    assert "geo::area()" in shown
+    assert repr(report) == "<gsym.Report gdb: 2 threads, 2 of 6 frames answered>"

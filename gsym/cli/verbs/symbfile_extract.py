@@ -13,7 +13,7 @@ from gsym.cli.options import (
     output_option,
 )
 from gsym.cli.terminal import print_json, printable, progress_for
-from gsym.conversion.report_text import input_warning_lines, json_report
+from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
     KINDS,
@@ -184,7 +184,7 @@ def _print_json(path: str, report: ExtractionReport) -> None:
     record["input"], record["missing"] = path, report.missing or None
     record["unsure"] = report.unsure or None
     if report.conversion is not None:
-        record["conversion"] = json_report(report.conversion)
+        record["conversion"] = report.conversion.to_dict()
     for kind, written in report.kinds.items():
         record[kind] = {
             "outputs": written.outputs,

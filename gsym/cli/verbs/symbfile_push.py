@@ -339,8 +339,7 @@ def _executable(report: PushReport) -> dict[str, Any]:
         "heads": list(report.heads),
         "notes": list(report.notes),
         "losses": report.losses or {},
-        "conversion": report.conversion
-        and conversion_report.json_report(report.conversion),
+        "conversion": report.conversion and report.conversion.to_dict(),
         "error": report.error or None,
     }
 
