@@ -46,12 +46,7 @@ class AnswerTexts:
 
 
 class ModuleTexts:
-    """The texts of one module.
-
-    Attributes:
-        kept_size: See `CacheBudget`.
-        last_used: See `CacheBudget`.
-    """
+    """The texts of one module."""
 
     def __init__(
         self, image: CData, path_map: PathMap | None, memory: CacheBudget

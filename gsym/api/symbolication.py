@@ -169,12 +169,9 @@ class Symbolication:
         """
         return [
             work
-            for work in self._searched()
-            if not _take(work, symbolizer.find(work.key))  # type: ignore[arg-type]
+            for work in self.modules.values()
+            if work.key is not None and not _take(work, symbolizer.find(work.key))
         ]
-
-    def _searched(self) -> Iterator[ModuleWork]:
-        return (work for work in self.modules.values() if work.key is not None)
 
     def open_all(self, symbolizer: Symbolizer) -> None:
         """Open all modules, one after the other."""

@@ -199,11 +199,6 @@ def _rest_of_line(file: Any, unit: Unit) -> bytes:
     return rest
 
 
-def _first_line(unit: Unit) -> bytes:
-    with open(unit.path, "rb") as file:
-        return _rest_of_line(file, unit)
-
-
 def _text_batches(unit: Unit, start: int, text: bytes, read: _ReadText) -> list[Any]:
     """The result of *read* for the text at an offset; an error names its line."""
 
@@ -239,7 +234,8 @@ def _csv_batches(unit: Unit, address: str, returns: str | bool | None) -> list[A
     from pyarrow import csv
 
     start, text = _lines(unit)
-    first = _first_line(unit)
+    with open(unit.path, "rb") as file:
+        first = _rest_of_line(file, unit)
     if not unit.start:
         start, text = len(first), text[len(first) :]
     if not text:

@@ -63,13 +63,7 @@ _LONG = 0xFFFFFFFF  # a length of 64 bits follows
 
 
 class FrameSection(NamedTuple):
-    """A section with call frame information.
-
-    Attributes:
-        data: Its bytes.
-        address: At link time.
-        is_debug: Whether it is `.debug_frame`.
-    """
+    """A section with call frame information."""
 
     data: bytes | memoryview
     address: int

@@ -62,11 +62,7 @@ class ModuleAddress(NamedTuple):
 
 
 class Loaded(Regions):
-    """Modules, and the regions of memory that are mapped from them.
-
-    Attributes:
-        modules: The modules.
-    """
+    """Modules, and the regions of memory that are mapped from them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,10 +138,6 @@ class LoadedSymbols(Loaded):
     Args:
         source: Folders and servers, as for `symbolicate`.
         store: The store, its folder or URL; None for the user's own.
-
-    Attributes:
-        source: As given.
-        store: As given.
     """
 
     def __init__(

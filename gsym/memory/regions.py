@@ -46,11 +46,7 @@ _UNKNOWN_SIZE = 1 << 32  # at most, of a region whose end is not known
 
 
 class Regions:
-    """Regions that do not overlap.
-
-    Attributes:
-        regions: The regions, in ascending order.
-    """
+    """Regions that do not overlap."""
 
     def __init__(self) -> None:
         self.regions: list[Region] = []

@@ -358,7 +358,8 @@ class Resolver:
             attempt, entry = self._ask(source, key, is_probe=name in probed)
             found[name] = attempt, self.misses.now()
             if entry is not None:
-                if miss is not None and _refused(miss, name):
+                before = () if miss is None else miss.attempts
+                if (name, "refused") in [each[:2] for each in before]:
                     self.breaker.repaired(name)
                 self.misses.forget(key)
                 return resolved(key, entry, self._in_order(found))
@@ -527,14 +528,6 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
     if is_named or not (stem in _NAMELESS or build_id.endswith(stem)):
         return found.identity
     return found.identity._replace(debug_file=build_id)
-
-
-def _refused(miss: Miss, source: str) -> bool:
-    """Whether the file of a source was refused."""
-    return any(
-        (attempt.source, attempt.outcome) == (source, "refused")
-        for attempt in miss.attempts
-    )
 
 
 def _fetched_size(found: FoundFile, folder: str) -> int:

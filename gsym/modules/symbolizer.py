@@ -388,10 +388,11 @@ class _StoreOnly:
 
 
 def _resolving(source: Any) -> Any:
-    if hasattr(source, "resolve"):
-        return source
-    if hasattr(source, "get") and hasattr(source, "open"):
-        return _StoreOnly(source)
+    if not hasattr(source, "__fspath__"):  # a path has a method `resolve`, too
+        if hasattr(source, "resolve"):
+            return source
+        if hasattr(source, "get") and hasattr(source, "open"):
+            return _StoreOnly(source)
     from gsym.store.directory import Store
 
     others = ", a gsym.Store, a gsym.BucketStore or a gsym.Resolver"

@@ -29,9 +29,6 @@ class ServerConnection:
         user: The feature that needs it, for the message about a missing package.
         limits: Of each request.
 
-    Attributes:
-        address: The URL.
-
     Raises:
         ServerError: *url* is not a URL of http or https.
         UnsupportedError: The extra `net` is not installed.

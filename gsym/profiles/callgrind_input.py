@@ -154,11 +154,7 @@ def read_callgrind(
 
 
 class _Reader:
-    """Takes the lines of a file.
-
-    Attributes:
-        graphs: By thread.
-    """
+    """Takes the lines of a file."""
 
     def __init__(self) -> None:
         self.graphs: dict[Thread, _Graph] = {}

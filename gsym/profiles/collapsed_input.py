@@ -73,12 +73,7 @@ def read_collapsed(
 
 
 class _Reader:
-    """Makes samples of lines.
-
-    Attributes:
-        builder: Makes the profile.
-        depth: How many frames the last line had.
-    """
+    """Makes samples of lines."""
 
     def __init__(self, *, has_two: bool) -> None:
         self.builder = ProfileBuilder(_BEFORE_AND_AFTER if has_two else (SAMPLES,))

@@ -210,7 +210,8 @@ class _Libraries:
         for mapping in profile.mappings:
             key = (mapping.build_id, mapping.path, mapping.module)
             base = _link_start(mapping) - mapping.file_offset
-            if _is_absolute(mapping):  # JavaScript has 53 bits of an address
+            if mapping.file_offset == mapping.start != 0:
+                # It has addresses of the kernel: JavaScript has 53 bits of an address.
                 base = _link_start(mapping)
             if key not in indexes:
                 indexes[key] = len(self.entries)
@@ -245,11 +246,6 @@ class _Libraries:
         base = self._bases[self._of_mapping[location.mapping]]
         found = (address + _link_start(mapping) - base) & UINT64_MAX
         return found if found <= _MOST_INTEGER else -1
-
-
-def _is_absolute(mapping: Mapping) -> bool:
-    """Whether a mapping has addresses of the kernel in place of offsets in its file."""
-    return mapping.file_offset == mapping.start != 0
 
 
 def _link_start(mapping: Mapping) -> int:

@@ -128,11 +128,7 @@ class JitCode:
 
 
 class _Code:
-    """The functions of a process.
-
-    Attributes:
-        path: Of the file that has them.
-    """
+    """The functions of a process."""
 
     def __init__(self, path: str, functions: list[_Function]) -> None:
         self.path = path

@@ -387,9 +387,6 @@ class ProfileBuilder:
 
     Args:
         value_types: The meanings of the values of each sample.
-
-    Attributes:
-        profile: The profile so far.
     """
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:

@@ -128,13 +128,7 @@ class PerfFork(NamedTuple):
 
 
 class PerfCommand(NamedTuple):
-    """A thread has a name from now on.
-
-    Attributes:
-        process: Of the thread.
-        thread: Its number.
-        name: Of the thread.
-    """
+    """A thread has a name from now on."""
 
     process: int
     thread: int

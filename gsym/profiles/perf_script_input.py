@@ -440,12 +440,7 @@ def profile_of_lines(
 
 
 class PerfReader:
-    """Makes a profile of records in the order of their times.
-
-    Attributes:
-        builder: Makes the profile.
-        places: Finds the mappings of frames.
-    """
+    """Makes a profile of records in the order of their times."""
 
     def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
         self.builder = ProfileBuilder()

@@ -52,10 +52,6 @@ class SparseImage:
     Threads may share it: parts are only added, and one that two threads read at once is
     the same. *tables* and *parts* are blocks, (offset, bytes), that are known already.
 
-    Attributes:
-        data: The bytes.
-        mapped: The engine's view.
-
     Raises:
         LimitError: The file or its tables are too large.
     """

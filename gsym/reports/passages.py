@@ -64,13 +64,7 @@ def seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 class FileText(NamedTuple):
-    """A part of a text that is still in its file.
-
-    Attributes:
-        text: Reads it.
-        start: Where it begins in the file.
-        end: Where it ends.
-    """
+    """A part of a text that is still in its file."""
 
     text: LongText
     start: int

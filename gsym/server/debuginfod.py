@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from gsym.modules.key import Comparison
     from gsym.server.service import Service
     from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
@@ -167,7 +166,8 @@ class BinaryFiles:
             kind: Of those in packages; "": none of these, which are ELF files.
         """
         resolver = self._service.symbolizer.resolver
-        for path in _originals(entry):
+        originals = {} if entry is None else entry.originals
+        for path in filter(None, map(originals.get, KINDS)):
             yield _Binary(path, self._confined.facts)
         for path in resolver.local_files(key):
             yield _Binary(path, facts_of)
@@ -279,14 +279,12 @@ class _Binary:
             GsymError: It is damaged, or of another build.
         """
         found = self._read(self.path, section)
-        compared = {each.outcome: each for each in self._compared(key, found)}
+        results = (compare(key, each) for each in found.modules)
+        compared = {each.outcome: each for each in results}
         for outcome in (SAME, PART):
             if outcome in compared:
                 return found, compared[outcome].reason
         raise UuidMismatchError("is of another build", path=self.path)
-
-    def _compared(self, key: ModuleKey, found: BinaryFacts) -> Iterator[Comparison]:
-        return (compare(key, each) for each in found.modules)
 
 
 class _OpenBinary(NamedTuple):
@@ -317,12 +315,6 @@ class _Named(NamedTuple):
     name: str
     build_id: str
     kinds: Callable[[], tuple[str, ...]]
-
-
-def _originals(entry: Entry | None) -> list[str]:
-    """The stored files of a module that may be binaries."""
-    kept = {} if entry is None else entry.originals
-    return [kept[kind] for kind in KINDS if kind in kept]
 
 
 def _section_of(

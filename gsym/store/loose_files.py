@@ -380,16 +380,13 @@ class LooseFiles:
                 if stamp is None:
                     continue
                 if not left:
-                    self._tell_cut()
+                    if not self._is_cut:
+                        self._is_cut = True
+                        text = "%s has more than %d files; only these are searched"
+                        _LOG.warning(text, self._path, self._max_files)
                     return
                 left -= 1
                 yield entry.path, stamp
-
-    def _tell_cut(self) -> None:
-        if not self._is_cut:
-            self._is_cut = True
-            text = "%s has more than %d files; only these are searched"
-            _LOG.warning(text, self._path, self._max_files)
 
 
 def _index_of(files: dict[str, IndexedFile]) -> _Index:

@@ -77,7 +77,10 @@ class DebuginfodCache:
         try:
             last = os.stat(os.path.join(self.folder, _CLEAN_INTERVAL[0])).st_mtime
         except OSError:
-            self._write_settings()
+            for name, value in (_CLEAN_INTERVAL, _UNUSED_AGE, _MISS_AGE):
+                path = os.path.join(self.folder, name)
+                with suppress(OSError), open(path, "x") as file:
+                    file.write(str(value))
             return
         if time.time() - last < self._setting(*_CLEAN_INTERVAL):
             return
@@ -88,11 +91,6 @@ class DebuginfodCache:
                     _clean_folder(entry.path, oldest)
         with suppress(OSError):
             os.utime(os.path.join(self.folder, _CLEAN_INTERVAL[0]))
-
-    def _write_settings(self) -> None:
-        for name, value in (_CLEAN_INTERVAL, _UNUSED_AGE, _MISS_AGE):
-            with suppress(OSError), open(os.path.join(self.folder, name), "x") as file:
-                file.write(str(value))
 
     def _setting(self, name: str, default: int) -> int:
         try:
