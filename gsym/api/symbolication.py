@@ -162,11 +162,7 @@ class Symbolication:
         return time.perf_counter() - self._started
 
     def open_known(self, symbolizer: Symbolizer) -> list[ModuleWork]:
-        """Open the modules that are in the store.
-
-        Returns:
-            The other modules, to be opened with `open`.
-        """
+        """Open the modules that are in the store; return the others, for `open`."""
         return [
             work
             for work in self.modules.values()

@@ -287,7 +287,7 @@ def confine(
     folder: str,
     readable: Sequence[str] = (),
 ) -> list[str]:
-    """Give up everything that converting a file does not need.
+    """Give up what converting a file does not need; return the measures in effect.
 
     Args:
         limits: Limits of output and open files.
@@ -296,9 +296,6 @@ def confine(
         folder: Files below it can be read and written; no others, except Python and
             libraries for reading, if the kernel supports that.
         readable: Further files and folders to read.
-
-    Returns:
-        The measures in effect.
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)

@@ -158,23 +158,7 @@ class ConversionOutput:
         variables: Iterable[DataSymbol] = (),
         data_part: bytes = b"",
     ) -> ConversionReport:
-        """Write the file, or its segments.
-
-        Args:
-            architecture: Architecture of the input.
-            build_id: The input's own identifier.
-            module: What is known of the module.
-            warnings: Number of warnings by category.
-            details: Each warning, if requested.
-            companions: Files that were read besides the input.
-            notes: Messages about companion files that were not found.
-            placements: Addresses of the code sections of a relocatable file.
-            functions_pclntab: Number of functions from a pclntab.
-            symbol_sources: Number of functions from each kind of symbol table.
-            variables: Variables to write after the file.
-            data_part: Variables already encoded in another file. If they cannot be
-                kept, there is a warning.
-        """
+        """Write the file, or its segments."""
         request = self._request
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites

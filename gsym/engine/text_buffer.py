@@ -62,14 +62,11 @@ class TextBuffer:
         names: NameTexts | None,
         put: Callable[[Buffer], object],
     ) -> int:
-        """Answer lines.
+        """Answer lines; return how many of their bytes were answered.
 
         *engine* is a function of the engine that appends answers to lines, or continues
         with the last lines for NULL. *names* come into the gaps of the text. *put*
         takes it piece by piece; each is gone when it returns.
-
-        Returns:
-            How many bytes of *lines* were answered.
         """
         lib.gsym_text_clear(self.handle)  # of what a failure left
         start = ffi.from_buffer("char[]", lines)

@@ -162,12 +162,9 @@ class Formatter:
         prefix: bytes = b"",
         line_size: int = UINT64_MAX,
     ) -> int:
-        """Answer lines with an address each.
+        """Answer lines with an address each; return how many of their bytes were.
 
         Stops before any other line and before one without an end.
-
-        Returns:
-            How many bytes of *lines* were answered.
         """
         job, prefix_bytes = self._job, ffi.from_buffer(prefix)
         job.prefix, job.prefix_size = prefix_bytes, len(prefix)

@@ -109,12 +109,7 @@ _HELD_FOR = 1_000_000_000  # nanoseconds
 
 
 class TraceOutput:
-    """Records on their way to a file that is open for appending.
-
-    Args:
-        descriptor: Of the file.
-        fail: Called for records that could not be written: their size, and why.
-    """
+    """Records on their way to a file that is open for appending."""
 
     def __init__(self, descriptor: int, fail: Callable[[int, str], None]) -> None:
         self.records: list[bytes] = []  # not written yet; `append` is thread-safe

@@ -174,12 +174,9 @@ def decode(
     faults: list[Fault],
     modules: Container[int] | None = None,
 ) -> Element | None:
-    """The record of an element.
+    """The record of an element; None if its tag is unknown, or it has an error.
 
     *modules* are valid numbers of modules in an mmap; None: any.
-
-    Returns:
-        None for an unknown tag, and for an element with an error.
     """
     read = _READERS.get(token.tag)
     if read is None:

@@ -67,14 +67,7 @@ def profile_of_addresses(
     build_ids: BuildIds | None = None,
     return_addresses: bool = False,
 ) -> Profile:
-    """The profile of lines that have an address each.
-
-    Args:
-        lines: The lines of the file.
-        own: The mapping of bare addresses.
-        build_ids: Of modules by path; those of other modules are read from their files.
-        return_addresses: Whether they are return addresses.
-    """
+    """The profile of lines that have an address each."""
     builder = ProfileBuilder()
     reader = _Reader(builder, own, build_ids or {})
     for number, line in enumerate(lines, 1):

@@ -29,11 +29,6 @@ def call_stacks(
 ) -> Iterator[tuple[tuple[Frame, ...], int]]:
     """Each distinct stack, outermost frame first, and the sum of its samples.
 
-    Args:
-        profile: Whose samples they are.
-        value: Which of its value types is summed, counted from 0.
-        roots: Which of `ROOTS` each stack begins with.
-
     Yields:
         Stacks in the order in which they first come; those whose sum is 0 as well.
     """

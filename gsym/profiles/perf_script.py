@@ -186,10 +186,6 @@ def parse_perf_script(
 ) -> Iterator[PerfRecord]:
     """The samples in a text, and what it says of memory and threads, as lines come.
 
-    Args:
-        lines: Of the text, with or without their ends.
-        unknown: Counts the lines that are not understood.
-
     Yields:
         Samples at the line after their last, others at once.
     """

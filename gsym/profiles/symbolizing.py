@@ -165,7 +165,7 @@ def _set_debug_id(
 def link_address(
     location: Location, mapping: Mapping, base: int, segments: Sequence[Segment] = ()
 ) -> int | None:
-    """The link-time address to look up for a location.
+    """The link-time address of a location; None if the binary has no segment there.
 
     Args:
         location: A location in *mapping*.
@@ -173,9 +173,6 @@ def link_address(
         base: The base address of the module. File offsets count from it, too, where
             neither the mapping nor *segments* say more.
         segments: Of the binary; none if it is not available.
-
-    Returns:
-        None if the binary has no segment there.
     """
     offset = location.address - mapping.start - location.is_return
     if mapping.link_start is not None:

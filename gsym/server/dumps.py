@@ -100,13 +100,7 @@ class _Answer(msgspec.Struct):
 
 
 class DumpReader:
-    """Reads dumps in confined processes; used by several threads.
-
-    Args:
-        settings: With the limits.
-        symbolizer: Finds the files of modules with an id.
-        listing: Finds those of modules without; None: there is no store.
-    """
+    """Reads dumps in confined processes; used by several threads."""
 
     def __init__(
         self, settings: Settings, symbolizer: Symbolizer, listing: StoreListing | None

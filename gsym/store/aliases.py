@@ -69,11 +69,7 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
 def add_aliases(
     store: str, folder: str, slot: str, wanted: Mapping[str, str]
 ) -> dict[str, str]:
-    """List aliases, then create the missing links.
-
-    Returns:
-        Those that the module has.
-    """
+    """List aliases, then create the missing links; return those of the module."""
     listed = read_aliases(folder)
     # Aliases that no other module has, or replacements for them.
     free: dict[str, str] = {}

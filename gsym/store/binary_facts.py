@@ -40,11 +40,6 @@ class BinaryFacts(NamedTuple):
 def facts_of(path: str, section: str = "", *, with_code: bool = False) -> BinaryFacts:
     """The facts of the binary at *path*; any other file is a debug file.
 
-    Args:
-        path: The binary.
-        section: Name of a section, of an ELF file.
-        with_code: Whether to read the code of an ELF file, for its hash.
-
     Raises:
         GsymError: It is damaged, or no object file.
     """

@@ -31,13 +31,10 @@ class FileLock:
         self._descriptor = -1
 
     def acquire(self, *, wait: float | None = None) -> bool:
-        """Acquire the lock.
+        """Acquire the lock; return whether that succeeded.
 
         Args:
             wait: Maximum seconds to wait for the lock; None: no limit.
-
-        Returns:
-            Whether it was acquired.
         """
         if wait is None:
             return self._try(is_blocking=True)
@@ -184,14 +181,11 @@ def is_abandoned(path: str) -> bool:
 
 
 def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -> bool:
-    """Remove a folder that no process owns.
+    """Remove a folder that no process owns; return whether it was removed.
 
     Args:
         path: The folder.
         unless: Called when the folder is locked; if it returns true, it is kept.
-
-    Returns:
-        Whether it was removed.
     """
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)

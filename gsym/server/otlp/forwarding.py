@@ -63,9 +63,6 @@ class Collector:
             `grpcs://HOST:PORT`: a server of gRPC.
         seconds: Time for an answer.
 
-    Attributes:
-        name: Its URL, without credentials.
-
     Raises:
         UnsupportedError: A package is not installed.
         ValueError: The URL is invalid.

@@ -143,10 +143,7 @@ class PendingUpload:
         return total is None or header.parts is None or total == header.parts
 
     def add(self, header: PartHeader, digest: str, path: str) -> bool:
-        """Move a part into the upload, and sync it to disk.
-
-        Returns:
-            Whether it is new.
+        """Move a part into the upload, and sync it to disk; return whether it is new.
 
         Raises:
             PartError: The part was sent before with other bytes, or is too large.

@@ -40,13 +40,7 @@ _LAYOUTS = (BREAKPAD_TREE, BUILD_ID, DEBUGINFOD_CACHE, SYMSTORE, UNIFIED, LLDB)
 def open_folder(
     path: str, scan: Callable[[str], LooseFiles] | None = None
 ) -> Iterator[LocalStore | LocalTree | LooseFiles]:
-    """The sources for a folder: by the paths of files, then by the ids in files.
-
-    Args:
-        path: The folder.
-        scan: Makes the source that reads all files; by default that of all folders but
-            stores.
-    """
+    """The sources for a folder: by the paths of files, then by the ids in files."""
     by_path = open_by_path(path)
     yield by_path
     if scan is not None or isinstance(by_path, LocalTree):
