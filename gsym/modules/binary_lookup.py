@@ -480,9 +480,17 @@ def _by_units(
             )
         return _convert(file, search, place, debug_info, has_debug_info=True).reader
 
+    what, spent = f"{search.architecture}-spent", 0
+
+    def spend(size: int) -> int:
+        nonlocal spent
+        spent = size + max(spent, int(stamp.read(what) or "0", 16))
+        stamp.write(what, f"{spent:x}")
+        return spent
+
     try:
         debug_info = find_debug_info(binary, options)
-        reader = open_binary(binary, debug_info, convert, search.index_limit)
+        reader = open_binary(binary, debug_info, convert, spend, search.index_limit)
     except GsymError:
         return None, None
     if reader is None:

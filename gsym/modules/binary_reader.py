@@ -1,9 +1,10 @@
 """A reader of a binary without a GSYM file, which converts what is asked for.
 
 A few addresses are answered from the units that have code there, which takes some
-milliseconds for each. When as much has been converted as the binary has, which takes
-half the time of a conversion of the whole, or anything other than answers is wanted,
-the whole binary is converted.
+milliseconds for each. When all processes together have converted as much as the binary
+has, which takes half the time of a conversion of the whole, or anything other than
+answers is wanted, the whole binary is converted. Inflating compressed debug information
+takes half of that time, too: such a binary is converted when it is opened again.
 """
 
 from __future__ import annotations
@@ -41,9 +42,18 @@ def open_binary(
     binary: ObjectFile,
     found: DebugInfo,
     convert: Callable[[], Reader | None],
+    spend: Callable[[int], int],
     index_limit: int | None = None,
 ) -> Reader | None:
     """A reader of *binary*, which is not to be closed as long as it is open.
+
+    Args:
+        binary: The binary.
+        found: Its debug information.
+        convert: Converts the whole of it.
+        spend: Adds bytes of debug information to those that all processes have
+            converted for few addresses; returns their sum.
+        index_limit: See `Reader`.
 
     Returns:
         None where the whole binary is to be converted: it is small; parts of its debug
@@ -60,11 +70,15 @@ def open_binary(
         or any(map(binary.has_section, _GO_SECTIONS))
     ):
         return None
+    compressed = found.dwarf.compressed_sections()
+    is_compressed = any(name.endswith("debug_info") for name in compressed)
+    if is_compressed and spend(size // 2) >= size // 2 * 2:
+        return None
     options = ConvertOptions(index=False, identity=False)
     partial = PartialConversion(binary, found, options)
     if partial.has_split_units:
         return None
-    return Reader(_BinaryImages(binary, partial, convert, index_limit))
+    return Reader(_BinaryImages(binary, partial, convert, spend, index_limit))
 
 
 class _BinaryImages:
@@ -77,7 +91,7 @@ class _BinaryImages:
         "_lock",
         "_made",
         "_partial",
-        "_spent",
+        "_spend",
         "_whole",
         "is_closed",
         "path",
@@ -88,6 +102,7 @@ class _BinaryImages:
         binary: ObjectFile,
         partial: PartialConversion,
         convert: Callable[[], Reader | None],
+        spend: Callable[[int], int],
         index_limit: int | None,
     ) -> None:
         self._binary = binary
@@ -95,7 +110,7 @@ class _BinaryImages:
         self._convert = convert
         self._index_limit = index_limit
         self._lock = allocate_lock()
-        self._spent = 0  # bytes of .debug_info that were converted
+        self._spend = spend
         self._whole: Reader | None = None
         self.is_closed = False
         self.path: str | None = binary.path
@@ -159,8 +174,7 @@ class _BinaryImages:
         ascending = sorted(asked)
         chosen = partial.units_at(ascending)
         size = chosen.size if len(asked) < _MANY else 2 * chosen.size
-        self._spent += max(size, chosen.total // _CALLS)
-        if self._spent > chosen.total:
+        if self._spend(max(size, chosen.total // _CALLS)) > chosen.total:
             return self.mapped
         data = partial.convert(ascending, chosen) or _NO_FUNCTIONS
         mapped = MappedImage(data, self.path, self._index_limit)

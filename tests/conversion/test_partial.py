@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -20,6 +21,7 @@ from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, lib, new_error
 from gsym.modules import binary_reader
+from gsym.modules.conversion_cache import Stamp
 from gsym.reading.reader import Reader
 from gsym.writing.creator_handle import finish_creator
 from tests.companions import SHARED_NAME, altlink, referring, shared
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.model import Lookup
+    from tests.inputs.elf import Compression
     from tests.inputs.encoding import ByteOrder
 
 pytestmark = pytest.mark.long
@@ -331,6 +334,12 @@ def binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def settled(path: Path) -> None:
+    """Wait until what is remembered of the file is of its contents for sure."""
+    Stamp(str(path), path.stat(), None).settle()
+    time.sleep(0.01)
+
+
 def conversions(folder: Path) -> int:
     return len(list(folder.rglob("*.gsym")))
 
@@ -355,6 +364,48 @@ def test_the_whole_binary_is_converted_when_that_is_less_work(
         for address in (0x1000, 0x1084, 0x1040, 0x10C0):
             assert reader.lookup(address) is not None
     assert conversions(tmp_path) == 1
+
+
+def test_processes_convert_the_binary_when_that_is_less_work_together(
+    binary: Path, tmp_path: Path
+) -> None:
+    settled(binary)
+    counts = []
+    for _ in range(4):
+        answer = gsym.lookup(binary, 0x1084)
+        assert str(answer).endswith("h + 4 at /src/a.c:3")
+        counts.append(conversions(tmp_path))
+    assert counts[0] == 0
+    assert counts[-1] == 1
+
+
+@pytest.mark.parametrize("kind", ["zlib", "zstd", "gnu"])
+def test_a_compressed_binary_is_inflated_for_few_addresses_once(
+    binary: Path,
+    tmp_path: Path,
+    kind: Compression,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = 0x1000
+    units = [
+        unit(function(f"f{each}", start + 16 * each, start + 16 * each + 8))
+        for each in range(64)
+    ]
+    binary.write_bytes(program(*units, compression=kind))
+    with ObjectFile(map_file(str(binary)), str(binary)) as file:
+        names = [*file.compressed_sections()]
+    assert any(name.endswith("debug_info") for name in names)
+    settled(binary)
+    opened = Mock(side_effect=PartialConversion)
+    monkeypatch.setattr(binary_reader, "PartialConversion", opened)
+    counts = []
+    for _ in range(4):
+        answer = gsym.lookup(binary, 0x1084)
+        assert answer is not None
+        assert answer.function.name == "f8"
+        counts.append(conversions(tmp_path))
+    assert counts == [0, 1, 1, 1]
+    assert opened.call_count == 1
 
 
 def test_all_units_are_read_for_a_few_addresses_but_not_for_many(
