@@ -146,11 +146,6 @@ def member_label(path: str, member: str | None) -> str:
 def open_member(data: memoryview, path: str, name: str) -> memoryview:
     """The bytes of an object file in an archive.
 
-    Args:
-        data: The bytes of the archive.
-        path: Of the archive; a thin one has its files beside it.
-        name: As `object_members` has it.
-
     Raises:
         MemberError: The archive has no such object file.
         UnsupportedError: It is a thin archive of other archives.

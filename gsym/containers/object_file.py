@@ -73,13 +73,7 @@ _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 class ObjectFile:
     """A binary or object file in memory.
 
-    Args:
-        data: Its bytes, usually a part of a mapped file.
-        path: The file, for errors.
-
     Attributes:
-        path: As given.
-        data: As given.
         handle: The engine's `gsym_object *`.
     """
 

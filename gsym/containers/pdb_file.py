@@ -16,8 +16,6 @@ class PdbFile:
     """A PDB in memory.
 
     Attributes:
-        path: As given.
-        data: As given.
         handle: The engine's `gsym_pdb *`.
         guid: The 16 bytes that the image repeats in its CodeView record.
         age: The same.

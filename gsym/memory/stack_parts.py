@@ -98,15 +98,7 @@ def module_of_uuid(path: str, uuid: str) -> StackModule:
 
 
 class ReportLimits(NamedTuple):
-    """Limits of a paste; the rest stays text.
-
-    Attributes:
-        frames: Number of frames.
-        modules: Number of modules.
-        lines: Number of lines.
-        line: Characters of a line with frames.
-        images: Number of lines that say what is loaded where.
-    """
+    """Limits of a paste; the rest stays text."""
 
     frames: int = 10_000
     modules: int = 1_000

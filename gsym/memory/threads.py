@@ -31,14 +31,7 @@ class Thread(NamedTuple):
 
 
 class Dump(NamedTuple):
-    """A program that has ended.
-
-    Attributes:
-        form: What such a file is called.
-        program: The command line, or "".
-        reason: Why the program ended, or "".
-        threads: Its threads, in order.
-    """
+    """A program that has ended."""
 
     form: str
     program: str

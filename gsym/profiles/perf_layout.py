@@ -74,13 +74,7 @@ FRAME = re.compile(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", r
 
 
 class InlineFrame(NamedTuple):
-    """The address in the line of a sample.
-
-    Attributes:
-        address: Of the sample.
-        what: The symbol and the module, as they are printed.
-        others: Whether other fields are around it.
-    """
+    """The address in the line of a sample."""
 
     address: int
     what: str

@@ -110,15 +110,7 @@ class PerfMapping(NamedTuple):
 
 
 class PerfFork(NamedTuple):
-    """A new thread; of a new process if the numbers of processes differ.
-
-    Attributes:
-        process: Of the thread.
-        parent: The process that made it.
-        thread: Its number.
-        parent_thread: The thread that made it.
-        has_maps: Whether a new process begins with the memory of its parent.
-    """
+    """A new thread; of a new process if the numbers of processes differ."""
 
     process: int
     parent: int

@@ -237,15 +237,7 @@ def _operation(
     parameters: Iterable[Mapping[str, Any]] = (),
     security: str = "",
 ) -> dict[str, Any]:
-    """An operation.
-
-    Args:
-        summary: One line about it.
-        answers: By status: a description, then the records or media types of bodies.
-        body: The body of the request, as made by `_content`.
-        parameters: As made by `_parameters`.
-        security: The kind of token that it needs.
-    """
+    """An operation."""
     made: dict[str, Any] = {"summary": summary}
     if security:
         made["security"] = [{security: []}]

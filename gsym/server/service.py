@@ -75,14 +75,7 @@ class _Search:
 
 
 class ModuleOpening:
-    """Opens modules in threads of its own; used from one event loop.
-
-    Args:
-        symbolizer: Opens modules.
-        threads: Number of threads.
-        gauge: Shows the number of modules that are being opened.
-        wait: Seconds that a request waits for sources.
-    """
+    """Opens modules in threads of its own; used from one event loop."""
 
     def __init__(
         self, symbolizer: Symbolizer, threads: int, gauge: Gauge, wait: float

@@ -252,11 +252,6 @@ def load_settings(
 ) -> Settings:
     """The settings in effect.
 
-    Args:
-        flags: By name; text is read as in the environment.
-        environment: As `os.environ`.
-        files: TOML files.
-
     Raises:
         SettingsError: An unknown setting, or an invalid value.
     """

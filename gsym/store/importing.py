@@ -196,13 +196,6 @@ def import_all(
     A journal in the store lets the next call continue where this one ends; files that
     failed or changed are imported again.
 
-    Args:
-        store: The store.
-        place: Where the files are.
-        jobs: Number of files to fetch and convert at a time; by default one per core.
-        is_repeated: Ignore the journal and import all files.
-        options: Keywords of `add_all`.
-
     Returns:
         The outcome for each module, in order of completion. Files that were imported
         before have the outcome "done".

@@ -221,12 +221,7 @@ def _slots_on(store: str, root: str, shelf: str, start: str) -> list[str]:
 
 
 def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
-    """Aliases by build id: as in GDB's tree, and in debuginfod's cache.
-
-    Args:
-        build_id: Lower-case hexadecimal digits.
-        suffix: "gsym" or "debuginfo".
-    """
+    """Aliases by build id: as in GDB's tree, and in debuginfod's cache."""
     gdb = "debug" if suffix == "debuginfo" else suffix
     return (
         f"{BUILD_IDS}/{build_id[:2]}/{build_id[2:]}.{gdb}",

@@ -36,14 +36,9 @@ _WAITING_PER_JOB = 2
 def in_parallel(
     work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int | None = None
 ) -> Generator[tuple[Thing, Result]]:
-    """Yield (thing, result of *work*) in order of completion.
+    """Yield (thing, result of *work*) in order of completion, by a thread a core.
 
     *things* is consumed as work proceeds. An exception of *work* stops everything.
-
-    Args:
-        work: Called in threads.
-        things: Arguments of *work*.
-        jobs: Number of threads; by default one per core.
     """
     count = jobs or core_count()
     pool = ThreadPoolExecutor(count, "gsym-work")

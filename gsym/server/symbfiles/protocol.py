@@ -89,13 +89,7 @@ REFUSALS = (
 
 
 class PartError(CopyableError):
-    """A part is refused.
-
-    Args:
-        refusal: The reason.
-        text: For people.
-        closes: Whether to close the connection without reading the rest of the request.
-    """
+    """A part is refused."""
 
     def __init__(self, refusal: Refusal, text: str, *, closes: bool = False) -> None:
         super().__init__(text)

@@ -144,12 +144,7 @@ class Units:
         return tuple(dict.fromkeys(taken))
 
     def open(self, offset: int, skeleton: Unit | None = None) -> Unit:
-        """The unit at *offset*; DIEs of units opened before must not be used.
-
-        Args:
-            offset: In .debug_info.
-            skeleton: That of a split unit.
-        """
+        """The unit at *offset*; DIEs of units opened before must not be used."""
         if self._decoded > _CONTEXT_SIZE:
             self._renew()
         self._decoded += self._sizes[offset]
