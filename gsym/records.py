@@ -79,7 +79,7 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
     __slots__ = ()
     __signature__ = _Signature()
     _fields: tuple[str, ...] = ()
-    _field_defaults: Mapping[str, object] = {}
+    _field_defaults: Mapping[str, Any] = {}
 
     def __new__(cls, *values: object, **named: object) -> Self:
         if named or len(values) != len(cls._fields):
@@ -123,13 +123,12 @@ def _complete(
     names, count = kind._fields, len(values)
     if count > len(names):
         raise TypeError(f"{kind.__name__}: {count} values for {len(names)} fields")
-    rest = {
-        name: value.copy() if isinstance(value, dict) else value
-        for name, value in kind._field_defaults.items()
-    }
-    rest.update(named)
+    rest = {**kind._field_defaults, **named}
+    for name in names[count:]:
+        if type(rest.get(name)) is dict and name not in named:
+            rest[name] = rest[name].copy()
     try:
-        complete = values + tuple([rest[name] for name in names[count:]])
+        complete = values + tuple(map(rest.__getitem__, names[count:]))
     except KeyError as missing:
         raise TypeError(f"{kind.__name__}: no value for {missing}") from None
     for name in named:

@@ -24,6 +24,12 @@ def map_file(path: str) -> memoryview:
         os.close(descriptor)
 
 
+def drop_pages(data: memoryview) -> None:
+    """Free the memory of a file that `map_file` mapped; it is read again if needed."""
+    if isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        data.obj.madvise(mmap.MADV_DONTNEED)
+
+
 def map_one_of_many(path: str) -> memoryview:
     """Like `map_file`, but the map keeps no descriptor of its own."""
     descriptor, size = _open(path)

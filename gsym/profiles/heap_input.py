@@ -32,6 +32,7 @@ import struct
 from contextlib import suppress
 from math import exp
 
+from gsym.collection import collection_put_off
 from gsym.errors import FormatError
 from gsym.profiles.binaries import AddressRanges, module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
@@ -100,6 +101,7 @@ _SECOND = 1_000_000_000
 _MICROSECOND = 1000
 
 
+@collection_put_off()
 def read_heap(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:

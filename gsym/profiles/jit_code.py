@@ -68,6 +68,9 @@ class JitCode:
         profile: Notes files that may be of other processes.
         recorded: When the profile was written, in seconds since 1970, if known.
         is_timed: Whether samples have the clock of jitdumps.
+
+    Attributes:
+        is_timed: Whether `advance` tells which functions there are.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class JitCode:
     ) -> None:
         self._profile = profile
         self._recorded = recorded
-        self._is_timed = is_timed
+        self.is_timed = is_timed
         self._of_process: dict[int, _Code] = {}
 
     def load(self, process: int, path: str) -> None:
@@ -91,7 +94,7 @@ class JitCode:
     def advance(self, process: int | None, time: int | None) -> int:
         """Take the functions that a process has at a time; return their number."""
         code = self._of_process.get(process) if process is not None else None
-        return 0 if code is None else code.advance(time if self._is_timed else None)
+        return 0 if code is None else code.advance(time)
 
     def find(self, process: int, address: int) -> tuple[str, Frame] | None:
         """The file that names the function at an address of anonymous memory."""
@@ -99,12 +102,13 @@ class JitCode:
         if code is None:
             path = f"/tmp/perf-{process}.map"  # noqa: S108 - as its writers name it
             code = self._add(process, path, list(self._read_map(path)))
-            code.advance(None)
         function = code.find(address)
         return None if function is None else (code.path, function)
 
     def _add(self, process: int, path: str, functions: list[_Function]) -> _Code:
         code = self._of_process[process] = _Code(path, functions)
+        if not self.is_timed or JITDUMP.fullmatch(path) is None:
+            code.advance(None)
         recorded = self._recorded
         if functions and recorded is not None and os.stat(path).st_mtime > recorded:
             self._profile.unsure[Unsure(path, _NEWER)] = None

@@ -13,22 +13,24 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_right
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
+from operator import itemgetter
 
 from gsym.cache import BoundedCache
 from gsym.containers.inflation import believable_size, inflate_zstd
+from gsym.containers.mapped_file import drop_pages
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles.perf_script import (
     PerfCommand,
     PerfFork,
-    PerfFrame,
     PerfMapping,
+    PerfPart,
     PerfSample,
+    PerfStack,
 )
 from gsym.profiles.recognition import PERF_DATA_MAGICS
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ _NAME_UPDATE = 2
 
 # Bits of the field misc.
 _MODE, _KERNEL, _USER, _GUEST_KERNEL, _GUEST_USER = 7, 1, 2, 4, 5
+_GUESTS = frozenset({_GUEST_KERNEL, _GUEST_USER})
 _IS_DATA = _IS_EXEC = 1 << 13
 _HAS_BUILD_ID, _HAS_BUILD_ID_SIZE = 1 << 14, 1 << 15
 
@@ -61,7 +64,10 @@ _CUT = "bytes of records behind the end of the file"
 # Markers in a stack, of what the next addresses are in: negative numbers.
 _FIRST_MARKER = UINT64_END - 4095
 _IN_KERNEL, _IN_USER, _IS_DEFERRED = (UINT64_END - each for each in (128, 512, 640))
-_MOST_KNOWN = 1 << 14  # stacks in the cache
+_MOST_KNOWN = 1 << 16  # stacks in the cache
+_DROPPED_SIZE = 1 << 26  # of a mapped file, whose pages are dropped at once
+_new = tuple.__new__  # a named tuple without the handling of its arguments
+_NO_STACK = PerfStack(())
 
 # Bits of a sample's type, in the order of the fields that they stand for.
 _IDENTIFIER, _IP, _TID, _TIME, _ADDR = 1 << 16, 1, 1 << 1, 1 << 2, 1 << 3
@@ -73,6 +79,9 @@ _OF_CALLS, _HAS_HARDWARE_INDEX = 1 << 11, 1 << 17
 _FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
 _THREAD = -1  # the second number of `_TID`
 _HALVES = {_TID: "ii", _CPU: "i4x"}
+# What a profile has of a sample, and of what is behind that.
+_CHOSEN = (_IP, _TID, _THREAD, _TIME, _CPU, _PERIOD, _CALLCHAIN)
+_BEHIND = _READ | _BRANCHES | _STACK_USER
 # Those at the end of other records.
 _ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
 _READ_TIMES, _READ_ITEM, _READ_ID, _READ_GROUP = (1, 2), (4, 16), 4, 8
@@ -121,21 +130,23 @@ class _Event:
         present = [bit for bit in _FIXED if self.sample_type & bit]
         self.places = {bit: 8 * number for number, bit in enumerate(present)}
         # The fields of all samples; those of two numbers are named by the first.
+        self.time_at = 8 + self.places[_TIME] if _TIME in self.places else None
+        if self.sample_type & _CALLCHAIN and not self.sample_type & _READ:
+            present.append(_CALLCHAIN)  # the number of addresses
         codes = "".join(_HALVES.get(bit, "Q") for bit in present)
         self.fixed = struct.Struct(order + codes)
         pairs = ((bit, _THREAD) if bit == _TID else (bit,) for bit in present)
-        self.names = [name for pair in pairs for name in pair]
+        names = [name for pair in pairs for name in pair]
+        # Behind the fields of a sample come those that it lacks.
+        lacking = {_TID: -1, _THREAD: -1, _PERIOD: self.period}
+        absent = [name for name in _CHOSEN if name not in names]
+        self.absent = tuple(map(lacking.get, absent))
+        names += absent
+        self.choose = itemgetter(*map(names.index, _CHOSEN))
         ending = [bit for bit in _ENDING if self.sample_type & bit]
         self.ending_places = {
             bit: 8 * (number - len(ending)) for number, bit in enumerate(ending)
         }
-
-
-class _Chain(NamedTuple):
-    """A stack, and the cookie of the part that is recorded later; None without one."""
-
-    frames: tuple[PerfFrame, ...]
-    cookie: int | None
 
 
 class PerfData:
@@ -163,10 +174,11 @@ class PerfData:
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
         self.byteorder = "little" if self._order == "<" else "big"
         self._header = struct.Struct(f"{self._order}IHH")
+        self._number = struct.Struct(f"{self._order}Q")
         self._events: list[_Event] = []
         self._by_id: dict[int, _Event] = {}
         self._left_ids = len(data) // 8
-        self._stacks: BoundedCache[tuple[int, bytes], _Chain]
+        self._stacks: BoundedCache[tuple[int | PerfStack, bytes], PerfStack]
         self._stacks = BoundedCache(_MOST_KNOWN)
         # Stacks of user space that are recorded after their samples, by thread and
         # cookie; and counts of events of a group at their last samples.
@@ -178,11 +190,10 @@ class PerfData:
         self._pieces: list[memoryview] = []
         self._starts = [0]
         for piece in (data, *parts):
+            self._compressed: list[memoryview] = []  # all of a file are one stream
             first, last = (start, end) if piece is data else (0, len(piece))
             self._take(piece, first, last)
-            inflated = inflate_zstd(
-                self._compressed(piece, first, last), may_be_cut=True
-            )
+            inflated = inflate_zstd(self._compressed, may_be_cut=True)
             joined = memoryview(self._joined(inflated, most_bytes))
             if joined:
                 self._take(joined, 0, len(joined))
@@ -192,9 +203,19 @@ class PerfData:
         shift = self._starts[-1]
         self._pieces.append(piece)
         self._starts.append(shift + len(piece))
+        times, places, dropped = self._times, self._places, start
         with self._counted():
             for record in _records(piece, start, end, self._header):
-                self._survey(piece, record, shift)
+                place, kind, _, size = record
+                if kind in _TIMED:
+                    times.append(self._time(piece, place, kind, size))
+                    places.append(place + shift)
+                else:
+                    self._survey(piece, record, is_first=not shift)
+                if place - dropped > _DROPPED_SIZE:
+                    dropped = place
+                    drop_pages(piece)
+        drop_pages(piece)
 
     @property
     def is_monotonic(self) -> bool:
@@ -203,19 +224,38 @@ class PerfData:
 
     def records(self) -> Iterator[PerfRecord]:
         """The samples and what is known of memory and threads when they are taken."""
+        order = sorted(range(len(self._times)), key=self._times.__getitem__)
+        places = array("Q", map(self._places.__getitem__, order))
+        del order
+        self._times, self._places = array("Q"), array("Q")
+        first, last, piece = 0, 0, self._data
+        left = _DROPPED_SIZE
         is_first = True
-        for index in sorted(range(len(self._times)), key=self._times.__getitem__):
-            place = self._places[index]
-            piece = bisect_right(self._starts, place) - 1
+        unpack = self._header.unpack_from
+        for place in places:
+            if not first <= place < last:
+                number = bisect_right(self._starts, place) - 1
+                first, last = self._starts[number : number + 2]
+                piece = self._pieces[number]
+            at = place - first
+            kind, misc, size = unpack(piece, at)
             try:
-                yield from self._record(
-                    self._pieces[piece], place - self._starts[piece]
-                )
+                if misc & _MODE in _GUESTS:
+                    if kind == _SAMPLE:
+                        self._lose("samples of virtual machines")
+                elif kind == _SAMPLE:
+                    yield from self._samples(piece, at, at + size, misc & _MODE)
+                else:
+                    yield from self._record(kind, misc, piece[at + 8 : at + size])
                 is_first = False
             except struct.error:
                 if is_first:
                     raise _damaged("a record is too short", place) from None
                 self._lose("records that are too short")
+            left -= size
+            if left < 0:
+                left = _DROPPED_SIZE
+                drop_pages(piece)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -328,7 +368,7 @@ class PerfData:
         length = data[first + _SHA1_SIZE] if misc & _HAS_BUILD_ID_SIZE else _SHA1_SIZE
         build_id = _build_id(data, first, length)
         mode, path = misc & _MODE, _text(data, last, place + size)
-        if not path or not build_id or mode in {_GUEST_KERNEL, _GUEST_USER}:
+        if not path or not build_id or mode in _GUESTS:
             return
         found = self.build_ids.setdefault(path, [])
         if build_id not in found:
@@ -337,13 +377,15 @@ class PerfData:
             self.kernels.append(path)
 
     def _survey(
-        self, data: memoryview, record: tuple[int, int, int, int], shift: int
+        self, data: memoryview, record: tuple[int, int, int, int], *, is_first: bool
     ) -> None:
-        """Keep the place of a record, or what is in it if that has no time."""
+        """Keep what is in a record without a time, of the first bytes or others."""
         place, kind, misc, size = record
-        if kind in _TIMED:
-            self._times.append(self._time(data, place, kind, size))
-            self._places.append(place + shift)
+        if kind == _COMPRESSED:
+            self._compressed.append(data[place + 8 : place + size])
+        elif kind == _COMPRESSED2:
+            (length,) = self._unpack("Q", place + 8, data)
+            self._compressed.append(data[place + 16 : place + min(size, 16 + length)])
         elif kind == _DEFERRED:
             cookie, count = self._unpack("QQ", place + 8, data)
             chain = bytes(data[place + 24 : place + min(size, 24 + 8 * count)])
@@ -353,7 +395,7 @@ class PerfData:
             self._lose("records lost by perf", *self._unpack("Q", at, data))
         elif kind == _BUILD_ID:
             self._read_build_id(data, place, misc, size)
-        elif kind >= _OF_PERF and not shift:
+        elif kind >= _OF_PERF and is_first:
             self._read_pipe(place, kind, size)
 
     def _read_pipe(self, place: int, kind: int, size: int) -> None:
@@ -381,12 +423,12 @@ class PerfData:
         if kind == _FORK:
             return self._unpack("Q", place + 24, data)[0]
         if kind == _SAMPLE:
-            at = self._event_of(data, place).places.get(_TIME)
+            at = self._event_of(data, place).time_at
             if at is None:
                 return 0
-            if size < 16 + at:
+            if size < 8 + at:
                 raise _damaged("a sample is too short", place)
-            return self._unpack("Q", place + 8 + at, data)[0]
+            return self._number.unpack_from(data, place + at)[0]  # type: ignore[no-any-return] # an unsigned number
         event = self._first_event(place)
         at = event.ending_places.get(_TIME)
         if at is None or not event.has_ending or size < 8 - at:
@@ -405,26 +447,14 @@ class PerfData:
 
     def _event_of(self, data: memoryview, place: int) -> _Event:
         """The event of a sample."""
-        event = self._first_event(place)
         if len(self._events) == 1:
-            return event
+            return self._events[0]
+        event = self._first_event(place)
         at = event.places.get(_IDENTIFIER, event.places.get(_ID))
         if at is None:
             return event
         (number,) = self._unpack("Q", place + 8 + at, data)
         return self._by_id.get(number, event)
-
-    def _compressed(
-        self, data: memoryview, start: int, end: int
-    ) -> Iterator[memoryview]:
-        """The compressed bytes of all records of a file: they are one stream."""
-        with suppress(FormatError):  # the survey has counted damage
-            for place, kind, _, size in _records(data, start, end, self._header):
-                if kind == _COMPRESSED:
-                    yield data[place + 8 : place + size]
-                elif kind == _COMPRESSED2:
-                    length, *_ = self._unpack("Q", place + 8, data)
-                    yield data[place + 16 : place + min(size, 16 + length)]
 
     def _joined(self, pieces: Iterator[bytes], most_bytes: int) -> bytearray:
         most = believable_size(len(self._data), most_bytes)
@@ -441,17 +471,8 @@ class PerfData:
             self._lose("damage, behind which nothing is read")
         return joined
 
-    def _record(self, data: memoryview, place: int) -> Iterable[PerfRecord]:
-        kind, misc, size = self._header.unpack_from(data, place)
-        # What is read of a record is in it.
-        body = data[place + 8 : place + size]
-        mode = misc & _MODE
-        if mode in {_GUEST_KERNEL, _GUEST_USER}:
-            if kind == _SAMPLE:
-                self._lose("samples of virtual machines")
-            return ()
-        if kind == _SAMPLE:
-            return self._samples(self._event_of(data, place), body, mode)
+    def _record(self, kind: int, misc: int, body: memoryview) -> Iterable[PerfRecord]:
+        """The contents of a record of memory or of a thread."""
         if kind == _COMM:
             process, thread = struct.unpack_from(f"{self._order}ii", body)
             return (PerfCommand(process, thread, _text(body, 8, len(body))),)
@@ -484,75 +505,98 @@ class PerfData:
             return found._replace(build_id=_build_id(body, 36, body[32]))
         return found._replace(inode=inode)
 
-    def _samples(self, event: _Event, body: memoryview, mode: int) -> list[PerfSample]:
+    def _samples(
+        self, data: memoryview, place: int, end: int, mode: int
+    ) -> Iterable[PerfSample]:
         """The sample of a record; of an event with a group, one for each member."""
-        numbers = event.fixed.unpack_from(body)
-        fields = dict(zip(event.names, numbers, strict=True))
-        process, thread = fields.get(_TID, -1), fields.get(_THREAD, -1)
-        cpu = fields.get(_CPU)
-        at, counts = event.fixed.size, [(event, fields.get(_PERIOD, event.period))]
-        if event.sample_type & _READ:
-            members, at = self._read_counts(event.read_format, body, at)
-            counts = members or counts
-        chain = _Chain((), None)
-        if event.sample_type & _CALLCHAIN:
-            chain, at = self._chain(body, at, mode)
-        frames = chain.frames
-        if event.sample_type & _BRANCHES:
-            frames = self._branches(event, body, at, frames)
-        if not frames and _IP in fields:
-            kernel = {_KERNEL: True, _USER: False}.get(mode)
-            frames = (PerfFrame(fields[_IP], is_kernel=kernel),)
-        if chain.cookie is not None:
-            later = self._deferred.get((thread, chain.cookie))
-            if later is None:
-                self._lose("stacks of user space that were recorded later")
-            else:
-                frames += self._frames(later, _USER).frames
-        if event.sample_type & _STACK_USER:
-            self._lose("stacks of user space that only `perf script` unwinds")
-        time = fields.get(_TIME)
-        return [
-            PerfSample("", process, thread, cpu, time, period, of.name, frames)
-            for of, period in counts
-        ]
-
-    def _chain(self, body: memoryview, at: int, mode: int) -> tuple[_Chain, int]:
-        """The stack of a sample, and where it ends."""
-        (count,) = struct.unpack_from(f"{self._order}Q", body, at)
-        end = at + 8 + 8 * count
-        if end > len(body):
+        event = self._event_of(data, place)
+        at = place + 8 + event.fixed.size
+        if at > end:
             raise struct.error
-        return self._frames(bytes(body[at + 8 : end]), mode), end
+        numbers = event.fixed.unpack_from(data, place + 8) + event.absent
+        address, process, thread, time, cpu, period, count = event.choose(numbers)
+        members: list[tuple[_Event, int | None]] = []
+        behind = event.sample_type & _BEHIND
+        if behind & _READ:
+            members, read = self._read_counts(event.read_format, data[at:end])
+            at += read
+            count, at = self._count_at(event, data, at, end)
+        frames = _NO_STACK
+        if count is not None:
+            first, at = at, at + 8 * count
+            if at > end:
+                raise struct.error
+            chain = bytes(data[first:at])
+            frames = self._stacks.get((mode, chain)) or self._stack(chain, mode)
+        if behind & _BRANCHES:
+            frames = self._branches(event, data[at:end], frames)
+        if not frames.parts and address is not None:
+            frames = self._stack(self._number.pack(address), mode)
+        if frames.cookie is not None:
+            frames = self._completed(frames, thread)
+        if behind & _STACK_USER:
+            self._lose("stacks of user space that only `perf script` unwinds")
+        own = ("", process, thread, cpu, time, period, event.name, frames)
+        if not members:
+            return (_new(PerfSample, own),)
+        sample = PerfSample(*own)
+        return [sample._replace(event=of.name, period=count) for of, count in members]
 
-    def _frames(self, chain: bytes, mode: int) -> _Chain:
-        """The frames of addresses, whose first ones are in a mode of the processor."""
+    def _count_at(
+        self, event: _Event, data: memoryview, at: int, end: int
+    ) -> tuple[int | None, int]:
+        """The number of addresses in the stack of a sample, and where they begin."""
+        if not event.sample_type & _CALLCHAIN:
+            return None, at
+        return self._number.unpack_from(data[at:end])[0], at + 8
+
+    def _completed(self, frames: PerfStack, thread: int) -> PerfStack:
+        """The stack with its part of user space, which is recorded later."""
+        later = self._deferred.get((thread, frames.cookie or 0))
+        if later is None:
+            self._lose("stacks of user space that were recorded later")
+            return frames
+        return self._kept(frames, later, frames.parts + self._stack(later, _USER).parts)
+
+    def _stack(self, chain: bytes, mode: int) -> PerfStack:
+        """The stack of addresses, whose first ones are in a mode of the processor."""
         found = self._stacks.get((mode, chain))
-        if found is None:
-            is_kernel = {_KERNEL: True, _USER: False}.get(mode)
-            frames, cookie, is_cookie = [], None, False
-            for address in struct.unpack(f"{self._order}{len(chain) // 8}Q", chain):
-                if is_cookie:
-                    cookie, is_cookie = address, False
-                elif address >= _FIRST_MARKER:
-                    is_cookie = address == _IS_DEFERRED
-                    is_kernel = {_IN_KERNEL: True, _IN_USER: False}.get(address)
-                else:
-                    frames.append(PerfFrame(address, is_kernel=is_kernel))
-            found = _Chain(tuple(frames), cookie)
-            self._stacks.keep((mode, chain), found)
-        return found
+        if found is not None:
+            return found
+        is_kernel = {_KERNEL: True, _USER: False}.get(mode)
+        parts: list[PerfPart] = []
+        numbers = struct.unpack(f"{self._order}{len(chain) // 8}Q", chain)
+        marks = [at for at, each in enumerate(numbers) if each >= _FIRST_MARKER]
+        cookie, first = None, 0
+        for at in (*marks, len(numbers)):
+            if first < at:
+                parts.append(PerfPart(numbers[first:at], is_kernel, is_exact=False))
+            first = at + 1
+            if at < len(numbers):
+                is_kernel = {_IN_KERNEL: True, _IN_USER: False}.get(numbers[at])
+                if numbers[at] == _IS_DEFERRED and first < len(numbers):
+                    cookie, first = numbers[first], first + 1
+        found = PerfStack(tuple(parts), cookie)
+        return self._stacks.keep((mode, chain), found)
+
+    def _kept(
+        self, own: PerfStack, other: bytes, parts: tuple[PerfPart, ...]
+    ) -> PerfStack:
+        """One stack for all samples with *own* and the same other addresses."""
+        key = own, other
+        return self._stacks.get(key) or self._stacks.keep(key, PerfStack(parts))
 
     def _branches(
-        self, event: _Event, body: memoryview, at: int, frames: tuple[PerfFrame, ...]
-    ) -> tuple[PerfFrame, ...]:
+        self, event: _Event, body: memoryview, frames: PerfStack
+    ) -> PerfStack:
         """The stack with the callers of user space that a branch stack of calls has."""
         if not event.branches & _OF_CALLS:
             self._lose("branch stacks")
             return frames
+        at = 0
         if event.sample_type & _RAW:
-            (size,) = struct.unpack_from(f"{self._order}I", body, at)
-            at += 4 + size
+            (size,) = struct.unpack_from(f"{self._order}I", body)
+            at = 4 + size
         (count,) = struct.unpack_from(f"{self._order}Q", body, at)
         at += 16 if event.branches & _HAS_HARDWARE_INDEX else 8
         count = min(count, len(body) // 24)
@@ -560,23 +604,21 @@ class PerfData:
         if not count:
             return frames
         # The innermost address, and those of the calls.
-        calls = (numbers[1], *numbers[::3])
-        own = tuple(each for each in frames if each.is_kernel)
-        return own + tuple(
-            PerfFrame(each, is_kernel=False, is_exact=True) for each in calls
-        )
+        calls = PerfPart((numbers[1], *numbers[::3]), is_kernel=False, is_exact=True)
+        own = tuple(each for each in frames.parts if each.is_kernel)
+        return self._kept(frames, bytes(body[at:]), (*own, calls))
 
     def _read_counts(
-        self, form: int, body: memoryview, at: int
+        self, form: int, body: memoryview
     ) -> tuple[list[tuple[_Event, int | None]], int]:
-        """Counts of the members of a group since their last samples, and the end."""
+        """Counts of the members of a group since their last samples, and their size."""
         times = sum(bool(form & bit) for bit in _READ_TIMES)
         item = 1 + sum(bool(form & bit) for bit in _READ_ITEM)
         if not form & _READ_GROUP:
-            return [], at + 8 * (item + times)
-        (count,) = struct.unpack_from(f"{self._order}Q", body, at)
+            return [], 8 * (item + times)
+        (count,) = self._number.unpack_from(body)
         count = min(count, len(body))
-        at += 8 * (1 + times)
+        at = 8 * (1 + times)
         numbers = struct.unpack_from(f"{self._order}{count * item}Q", body, at)
         found: list[tuple[_Event, int | None]] = []
         if form & _READ_ID:

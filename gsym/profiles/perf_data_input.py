@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from gsym.collection import collection_put_off
 from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
@@ -29,6 +30,7 @@ MOST_RECORD_BYTES = Bound(1 << 30, 64)
 """The default limit: the file is mapped, but the places of all samples are kept."""
 
 
+@collection_put_off()
 def read_perf_data(
     path: str | os.PathLike[str],
     *,

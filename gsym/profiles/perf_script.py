@@ -33,6 +33,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
 
 class PerfFrame(NamedTuple):
@@ -63,6 +64,35 @@ class PerfFrame(NamedTuple):
     is_exact: bool = False
 
 
+class PerfPart(NamedTuple):
+    """Addresses that follow one another in a stack of perf.data.
+
+    Attributes:
+        addresses: In memory, innermost first.
+        is_kernel: Whether they are in the kernel; None if only each of them tells.
+        is_exact: Whether none is a return address.
+    """
+
+    addresses: tuple[int, ...]
+    is_kernel: bool | None
+    is_exact: bool
+
+
+class PerfStack:
+    """A stack of perf.data, which is the same object for all samples that have it.
+
+    Attributes:
+        parts: Innermost first.
+        cookie: Of the rest, which is recorded later; None without one.
+    """
+
+    __slots__ = ("cookie", "parts")
+
+    def __init__(self, parts: tuple[PerfPart, ...], cookie: int | None = None) -> None:
+        self.parts = parts
+        self.cookie = cookie
+
+
 class PerfSample(NamedTuple):
     """A sample; None for fields that were not printed.
 
@@ -74,7 +104,7 @@ class PerfSample(NamedTuple):
         time: Nanoseconds since the machine started.
         period: The number of events it represents.
         event: The counted event; "" if unknown.
-        frames: Innermost first.
+        frames: Innermost first: instances of `PerfFrame` in a tuple, or a `PerfStack`.
     """
 
     command: str
@@ -84,7 +114,7 @@ class PerfSample(NamedTuple):
     time: int | None
     period: int | None
     event: str
-    frames: tuple[PerfFrame, ...]
+    frames: Any
 
 
 class PerfMapping(NamedTuple):

@@ -15,10 +15,11 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from itertools import accumulate, zip_longest
+from itertools import accumulate, groupby, zip_longest
 from types import MappingProxyType
 
 from gsym.cache import BoundedCache
+from gsym.collection import collection_put_off
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
@@ -39,8 +40,10 @@ from gsym.profiles.model import (
 )
 from gsym.profiles.perf_script import (
     PerfCommand,
+    PerfFrame,
     PerfMapping,
     PerfSample,
+    PerfStack,
     UnknownLines,
     parse_perf_script,
 )
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
-    from gsym.profiles.perf_script import PerfFork, PerfFrame, PerfRecord
+    from gsym.profiles.perf_script import PerfFork, PerfRecord
 
     _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
 
@@ -132,6 +135,7 @@ class ModulePlaces:
         kernels = (_KERNEL, *self._facts.kernels)
         self._kernels = [each for each in kernels if not _is_kernel_module(each)][:2]
         self._modules: dict[tuple[str, str, int], PathModule] = {}
+        self._part_mappings: dict[tuple[PerfMapping, str], int] = {}
         self._sizes: dict[str, int] = {}
         self._loaded: dict[int, _Loaded] = {}
         self._kernel = _Loaded()
@@ -144,11 +148,11 @@ class ModulePlaces:
 
     def load(self, mapping: PerfMapping) -> None:
         """A part of a file is in the memory of a process from now on."""
-        if mapping.path.startswith(_KERNEL):
-            # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
-            loaded, mapping = self._kernel, mapping._replace(path=_KERNEL)
-        elif mapping.start >= _KERNEL_START or mapping.process == _OF_KERNEL:
+        if is_of_kernel(mapping):
             loaded = self._kernel
+            if mapping.path.startswith(_KERNEL):
+                # `[kernel.kallsyms]_text`: named after its first symbol.
+                mapping = mapping._replace(path=_KERNEL)
         elif mapping.path.startswith(_FILE_STARTS):
             loaded = self._own(mapping.process)
             if self._facts.finds_code:
@@ -207,20 +211,22 @@ class ModulePlaces:
         else:
             is_in_part = part is not None and part.path == module and not is_kernel
         if part is not None and is_in_part:
-            return address, self._builder.mapping(
-                Mapping(
-                    part.start,
-                    part.start + part.size,
-                    None,
-                    part.file_offset,
-                    module,
-                )._replace(**self._module(module, part)._asdict())
-            )
+            return address, self._part_mapping(part, module)
         if not module:
             return address, None
         if is_kernel or address >= self._size(module):
             return address, self._builder.mapping(Mapping(0, 0, path=module))
         return address, self._whole_file(module, address, process)
+
+    def _part_mapping(self, part: PerfMapping, module: str) -> int:
+        found = self._part_mappings.get((part, module))
+        if found is None:
+            start, size, offset = part[1:4]
+            made = Mapping(start, start + size, None, offset, module)
+            found = self._part_mappings[part, module] = self._builder.mapping(
+                made._replace(**self._module(module, part)._asdict())
+            )
+        return found
 
     def made_function(
         self, address: int, process: int | None
@@ -311,6 +317,15 @@ class ModulePlaces:
         return found
 
 
+def is_of_kernel(mapping: PerfMapping) -> bool:
+    """Whether a mapping is of the kernel, and so of all processes."""
+    return (
+        mapping.path.startswith(_KERNEL)
+        or mapping.start >= _KERNEL_START
+        or mapping.process == _OF_KERNEL
+    )
+
+
 class _Loaded:
     """The parts of files that a process has mapped; later ones replace others."""
 
@@ -378,11 +393,13 @@ MOST_TEXT_BYTES = 4 << 30
 """How much text there may be, inflated: it is read line by line."""
 
 _CLOCKS = frozenset({"cpu-clock", "task-clock"})  # they count nanoseconds
-_MOST_KNOWN = 1 << 14  # stacks in the cache
+_MOST_KNOWN = 1 << 14  # stacks of a process in the cache
+_new = tuple.__new__  # a named tuple without the handling of its arguments
 _EVENT, _CPU = "event", "cpu"
 _NAMELESS = "events"
 
 
+@collection_put_off()
 def read_perf_script(
     path: str | os.PathLike[str],
     *,
@@ -439,22 +456,41 @@ def profile_of_lines(
     return reader.finish()
 
 
+class _Known:
+    """Stacks and locations of a process, as long as what is in its memory stays.
+
+    Attributes:
+        made: The number of functions that the process has made.
+        stacks: Indexes of stacks, by their frames.
+        locations: Their indexes by their addresses; for those in the kernel or not, and
+            for exact or return addresses.
+    """
+
+    __slots__ = ("locations", "made", "stacks")
+
+    def __init__(self, made: int) -> None:
+        self.made = made
+        self.stacks: BoundedCache[object, int] = BoundedCache(_MOST_KNOWN)
+        self.locations: defaultdict[tuple[bool, bool], dict[int, int]]
+        self.locations = defaultdict(dict)
+
+
 class PerfReader:
     """Makes a profile of records in the order of their times."""
 
     def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
         self.builder = ProfileBuilder()
+        self._samples: list[Any] = self.builder.profile.samples
         self.places = ModulePlaces(self.builder, facts)
         # The events of samples, and whether their periods are known, by name.
         self._events: dict[str, int] = {}
         self._has_periods: defaultdict[int, bool] = defaultdict(bool)
-        # Until the end, the values of a sample are its event and its period.
-        self._counts: dict[tuple[int, int | None], Any] = {}
-        self._labels: dict[Any, Any] = {}
+        # Until the end, the values of a sample are its event and its period, and its
+        # labels the processor.
+        self._counts: dict[tuple[str, int | None], tuple[int, int | None]] = {}
         self._keep_symbols = keep_symbols
         self._locations: dict[_Key, int] = {}
-        self._stacks: BoundedCache[tuple[int | None, int, tuple[PerfFrame, ...]], int]
-        self._stacks = BoundedCache(_MOST_KNOWN)
+        self._known: dict[int | None, _Known] = {}
         # Of threads.
         self._commands = {0: "swapper"}
         self._processes: dict[int, int] = {}
@@ -466,7 +502,10 @@ class PerfReader:
             self._take(record)
         elif isinstance(record, PerfMapping):
             self.places.load(record)
-            self._stacks.clear()
+            if is_of_kernel(record):
+                self._known.clear()
+            else:
+                self._known.pop(record.process, None)
         elif isinstance(record, PerfCommand):
             self._rename(record.thread, record.name)
             self._processes[record.thread] = record.process
@@ -480,37 +519,40 @@ class PerfReader:
         if record.process != record.parent:
             parent = record.parent if record.has_maps else None
             self.places.begin(record.process, parent)
-            self._stacks.clear()
+            self._known.pop(record.process, None)
 
     def _take(self, sample: PerfSample) -> None:
-        process, thread = sample.process, sample.thread
+        command, process, thread, cpu, time, period, event, frames = sample
         if process == thread is not None:  # a text may have only one
-            known = self._processes.get(thread, thread)
-            if known != process:
-                sample = sample._replace(process=known)
-        # Most samples have the event, the processor and the count of another one.
-        of_sample = sample.event, sample.cpu
-        labels = self._labels.get(of_sample)
-        if labels is None:
-            pairs = ((_EVENT, sample.event or None), (_CPU, sample.cpu))
-            labels = tuple((key, each, "") for key, each in pairs if each is not None)
-            self._labels[of_sample] = labels
-        event = self._events.setdefault(sample.event, len(self._events))
-        count = event, sample.period
-        self._has_periods[event] |= sample.period is not None
-        self.builder.sample(
-            self._stack(sample),
-            self._counts.setdefault(count, count),
-            thread=self._thread(sample),
-            time=sample.time,
-            labels=labels,
-        )
+            process = self._processes.get(thread, thread)
+        # Most samples have the event and the count, and the thread, of another one.
+        count = self._counts.get((event, period))
+        if count is None:
+            number = self._events.setdefault(event, len(self._events))
+            self._has_periods[number] |= period is not None
+            count = self._counts[event, period] = number, period
+        jit = self.places.jit
+        made = jit.advance(process, time) if jit.is_timed else 0
+        known = self._known.get(process)
+        if known is None or known.made != made:
+            known = self._known[process] = _Known(made)
+        stack = known.stacks.get(frames)
+        if stack is None:
+            locations = (
+                self._locations_of_parts(frames, process, known)
+                if isinstance(frames, PerfStack)
+                else self._locations_of_lines(frames, process)
+            )
+            stack = known.stacks.keep(frames, self.builder.stack(locations))
+        key = process, thread, command
+        of = self._threads[key] if key in self._threads else self._thread(*key)
+        self._samples.append(_new(Sample, (stack, of, time, count, cpu)))
 
-    def _thread(self, sample: PerfSample) -> int | None:
+    def _thread(
+        self, process: int | None, thread: int | None, command: str
+    ) -> int | None:
         """The thread of a sample, with the names that it and its process have then."""
-        process, thread, command = key = sample.process, sample.thread, sample.command
-        if key in self._threads:
-            return self._threads[key]
+        key = process, thread, command
         if thread is not None:
             # As perf names a thread whose name is unknown.
             command = command or self._commands.get(thread, f":{thread}")
@@ -553,16 +595,20 @@ class PerfReader:
         if is_only and not events[0]:
             profile.default_value = 0  # nobody knows what the periods count
         profile.events = () if is_only else tuple(range(1, len(types) + 1))
-        made: dict[tuple[int | None, ...], tuple[int, ...]] = {
+        made: dict[tuple[int, int | None], tuple[int, ...]] = {
             (event, count): self._values(order.index(event), count, len(types))
-            for event, count in self._counts
+            for event, count in self._counts.values()
         }
-        for index, (stack, thread, time, pair, labels) in enumerate(profile.samples):
-            is_named = is_only and labels[:1] and labels[0][0] == _EVENT
-            kept = (
-                self._labels.setdefault(labels[1:], labels[1:]) if is_named else labels
-            )
-            profile.samples[index] = Sample(stack, thread, time, made[pair], kept)
+        labels: dict[tuple[int, int | None], Any] = {}
+        for index, (stack, thread, time, count, cpu) in enumerate(self._samples):
+            event, _ = count
+            if (event, cpu) not in labels:
+                pairs = ((_EVENT, "" if is_only else names[event]), (_CPU, cpu))
+                labels[event, cpu] = tuple(
+                    (key, each, "") for key, each in pairs if each not in {"", None}
+                )
+            whole = stack, thread, time, made[count], labels[event, cpu]
+            self._samples[index] = _new(Sample, whole)
         return profile
 
     @staticmethod
@@ -587,25 +633,54 @@ class PerfReader:
             if not thread.process_name and len(found) == 1:
                 profile.threads[index] = thread._replace(process_name=min(found))
 
-    def _stack(self, sample: PerfSample) -> int:
-        """The index of the stack of a sample."""
-        made = self.places.jit.advance(sample.process, sample.time)
-        key = sample.process, made, sample.frames
-        found = self._stacks.get(key)
-        if found is None:
-            found = self.builder.stack(self._stack_locations(sample))
-            self._stacks.keep(key, found)
-        return found
-
-    def _stack_locations(self, sample: PerfSample) -> list[int]:
+    def _locations_of_parts(
+        self, frames: PerfStack, process: int | None, known: _Known
+    ) -> list[int]:
         stack: list[int] = []
         was_kernel = True
-        for group in _locations(sample.frames):
+        for part in frames.parts:
+            runs = [(part.is_kernel or False, part.addresses)]
+            if not part.is_kernel and max(part.addresses) >= _KERNEL_START:
+                groups = groupby(part.addresses, _KERNEL_START.__le__)
+                runs = [(is_high, tuple(run)) for is_high, run in groups]
+            for is_kernel, addresses in runs:
+                # How many of them are no return addresses.
+                exact = int(not stack or (was_kernel and not is_kernel))
+                exact = len(addresses) if part.is_exact else exact
+                was_kernel = is_kernel
+                for is_exact in (True, False):
+                    some = addresses[:exact] if is_exact else addresses[exact:]
+                    kind = is_kernel, is_exact
+                    stack += self._locations_of_kind(some, process, known, kind)
+        return stack
+
+    def _locations_of_kind(
+        self,
+        addresses: tuple[int, ...],
+        process: int | None,
+        known: _Known,
+        kind: tuple[bool, bool],
+    ) -> Iterable[int]:
+        """The locations of addresses in the kernel or not, and exact or not."""
+        is_kernel, is_exact = kind
+        indexes = known.locations[kind]
+        for address in addresses:
+            if address not in indexes:
+                group = [PerfFrame(address, is_kernel=is_kernel)]
+                indexes[address] = self._location(group, process, is_exact=is_exact)
+        return map(indexes.__getitem__, addresses)
+
+    def _locations_of_lines(
+        self, frames: tuple[PerfFrame, ...], process: int | None
+    ) -> list[int]:
+        stack: list[int] = []
+        was_kernel = True
+        for group in _locations(frames):
             frame = group[-1]
             is_kernel = self.places.is_kernel(frame)
             is_exact = not stack or (was_kernel and not is_kernel) or frame.is_exact
             was_kernel = is_kernel
-            stack.append(self._location(group, sample.process, is_exact=is_exact))
+            stack.append(self._location(group, process, is_exact=is_exact))
         return stack
 
     def _has_build_id(self, mapping: int | None) -> bool:

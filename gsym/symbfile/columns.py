@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from itertools import chain, repeat
 
+from gsym.collection import collection_put_off
 from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 
@@ -113,14 +113,8 @@ class Columns:
 
     def records(self) -> Iterator[Record]:
         """Records of these columns, in file order."""
-        is_collecting = gc.isenabled()
-        # It would scan the new objects repeatedly and find nothing.
-        gc.disable()
-        try:
+        with collection_put_off():
             ranges, return_pads = self._ranges(), self._return_pads()
-        finally:
-            if is_collecting:
-                gc.enable()
         if not return_pads:
             return iter(ranges)
         if not ranges:

@@ -150,6 +150,42 @@ def test_processes_inherit_memory_and_names(
     assert names == {7: "app", 8: "other", 9: "app"}
 
 
+def test_a_mapping_hides_what_is_known_of_its_process_alone(tmp_path: Path) -> None:
+    chain = (p.USER_MARKER, 0x400010, 0x400020)
+    records = (
+        *(LITTLE.mapping(each, 0x400000, 0x1000, f"/opt/{each}") for each in (7, 8)),
+        *(LITTLE.sample(10, chain, each) for each in (7, 8)),
+        LITTLE.mapping(7, 0x400000, 0x1000, "/opt/new", time=11),
+        *(LITTLE.sample(12, chain, each) for each in (7, 8)),
+        LITTLE.sample(13, (p.KERNEL_MARKER, KERNEL + 4), 8),
+        LITTLE.mapping(-1, KERNEL, 0x1000, "[kernel.kallsyms]_text", time=14),
+        LITTLE.sample(15, (p.KERNEL_MARKER, KERNEL + 4), 8),
+    )
+    profile = read(tmp_path, LITTLE.file(b"".join(records)))
+    *found, before, after = stacks(profile)
+    paths = ["/opt/7", "/opt/8", "/opt/new", "/opt/8"]
+    assert found == [
+        [(0x400010, path, False), (0x400020, path, True)] for path in paths
+    ]
+    assert before == [(KERNEL + 4, "", False)]
+    assert after == [(KERNEL + 4, "[kernel.kallsyms]", False)]
+
+
+@pytest.mark.parametrize("marker", [(), (p.USER_MARKER,)])
+def test_high_addresses_among_those_of_user_space_are_of_the_kernel(
+    tmp_path: Path, marker: tuple[int, ...]
+) -> None:
+    """As where code without frame pointers leaves anything in their register."""
+    addresses = (0x400010, 0x400020, KERNEL, KERNEL + 1, 0x400030, 0x400030)
+    records = MAPPING + LITTLE.sample(10, (*marker, *addresses))
+    (found,) = stacks(read(tmp_path, LITTLE.file(records)))
+    assert [address for address, _, _ in found] == [*addresses]
+    assert [is_return for _, _, is_return in found] == [
+        *(False, True, True, True),
+        *(False, True),
+    ]
+
+
 def test_build_ids_come_from_the_file(tmp_path: Path) -> None:
     records = (
         LITTLE.mapping2(7, 0x400000, 0x1000, "/opt/app", build_id=ID),

@@ -48,7 +48,8 @@ FOLDERS = (
 )
 # Modules beside the folders, which every folder may import, lowest first.
 BESIDE = (
-    *("records", "cache", "include", "config", "arguments", "sizes", "errors", "hints"),
+    *("records", "cache", "collection", "include", "config", "arguments", "sizes"),
+    *("errors", "hints"),
     "model",
 )
 
