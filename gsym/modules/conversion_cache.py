@@ -222,14 +222,14 @@ def _hash_of(data: memoryview) -> str:
     return digest.hexdigest()
 
 
-def _stamps(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
-    """Path, size and times of the files that are there."""
+def _stamps(paths: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Path and stamp of the files that are there."""
     for path in paths:
         try:
             status = os.stat(path)
         except OSError:
             continue
-        yield path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        yield path, _fields(status)
 
 
 def debug_file_paths(binary: ObjectFile, search: BinarySearch) -> Iterator[str]:

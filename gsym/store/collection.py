@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 
+from gsym.cache import stamp_at
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
@@ -187,9 +188,8 @@ def _modules(store: str, slots: Iterable[str]) -> Iterator[_Kept]:
 
 def _return_pads(store: str) -> Iterator[_Kept]:
     for path in iter_return_pads(store):
-        with suppress(FileNotFoundError):
-            status = os.stat(path)
-            yield _Kept(status.st_mtime_ns, "", path, status.st_size)
+        if stamp := stamp_at(path):
+            yield _Kept(stamp.modified, "", path, stamp.size)
 
 
 def _used(folder: str) -> int:

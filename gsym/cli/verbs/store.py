@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.store.modules import Entry
+    from gsym.store.modules import Attempt, Entry
 
 NAMES = Operand(
     "NAME",
@@ -118,6 +118,13 @@ def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
         "missing": list(entry.missing),
         "code_ids": list(entry.code_ids),
     }
+
+
+def print_attempts(attempts: Iterable[Attempt], indent: int) -> None:
+    """Print a line for the answer of each source, after *indent* blanks."""
+    for each in attempts:
+        text = f"{each.source}: {each.outcome}: {each.detail}"
+        print(f"{'':{indent}}{printable(text)}")
 
 
 _TITLES = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")

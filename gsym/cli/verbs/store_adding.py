@@ -29,7 +29,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, progress_for, warn
-from gsym.cli.verbs.store import entry_record, open_store
+from gsym.cli.verbs.store import entry_record, open_store, print_attempts
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey, keys_of_text
 from gsym.modules.resolver import Resolver
@@ -309,7 +309,9 @@ def prefetch(values: Values) -> int:
                     }
                 )
             elif not is_quiet:
-                sys.stdout.writelines(_lines(keys[0], outcome, resolution))
+                print(f"{outcome:<7}  {printable(_name(keys[0]))}")
+                if outcome != "there":
+                    print_attempts(resolution.attempts, 9)
             progress(done, len(modules))
         resolver.misses.close()
     if not is_quiet and not values.flag("--json"):
@@ -338,14 +340,6 @@ def _resolve(resolver: Resolver, keys: list[ModuleKey]) -> Resolution:
 def _name(key: ModuleKey) -> str:
     name, identifier = key.debug_file or key.code_file, key.debug_id or key.code_id
     return f"{name}/{identifier}" if name else identifier
-
-
-def _lines(key: ModuleKey, outcome: str, resolution: Resolution) -> Iterator[str]:
-    yield f"{outcome:<7}  {printable(_name(key))}\n"
-    if outcome != "there":
-        for attempt in resolution.attempts:
-            text = f"{attempt.source}: {attempt.outcome}: {attempt.detail}"
-            yield f"         {printable(text)}\n"
 
 
 _COMMENT = "#"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
-from gsym.cli.verbs.store import existing_store, open_store
+from gsym.cli.verbs.store import existing_store, open_store, print_attempts
 from gsym.errors import AmbiguousModuleError
 from gsym.modules.conversion_cache import collect_cache
 from gsym.modules.resolver import negative_cache_of
@@ -18,7 +17,6 @@ from gsym.store.verification import verify_store
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from gsym.modules.key import ModuleKey
@@ -158,7 +156,7 @@ def show_misses(values: Values) -> int:
         if values.flag("--json"):
             print_json(_record(miss))
         else:
-            sys.stdout.writelines(_lines(miss))
+            _print(miss)
     misses.close()
     return 0
 
@@ -171,17 +169,15 @@ def _is_there(store: Store, key: ModuleKey) -> bool:
         return True
 
 
-def _lines(miss: Miss) -> Iterator[str]:
+def _print(miss: Miss) -> None:
     key = miss.key
     name = key.debug_file or key.code_file or "-"
     identifier = key.debug_id or key.code_id
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(miss.last_asked))
-    yield f"{miss.asked:>7} times, last {when}  {printable(f'{name} {identifier}')}\n"
-    for attempt in miss.attempts:
-        text = f"{attempt.source}: {attempt.outcome}: {attempt.detail}"
-        yield f"        {printable(text)}\n"
+    print(f"{miss.asked:>7} times, last {when}  {printable(f'{name} {identifier}')}")
+    print_attempts(miss.attempts, 8)
     if not miss.attempts:
-        yield "        no source was asked\n"
+        print("        no source was asked")
 
 
 def _record(miss: Miss) -> dict[str, Any]:
