@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from gsym.server.errors import HttpError, endpoint_path, header_of, refusal
 from gsym.server.logs import LOGGED
-from gsym.server.monitoring import HEALTH_PATHS
+from gsym.server.monitoring import HEALTH_PATHS, PROBES
 from gsym.server.tokens import READ
 
 TYPE_CHECKING = bool()
@@ -39,8 +39,6 @@ _UPLOADS = frozenset(
     }
 )
 _PAGE_FILES = "/page/files/"  # static files; the page itself asks for the token
-# Answered at any load, as monitoring needs them most then.
-_ALWAYS = HEALTH_PATHS | {"/metrics"}
 _EXPOSED = (
     "accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, "
     "x-csrftoken, x-requested-with"
@@ -79,7 +77,7 @@ class Admission:
             try:
                 self._hosts.check(scope)
                 send = self._origins.checked(scope, path, send)
-                if path not in _ALWAYS:
+                if path not in PROBES:
                     address = scope.get("client")
                     client = client_of(address[0]) if address else ""
                     place = self._in_flight.enter(client, scope["method"], receive)
@@ -128,9 +126,14 @@ class Hosts:
         self._is_on = (bool(names) or is_loopback(address)) and "*" not in names
 
     def check(self, scope: Scope) -> None:
-        """Raise `HttpError` for another host."""
+        """Raise `HttpError` for another host, or if it is not one (RFC 9112, 3.2)."""
+        hosts = [
+            str(text, "latin-1") for key, text in scope["headers"] if key == b"host"
+        ]
+        if len(hosts) > 1 or (not hosts and scope.get("http_version") == "1.1"):
+            raise HttpError(400, "a request needs one Host header")
         if self._is_on:
-            host = header_of(scope, b"host", "localhost")  # optional in HTTP/1.0
+            host = hosts[0] if hosts else "localhost"
             if _name_of(host) not in self._names:
                 title = f"the host '{host[:256]}' is not allowed "
                 raise HttpError(421, title + "(see the setting allowed_hosts)")

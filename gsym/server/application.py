@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from http import HTTPStatus
+from ipaddress import ip_network
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,7 +15,7 @@ from gsym.server.admission import Admission, options_response
 from gsym.server.answers import Answers
 from gsym.server.arrow import arrow_routes
 from gsym.server.downloads import download_routes
-from gsym.server.errors import HttpError, error_response
+from gsym.server.errors import HttpError, endpoint_path, error_response
 from gsym.server.logs import RequestLog
 from gsym.server.monitoring import health_routes, metrics_routes
 from gsym.server.openapi import openapi_routes
@@ -59,6 +61,11 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
             return options_response(request, allowed, origins)
         headers["allow"] = f"{allowed}, OPTIONS"
     title = error.detail if isinstance(error, HttpError) else ""
+    path = f"{endpoint_path(request.scope)}/"
+    if status == HTTPStatus.NOT_FOUND and path in (
+        each.path for each in request.app.routes
+    ):
+        title = f"the path is {path}"
     return error_response(status, title, headers)
 
 
@@ -69,7 +76,7 @@ def create_app(
 
     Raises:
         UnsupportedError: A setting needs a package that is not installed.
-        ValueError: A path rule or a URL is invalid.
+        ValueError: A path rule, a URL or the address of a proxy is invalid.
     """
     service = Service(settings, symbolizer, metrics)
     routes = [route for part in (*_CORE, *MOUNTED) for route in part(service)]
@@ -84,6 +91,9 @@ def create_app(
             service.close()
 
     trusted = settings.trusted_proxies
+    for each in trusted:
+        if each != "*":
+            ip_network(each)  # uvicorn would ignore it
     proxies = [Middleware(ProxyHeadersMiddleware, trusted)] if trusted else []
     app = Starlette(
         routes=routes,

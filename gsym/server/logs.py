@@ -13,11 +13,13 @@ import threading
 import time
 from datetime import datetime, timezone
 from functools import partial
+from http import HTTPStatus
 
 import msgspec
 from starlette.datastructures import MutableHeaders
 
-from gsym.server.errors import header_of
+from gsym.server.errors import endpoint_path, header_of
+from gsym.server.monitoring import PROBES
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 _REQUESTS = logging.getLogger("gsym.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
 LOGGED = "gsym.log"  # further fields of the log, in the scope of a request
+_MINUTE = 60.0
+_MOST_TEXTS = 1000
 _MAX_SHOWN = 200  # characters of an object in a message
 _NO_ANSWER = 499  # the client closed the connection; the code that nginx uses
 
@@ -66,12 +70,16 @@ class RequestLog:
         finally:
             seconds = time.perf_counter() - started
             self._metrics.count_request(scope, status, seconds)
-            if _REQUESTS.isEnabledFor(logging.INFO):
-                _log_request(scope, request_id, status, size, seconds)
+            is_probe = endpoint_path(scope) in PROBES and status == HTTPStatus.OK
+            level = logging.DEBUG if is_probe else logging.INFO
+            if _REQUESTS.isEnabledFor(level):
+                ms = round(seconds * 1e3, 3)
+                outcome = {"status": status, "bytes": size, "ms": ms}
+                _log_request(scope, level, request_id, outcome)
 
 
 def _log_request(
-    scope: Scope, request_id: str, status: int, size: int, seconds: float
+    scope: Scope, level: int, request_id: str, outcome: dict[str, object]
 ) -> None:
     client = scope.get("client")
     agent = header_of(scope, b"user-agent")
@@ -80,19 +88,43 @@ def _log_request(
         "client": client[0] if client else "",
         "method": scope["method"],
         "path": scope["path"],
-        "status": status,
-        "bytes": size,
-        "ms": round(seconds * 1e3, 3),
+        **outcome,
         "user_agent": agent[:256],
         **scope.get(LOGGED, {}),
     }
     # `info` would look for the line of the caller, which no line of the log has.
     name, where = _REQUESTS.name, (scope["method"], scope["path"])
     extra = {"fields": fields}
-    record = _REQUESTS.makeRecord(
-        name, logging.INFO, "", 0, "%s %s", where, None, extra=extra
-    )
+    record = _REQUESTS.makeRecord(name, level, "", 0, "%s %s", where, None, extra=extra)
     _REQUESTS.handle(record)
+
+
+class OnceAMinute(logging.Filter):
+    """Drops a warning or an error that was logged within the last minute.
+
+    The next line of that text has the number of those that were dropped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # (time of the last line, number of dropped ones), by text
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is written."""
+        if record.levelno < logging.WARNING or record.exc_info:
+            return True
+        text, now = record.getMessage(), record.created
+        last, dropped = self._seen.get(text, (0.0, 0))
+        if 0 <= now - last < _MINUTE:
+            self._seen[text] = last, dropped + 1
+            return False
+        if len(self._seen) >= _MOST_TEXTS:
+            self._seen.clear()
+        self._seen[text] = now, 0
+        if dropped:
+            record.msg, record.args = "%s (%d times more)", (text, dropped)
+        return True
 
 
 class _JsonLines(logging.Formatter):
@@ -180,6 +212,7 @@ def configure_logs(settings: Settings) -> None:
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_TextLines() if is_for_people(settings) else _JsonLines())
+    handler.addFilter(OnceAMinute())
     level = getattr(logging, settings.log_level.upper())
     for name in ("gsym", "uvicorn"):
         logger = logging.getLogger(name)

@@ -20,7 +20,7 @@ from prometheus_client import (
 )
 from prometheus_client.values import MultiProcessValue
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from gsym import __version__
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _Metric = TypeVar("_Metric", Counter, Gauge, Histogram)
 HEALTH_PATHS = frozenset({"/__heartbeat__", "/__lbheartbeat__", "/__version__"})
+# Answered at any load, as monitoring needs them most then, and logged if they fail.
+PROBES = HEALTH_PATHS | {"/metrics"}
 _JSON = "application/json; charset=utf-8"
 
 
@@ -133,6 +135,9 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
         "bytes by which the store exceeds `max_store` or `min_free`",
     ),
     "gsym_evictions": ((), "modules removed from the store by its limits"),
+    "gsym_uploads": (("result",), "uploaded modules: added, replaced, kept"),
+    "gsym_resident_bytes": ((), "memory of all workers, once a minute or less"),
+    "gsym_info": (("version",), "1, with the version of the server"),
     "gsym_open_modules": ((), "open modules"),
     "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
 }
@@ -168,6 +173,9 @@ class Metrics:
         self.store_pending = self._new(Gauge, "gsym_store_pending_bytes", **_LATEST)
         self.store_lacking = self._new(Gauge, "gsym_store_lacking_bytes", **_LATEST)
         self.evictions = self._new(Counter, "gsym_evictions")
+        self.uploads = self._new(Counter, "gsym_uploads")
+        self.resident = self._new(Gauge, "gsym_resident_bytes", **_LIVE)
+        self._new(Gauge, "gsym_info", **_LATEST).labels(__version__).set(1)
         self._open_modules = self._new(Gauge, "gsym_open_modules", **_LIVE)
         self._mapped_bytes = self._new(Gauge, "gsym_mapped_bytes", **_LIVE)
         self._symbolizer: Symbolizer | None = None
@@ -221,8 +229,7 @@ class Metrics:
 
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""
-        route = scope.get("route")
-        path = route.path if route is not None else "other"
+        path = _endpoint_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._of(self.requests, path, method, status).inc()
         self._of(self.request_seconds, path).observe(seconds)
@@ -244,6 +251,16 @@ class Metrics:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+def _endpoint_of(scope: Scope) -> str:
+    """The path of the endpoint that a request is for, also if it did not come there."""
+    route = scope.get("route")
+    if route is None and "app" in scope:
+        routes = scope["app"].routes
+        fits = (each for each in routes if each.matches(scope)[0] != Match.NONE)
+        route = next(fits, None)
+    return "other" if route is None else route.path
 
 
 def count_death() -> None:

@@ -79,6 +79,7 @@ class Upkeep:
             except Exception:  # noqa: BLE001 - a fault must not end all later rounds
                 _LOG.exception("cannot look after the store")
             trim_memory()
+            self._service().metrics.resident.set(resident_bytes())
             pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
 
 
@@ -174,6 +175,15 @@ def tune_memory() -> None:
         return  # another C library than glibc
     for parameter, value in _MALLOC:
         tune(parameter, value)
+
+
+def resident_bytes() -> int:
+    """Bytes of memory of this process; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def trim_memory() -> None:

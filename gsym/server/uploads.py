@@ -139,6 +139,8 @@ def upload_routes(service: Service) -> list[Route]:
     async def upload(request: Request) -> Response:
         holder = _upload_holder(request, service.tokens)
         answer = UploadAnswer(await uploads.receive(request, holder))
+        for each in answer.upload.modules:
+            service.metrics.uploads.labels(each.outcome).inc()
         return Response(msgspec.json.encode(answer), 201, media_type="application/json")
 
     async def auth_info(request: Request) -> Response:

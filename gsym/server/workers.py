@@ -81,6 +81,12 @@ def bind(settings: Settings) -> socket.socket:
         raise OSError(error.errno, error.strerror, where) from None
 
 
+def check_host(settings: Settings) -> None:
+    """Check that this machine has the address to listen on, whatever the port."""
+    if "LISTEN_PID" not in os.environ:
+        bind(msgspec.structs.replace(settings, port=0, workers=1)).close()
+
+
 def check_grpc_port(settings: Settings) -> None:
     """Check that workers can listen for gRPC."""
     if settings.grpc_port:

@@ -325,7 +325,8 @@ WHOLE %= len(BODY), BODY
         (b"POST /symbolicate", b"408"),
         (b"nonsense\r\n\r\n", None),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, None),
-        (b"GET /__lbheartbeat__ HTTP/1.1\r\nConnection: close\r\n\r\n", b"200"),
+        (b"GET /__lbheartbeat__ HTTP/1.0\r\n\r\n", b"200"),
+        (b"GET /__lbheartbeat__ HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
         (WHOLE + b"nonsense\r\n\r\n", b"200"),
     ],
 )

@@ -13,11 +13,13 @@ import pytest
 from prometheus_client import Gauge
 from starlette.responses import PlainTextResponse
 
+import gsym
 from gsym.containers.inflation import import_zstd
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.admission import Admission, InFlight, RequestRate, client_of
 from gsym.server.answers import choose_coding
 from gsym.server.errors import HttpError
+from gsym.server.logs import OnceAMinute
 from gsym.server.service import Service
 from gsym.store.modules import Resolution
 from tests.server.error_cases import job
@@ -231,10 +233,12 @@ def test_metrics_count_requests(modules: KnownModules) -> None:
         assert server.post(b"x").status == 400
         assert server.post({"jobs": [1] * 11}).status == 400
         server.ask("GET", "/no")
+        server.ask("GET", "/upload")
         text = server.ask("GET", "/metrics").body.decode()
     assert series(text, "gsym_requests_total", "POST", "/symbolicate/v5", "200") == 1
     assert series(text, "gsym_requests_total", "POST", "/symbolicate/v5", "400") == 2
-    assert series(text, "gsym_requests_total", "GET", '"other"', "404") == 1
+    assert series(text, "gsym_requests_total", "GET", '"other"', "404") == 2
+    assert series(text, "gsym_info", f'version="{gsym.__version__}"') == 1
     assert series(text, "gsym_request_errors_total", "bad_json") == 1
     assert series(text, "gsym_request_errors_total", "too_many_jobs") == 1
     assert series(text, "gsym_symbolicate_frames_sum", "v5") == 3
@@ -246,6 +250,15 @@ def test_metrics_count_requests(modules: KnownModules) -> None:
     assert series(text, "gsym_open_modules") == 1
 
 
+def test_a_refused_request_counts_for_its_endpoint(modules: KnownModules) -> None:
+    symbolizer = Symbolizer(modules)
+    with RunningServer(symbolizer, rate_limit=0.001, rate_burst=1) as server:
+        statuses = [server.post(b"x").status for _ in range(3)]
+        text = server.ask("GET", "/metrics").body.decode()
+    assert statuses == [400, 429, 429]
+    assert series(text, "gsym_requests_total", "POST", "/symbolicate/v5", "429") == 2
+
+
 def series(text: str, name: str, *labels: str) -> float:
     """The value of one series, 0 where there is none."""
     found = [
@@ -255,6 +268,22 @@ def series(text: str, name: str, *labels: str) -> float:
         and all(label in line for label in labels)
     ]
     return sum(found)
+
+
+def test_a_repeated_error_is_logged_once_a_minute() -> None:
+    repeats, kept = OnceAMinute(), []
+    for second in (0, 10, 59, 61, 62, 130):
+        for text in ("full", f"at {second}"):
+            record = logging.makeLogRecord(
+                {"levelno": logging.ERROR, "msg": "%s", "args": (text,)}
+            )
+            record.created = 1e9 + second
+            if repeats.filter(record):
+                kept.append(record.getMessage())
+    others = [f"at {second}" for second in (0, 10, 59, 61, 62, 130)]
+    said = [each for each in kept if each.startswith("full")]
+    assert said == ["full", "full (2 times more)", "full (1 times more)"]
+    assert [each for each in kept if each not in said] == others
 
 
 # ---- compression

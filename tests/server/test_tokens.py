@@ -146,7 +146,7 @@ def test_the_log_names_who_uploaded_and_who_read(
     store = Store(tmp_path / "store")
     sym = tmp_path / "x.sym"
     write_sym(sym, 1)
-    caplog.set_level("INFO", "gsym")
+    caplog.set_level("DEBUG", "gsym")
     with RunningServer(
         Symbolizer(Resolver(store)), store=store.path, tokens={"ann": "upload"}
     ) as server:

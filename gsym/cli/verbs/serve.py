@@ -149,15 +149,19 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
     from gsym.confined.process import end_processes
     from gsym.server.modules import store_path
     from gsym.server.reloading import reloading_app
-    from gsym.server.workers import bind, check_grpc_port, check_tls, serve
+    from gsym.server.workers import bind, check_grpc_port, check_host, check_tls, serve
     from gsym.store.layout import check_place
 
     check_tls(settings)
     check_place(store_path(settings))
     app = reloading_app(load)
+    warnings = _warnings(settings, app.serving.service)
     if is_check:
         app.close()
-        _say(settings, _warnings(settings, app.serving.service))
+        check_host(settings)
+        _say(settings, warnings, logging.WARNING)
+        if warnings:
+            return EXIT_FAILED
         print("the configuration is valid")
         return 0
     # What the server stores is for its user and group.
@@ -171,7 +175,12 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
         lines = _greeting(url, app.serving.service)
         app.close()
         end_processes()  # of this check; workers have their own
-        serve(load, settings, listener, partial(_say, settings, lines))
+
+        def greet() -> None:
+            _say(settings, lines)
+            _say(settings, warnings, logging.WARNING)
+
+        serve(load, settings, listener, greet)
     return 0
 
 
@@ -225,7 +234,7 @@ def _greeting(url: str, service: Service) -> list[str]:
     if measures := service.facts.get("confinement"):
         confined = ", ".join(measures)
         lines.append(f"processes that read uploads are confined by: {confined}")
-    return lines + _warnings(settings, service)
+    return lines
 
 
 def _warnings(settings: Settings, service: Service) -> list[str]:
@@ -239,9 +248,9 @@ def _warnings(settings: Settings, service: Service) -> list[str]:
     while not os.path.exists(folder):
         folder = os.path.dirname(os.path.abspath(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
-        lines.append("warning: the store cannot be written to")
+        lines.append("the store cannot be written to")
     if not service.tokens.is_needed_to_read() and not is_loopback(settings.host):
-        lines.append(f"warning: anybody who can reach {settings.host} may read")
+        lines.append(f"anybody who can reach {settings.host} may read")
     return lines
 
 
@@ -263,13 +272,14 @@ def _limits(settings: Settings) -> str:
     return ", ".join(chosen) or "the usual ones, which --print-config prints"
 
 
-def _say(settings: Settings, lines: list[str]) -> None:
+def _say(settings: Settings, lines: list[str], level: int = logging.INFO) -> None:
     """Write lines to standard error, in the format of the log."""
     from gsym.server.logs import is_for_people
 
     for line in lines:
         if is_for_people(settings):
+            text = line if level == logging.INFO else f"warning: {line}"
             with suppress(OSError):  # nobody reads it
-                print(printable(line), file=sys.stderr, flush=True)
+                print(printable(text), file=sys.stderr, flush=True)
         else:
-            logging.getLogger("gsym.server").info("%s", line)
+            logging.getLogger("gsym.server").log(level, "%s", line)
