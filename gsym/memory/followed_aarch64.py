@@ -59,8 +59,12 @@ def _add_number(state: StackState, word: int) -> None:
 
 
 def _add_register(state: StackState, word: int) -> None:
-    sign = -1 if word >> 30 & 1 else 1
-    state.add_register(word & 31, word >> 5 & 31, sign, word >> 16 & 31)
+    """ADD, SUB of an extended register, which may be shifted."""
+    if word >> 21 & 1:
+        factor = (-1 if word >> 30 & 1 else 1) << (word >> 10 & 7)
+        state.add_register(word & 31, word >> 5 & 31, factor, word >> 16 & 31)
+    else:
+        state.set(word & 31, None)
 
 
 def _half(word: int) -> int:

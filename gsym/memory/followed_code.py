@@ -76,10 +76,10 @@ class StackState:
         place = self.base(base)
         self.set(register, None if place is None else place + size)
 
-    def add_register(self, register: int, base: int, sign: int, by: int) -> None:
-        """Set a register to another one and one more."""
+    def add_register(self, register: int, base: int, factor: int, by: int) -> None:
+        """Set a register to another one and a multiple of one more."""
         if by in self.constants:
-            self.add(register, base, sign * self.constants[by])
+            self.add(register, base, factor * self.constants[by])
         else:
             self.set(register, None)
 

@@ -18,7 +18,8 @@ from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.go_frames import GoFrames, GoTable, go_table
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
-from gsym.memory.machines import ARM, X86, X86_64
+from gsym.memory.machines import AARCH64, ARM, X86, X86_64
+from gsym.memory.pe_arm_frames import step_by_pe_arm
 from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
 from gsym.memory.prologues import step_by_instructions
 from gsym.model import UINT64_MAX
@@ -46,6 +47,7 @@ _MAX_FILES = 8  # of a module that may have call frame information
 _FUNCTIONS = frozenset({2, 10})  # types of symbols: STT_FUNC, STT_GNU_IFUNC
 _PAGE = 4096
 _BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
+_PE_STEPS = {X86_64: step_by_pe, AARCH64: step_by_pe_arm}
 _MOST_RELOCATED = 8  # bytes at a place
 
 
@@ -304,8 +306,9 @@ class LoadedFile:
     ) -> Step | None:
         """The registers in the caller of the function at a link-time address."""
         found = self._go_step(machine, pc, values, memory)
-        if found is None and self.pe_table is not None and machine == X86_64:
-            found = step_by_pe(self.pe_table, pc, values, self.read, memory)
+        step_by_table = _PE_STEPS.get(machine)
+        if found is None and self.pe_table is not None and step_by_table is not None:
+            found = step_by_table(self.pe_table, pc, values, self.read, memory)
         found = found or self.frames(machine).step(pc, values, memory)
         if found is None and machine == ARM and self.arm_table is not None:
             return step_by_tables(self.arm_table, pc, values, self.read, memory)

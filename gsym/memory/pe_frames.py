@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gsym.memory.images import Memory
 
 _MAGIC = b"PE\0\0"
-_X86_64, _PE32_PLUS = 0x8664, 0x20B
+_MACHINES, _PE32_PLUS = frozenset({0x8664, 0xAA64}), 0x20B  # x86-64, AArch64
 _EXCEPTIONS = 3  # of the data directories
 _HEADERS_AT = Struct("<I")
 _FILE_HEADER = Struct("<HH12xH2x")  # machine, sections, size of what follows
@@ -51,7 +51,7 @@ class PeTable(NamedTuple):
 
 
 def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
-    """The image of a PE file of x86-64, and its functions; empty for others."""
+    """The image of a PE file of x86-64 or AArch64, and its functions, or none."""
     try:
         (at,) = _HEADERS_AT.unpack_from(data, 0x3C)
         if data[at : at + 4] != _MAGIC:
@@ -59,7 +59,7 @@ def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
         machine, count, size = _FILE_HEADER.unpack_from(data, at + 4)
         start = at + 24
         magic, base, headers, directories = _OPTIONAL.unpack_from(data, start)
-        if machine != _X86_64 or magic != _PE32_PLUS:
+        if machine not in _MACHINES or magic != _PE32_PLUS:
             return Image(), None
         segments = [Segment(0, headers, base, is_executable=False)]
         for number in range(count):
