@@ -104,12 +104,7 @@ def object_members(data: memoryview, path: str) -> Iterator[tuple[str, Member]]:
 def matching_members(
     members: Iterable[str], wanted: Sequence[str], path: str
 ) -> tuple[str, ...]:
-    """The members that *wanted* names, in the order of the archive.
-
-    Args:
-        members: Names of the members of an archive.
-        wanted: Names, or patterns such as `*.o`; none: the only member there is.
-        path: The archive, for errors.
+    """The members that *wanted* names, in order; without one, the only one there is.
 
     Raises:
         MemberError: One of *wanted* matches none; or none is given for several members.

@@ -86,13 +86,7 @@ def _map_by_libc(descriptor: int, size: int) -> memoryview:
 
 
 def give_back(data: memoryview, start: int, size: int) -> None:
-    """Release the pages of a part of a mapped file; they are read again if needed.
-
-    Args:
-        data: A view of the map, or of other memory, which is left alone.
-        start: Of the part, in *data*.
-        size: Of the part, in bytes; it may reach past the end.
-    """
+    """Release the pages of a part of a mapped file; they are read again if needed."""
     owner = data.obj
     if isinstance(owner, mmap.mmap):
         begin = _address(data) - _address(owner) + start

@@ -157,13 +157,7 @@ class CallFrames:
         return function is not None and function.common.is_signal
 
     def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
-        """The registers in the caller of the function at *pc*; None if unknown.
-
-        Args:
-            pc: An address in the function: of a return address, the one before it.
-            values: The registers in the function, by their numbers in DWARF.
-            memory: The memory of the process.
-        """
+        """The registers in the caller of the function at *pc*; None if unknown."""
         row = self.row(pc)
         if row is None or self._left <= 0:
             return None

@@ -16,11 +16,6 @@ _SHOWN = 3  # addresses in a message
 def address_of_name(reader: Reader, name: str, offset: int) -> int:
     """The link-time address of a function's byte.
 
-    Args:
-        reader: The module.
-        name: As for `Reader.find`; also the name of the function's own section.
-        offset: From the start of the function, in bytes.
-
     Raises:
         GsymError: No function, or several, have this name and an address there.
     """

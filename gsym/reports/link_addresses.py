@@ -31,13 +31,6 @@ NOT_PLACED = "the report does not say where its module was loaded"
 class LinkAddresses:
     """Link-time addresses of the frames of a module.
 
-    Args:
-        reader: Its symbols.
-        binary: A file with its segments and sections; "" if there is none.
-        names: Its functions by name.
-        frames: Frames in it; those that name their functions tell where it was loaded.
-        code: Its machine code.
-
     Attributes:
         code: Its machine code.
         reason: Why the last frame has none.

@@ -27,12 +27,7 @@ _MOST_COUNTS = 4_096
 
 
 class LogStacks:
-    """Answers the stacks of a log that are not markup.
-
-    Args:
-        open_modules: Makes what opens modules, before the first stack.
-        options: How names and paths are shown.
-    """
+    """Answers the stacks of a log that are not markup."""
 
     def __init__(
         self, open_modules: Callable[[], ReportModules], options: SymbolOptions

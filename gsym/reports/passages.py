@@ -80,12 +80,7 @@ class FileText(NamedTuple):
 
 
 class LongText:
-    """A text in a file.
-
-    Args:
-        file: The file, which can be read at any place.
-        errors: How bytes that are not UTF-8 are decoded.
-    """
+    """A text in a file."""
 
     def __init__(self, file: BinaryIO, errors: str = "surrogateescape") -> None:
         self._file = file
@@ -149,13 +144,7 @@ class LongText:
     def with_rest(
         self, parts: Iterable[_Part], texts: Iterable[str], passages: Passages
     ) -> Iterator[_Part | FileText]:
-        """Parts of a report on passages, and the text between these.
-
-        Args:
-            parts: What stands for the parts; a text for a text.
-            texts: The parts as they are in the passages.
-            passages: The passages.
-        """
+        """Parts of a report on passages, and the text between these."""
         rest: list[tuple[int, FileText]] = []  # after how many characters of passages
         end = at = 0
         for begin, stop in passages:

@@ -66,10 +66,6 @@ _SIGNAL_RETURNS = frozenset(
 class ModuleOfReport:
     """A module of a report, and its frames.
 
-    Args:
-        named: The module as in the report.
-        chosen: Debug id that the user chose for it, or "".
-
     Attributes:
         frames: Indexes of its frames.
         candidates: Without an id: the modules of its name in the store.

@@ -23,6 +23,7 @@ from gsym.server.monitoring import PROBES
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,7 +80,7 @@ class RequestLog:
 
 
 def _log_request(
-    scope: Scope, level: int, request_id: str, outcome: dict[str, object]
+    scope: Scope, level: int, request_id: str, outcome: Mapping[str, object]
 ) -> None:
     client = scope.get("client")
     agent = header_of(scope, b"user-agent")

@@ -49,11 +49,7 @@ _MALLOC = (
 
 
 class Upkeep:
-    """Looks after the memory of a worker, and, in one worker at a time, the store.
-
-    Args:
-        service: Returns the current service, whose settings and metrics it uses.
-    """
+    """Looks after the memory of a worker, and, in one worker at a time, the store."""
 
     def __init__(self, service: Callable[[], Service]) -> None:
         self._service = service

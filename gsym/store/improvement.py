@@ -21,11 +21,7 @@ _MAX_KNOWN = 16384
 
 
 class Improvement:
-    """Files that may improve modules; safe for threads.
-
-    Args:
-        best_files: Returns the best file of a module in each folder.
-    """
+    """Files that may improve modules; safe for threads."""
 
     def __init__(self, best_files: Callable[[ModuleKey], Iterable[str]]) -> None:
         self._best_files = best_files

@@ -51,6 +51,9 @@ class RemoteSymbolizer:
 
         The offset of inlined calls is unknown, and is 0.
 
+        Args:
+            asked: Modules and offsets, as for `symbolize`.
+
         Raises:
             ServerError: As for `symbolize`.
         """

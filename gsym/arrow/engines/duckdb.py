@@ -25,7 +25,16 @@ def register(
     address: str = "UBIGINT",
     **options: Any,
 ) -> None:
-    """Add a function of a module and an address; it answers as `answer_type`."""
+    """Add a function of a module and an address; it answers as `answer_type`.
+
+    Args:
+        connection: Of DuckDB.
+        modules: Where modules are found.
+        name: Of the function.
+        module: The type of modules: BLOB for build ids, VARCHAR for texts.
+        address: The type of addresses.
+        options: `return_address=True` and a number as `base`, as for `symbolize`.
+    """
     connection.create_function(
         name,
         # DuckDB evaluates the annotations of a function, so this has none.

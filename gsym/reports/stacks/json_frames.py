@@ -80,13 +80,7 @@ def form_of(report: Any) -> str:
 
 
 def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
-    """Parse decoded JSON of any form.
-
-    Args:
-        report: The value.
-        stack: Receives the frames; none if it has no addresses.
-        region: Finds what is mapped at an address by what else is known.
-    """
+    """Parse decoded JSON of any form."""
     _Walk(stack, region).add(report)
 
 
