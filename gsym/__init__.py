@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gsym.api.client.jobs import (
         JobAnswer as JobAnswer,
         StackFrame as StackFrame,
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from gsym.api.client.remote_symbolizer import (
         RemoteSymbolizer as RemoteSymbolizer,
     )
+    from gsym.api.client.symbfile_client import SymbfileClient as SymbfileClient
     from gsym.api.client.symbolication_client import (
         ClientSettings as ClientSettings,
         SymbolicationClient as SymbolicationClient,
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from gsym.memory.kernel import Kernel as Kernel
     from gsym.memory.loaded import ModuleAddress as ModuleAddress
     from gsym.memory.process import Process as Process
+    from gsym.memory.report_modules import ReportModules as ReportModules
     from gsym.model import (
         CallSite as CallSite,
         Frame as Frame,
@@ -92,6 +96,7 @@ if TYPE_CHECKING:
     from gsym.modules.symbolizer import Symbolizer as Symbolizer
     from gsym.reading.frames import Frames as Frames
     from gsym.reading.reader import Reader as Reader
+    from gsym.reports.log_stacks import LogStacks as LogStacks
     from gsym.reports.report import (
         Report as Report,
         ReportFrame as ReportFrame,
@@ -105,6 +110,32 @@ if TYPE_CHECKING:
     from gsym.store.sources.settings import open_source as open_source
     from gsym.symbfile.file_id import FileId as FileId
     from gsym.writing.creator import Creator as Creator
+
+
+def lazy_names(
+    package: str, module_of: dict[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose names load their modules.
+
+    Args:
+        package: Its name.
+        module_of: The module in it that has each public name.
+    """
+
+    def load(name: str) -> object:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = __import__(f"{package}.{module_of[name]}", fromlist=(name,))
+        if "typing" in sys.modules:  # else nobody reads hints
+            from gsym.hints import provide_hints
+
+            provide_hints(module)
+        value = getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load, lambda: [*module_of]
+
 
 _MODULE_OF = {
     "AmbiguousModuleError": "errors",
@@ -133,6 +164,7 @@ _MODULE_OF = {
     "Kernel": "memory.kernel",
     "LimitError": "errors",
     "LineEntry": "model",
+    "LogStacks": "reports.log_stacks",
     "Lookup": "model",
     "MarkupFilter": "markup.filter",
     "MemberError": "errors",
@@ -146,12 +178,14 @@ _MODULE_OF = {
     "Report": "reports.report",
     "ReportFrame": "reports.report",
     "ReportModule": "reports.report",
+    "ReportModules": "memory.report_modules",
     "ReportThread": "reports.report",
     "Resolver": "modules.resolver",
     "ServerError": "errors",
     "SourceError": "errors",
     "StackFrame": "api.client.jobs",
     "Store": "store.directory",
+    "SymbfileClient": "api.client.symbfile_client",
     "SymbolicationClient": "api.client.symbolication_client",
     "Symbolizer": "modules.symbolizer",
     "Tracer": "fxt.tracer",
@@ -180,19 +214,7 @@ __all__ = list(_MODULE_OF)
 
 
 if not TYPE_CHECKING:  # for type checkers, a name that is not above is an error
-
-    def __getattr__(name: str) -> object:
-        module_name = _MODULE_OF.get(name)
-        if module_name is None:
-            raise AttributeError(f"module 'gsym' has no attribute {name!r}")
-        module = __import__(f"gsym.{module_name}", fromlist=(name,))
-        if "typing" in sys.modules:  # else nobody reads hints
-            from gsym.hints import provide_hints
-
-            provide_hints(module)
-        value = getattr(module, name)
-        globals()[name] = value
-        return value
+    __getattr__, _ = lazy_names(__name__, _MODULE_OF)
 
 
 def __dir__() -> list[str]:

@@ -1,1 +1,43 @@
 """Profiles of samples: inputs, symbolization, outputs."""
+
+from __future__ import annotations
+
+from gsym import lazy_names
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from gsym.profiles.model import (
+        Frame as Frame,
+        Location as Location,
+        Mapping as Mapping,
+        Profile as Profile,
+        Sample as Sample,
+        Thread as Thread,
+        ValueType as ValueType,
+    )
+    from gsym.profiles.opening import (
+        ProfileOptions as ProfileOptions,
+        read_profile as read_profile,
+    )
+    from gsym.profiles.outputs import (
+        collapsed_lines as collapsed_lines,
+    )
+    from gsym.profiles.symbolizing import (
+        symbolize as symbolize,
+    )
+else:
+    _MODULE_OF = {
+        "Frame": "model",
+        "Location": "model",
+        "Mapping": "model",
+        "Profile": "model",
+        "ProfileOptions": "opening",
+        "Sample": "model",
+        "Thread": "model",
+        "ValueType": "model",
+        "collapsed_lines": "outputs",
+        "read_profile": "opening",
+        "symbolize": "symbolizing",
+    }
+    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
+    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

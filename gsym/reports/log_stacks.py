@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.arguments import refusal
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.failures import doubt
@@ -32,6 +33,8 @@ class LogStacks:
     def __init__(
         self, open_modules: Callable[[], ReportModules], options: SymbolOptions
     ) -> None:
+        if not callable(open_modules):
+            raise refusal("open_modules", "a function", open_modules)
         self._open_modules = open_modules
         self._modules: ReportModules | None = None
         self._options = options

@@ -1,1 +1,25 @@
 """Transports: what answers over HTTP."""
+
+from __future__ import annotations
+
+from gsym import lazy_names
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from gsym.server.application import (
+        create_app as create_app,
+    )
+    from gsym.server.settings import (
+        Limits as Limits,
+        Settings as Settings,
+        load_settings as load_settings,
+    )
+else:
+    _MODULE_OF = {
+        "Limits": "settings",
+        "Settings": "settings",
+        "create_app": "application",
+        "load_settings": "settings",
+    }
+    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
+    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -1,1 +1,61 @@
 """symbfiles: read, print, check, compare, extract from debug information."""
+
+from __future__ import annotations
+
+from gsym import lazy_names
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from gsym.symbfile.address_index import (
+        AddressIndex as AddressIndex,
+    )
+    from gsym.symbfile.calls import (
+        find_calls as find_calls,
+    )
+    from gsym.symbfile.columns import (
+        Columns as Columns,
+        LineTableRow as LineTableRow,
+        Range as Range,
+        Record as Record,
+        ReturnPad as ReturnPad,
+        ReturnPadEntry as ReturnPadEntry,
+    )
+    from gsym.symbfile.extraction import (
+        extract as extract,
+        symbfile_blocks as symbfile_blocks,
+    )
+    from gsym.symbfile.format import (
+        Counts as Counts,
+        Decoder as Decoder,
+        Encoder as Encoder,
+        decode as decode,
+        encode as encode,
+        open_symbfile as open_symbfile,
+    )
+    from gsym.symbfile.upload import (
+        extract_upload as extract_upload,
+        ready_upload as ready_upload,
+    )
+else:
+    _MODULE_OF = {
+        "AddressIndex": "address_index",
+        "Columns": "columns",
+        "Counts": "format",
+        "Decoder": "format",
+        "Encoder": "format",
+        "LineTableRow": "columns",
+        "Range": "columns",
+        "Record": "columns",
+        "ReturnPad": "columns",
+        "ReturnPadEntry": "columns",
+        "decode": "format",
+        "encode": "format",
+        "extract": "extraction",
+        "extract_upload": "upload",
+        "find_calls": "calls",
+        "open_symbfile": "format",
+        "ready_upload": "upload",
+        "symbfile_blocks": "extraction",
+    }
+    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
+    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -15,6 +15,7 @@ import pytest
 
 import gsym
 from gsym.fxt.conditions import Patterns
+from gsym.markup import SymbolOptions
 from gsym.modules.key import key_of_build_id
 from gsym.store.directory import Store
 from gsym.store.tree_adding import add_tree
@@ -244,6 +245,12 @@ TABLE: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
         (7, "a"),
     ),
     "RemoteSymbolizer client": (gsym.RemoteSymbolizer, ("http://a", 7, NOTHING)),
+    "ReportModules source": (gsym.ReportModules, (7, b"app", [7])),
+    "LogStacks open_modules": (
+        lambda value: gsym.LogStacks(value, SymbolOptions()),
+        ("app", 7, NOTHING),
+    ),
+    "SymbfileClient url": (gsym.SymbfileClient, (*NO_TEXTS, NOTHING)),
     "Tracer path": (gsym.Tracer, (*NO_PATHS, NOTHING)),
     "Tracer name": (lambda value: gsym.Tracer("out.fxt", name=value), NO_TEXTS),
     "Creator version": (gsym.Creator, (*NO_NUMBERS, NOTHING, 0, 3)),

@@ -6,9 +6,7 @@ gsym filter --debug-file-directory=/usr/lib/debug --debuginfod app.log
 
 import ctypes
 
-from gsym.markup.elements import Pc
-from gsym.markup.own_modules import own_modules_markup
-from gsym.markup.parser import encode
+from gsym.markup import Pc, encode, own_modules_markup
 
 print(own_modules_markup(), end="")
 function = ctypes.CDLL(None).gnu_get_libc_version

@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from struct import unpack_from
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.containers.headers import load_segments
-from gsym.containers.mapped_file import map_file
-from gsym.errors import GsymError
-from gsym.fxt.records import (
+from gsym import GsymError
+from gsym.fxt import (
     Backtrace,
     Initialization,
     KernelObject,
     Mmap,
     Module,
+    encode,
 )
-from gsym.fxt.writer import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.fxt.records import Record
+    from gsym.fxt import Record
 
 PROCESS = 1  # a type of kernel objects
+LOADED, EXECUTABLE = 1, 1  # a type and a flag of segments
 PATH_AT = 5  # in a line of maps
 
 
@@ -60,7 +60,7 @@ def modules(
     for number, path in enumerate(paths):
         try:
             build_id = bytes.fromhex(gsym.identify(path).code_id)
-            segments = load_segments(map_file(path), path)
+            segments = [*code_segments(Path(path).read_bytes())]
         except (GsymError, OSError) as problem:
             print(f"left out: {problem}", file=sys.stderr)
             continue
@@ -69,13 +69,21 @@ def modules(
             if mapped_path != path:
                 continue
             start, end = (int(bound, 16) for bound in span.split("-"))
-            for segment in segments:
+            for first, size, linked in segments:
                 # A segment begins anywhere in its first page, and may end in it.
-                ends = segment.offset + segment.size
-                if segment.is_executable and segment.offset & -4096 <= offset < ends:
-                    address = segment.address + offset - segment.offset
+                if first & -4096 <= offset < first + size:
+                    address = linked + offset - first
                     yield Mmap(time, process, 0, number, 5, start, end - start, address)
                     break
+
+
+def code_segments(elf: bytes) -> Iterator[tuple[int, int, int]]:
+    """Offset, size and link-time address of each segment with code, of 64 bits."""
+    start, size, count = (*unpack_from("<Q", elf, 32), *unpack_from("<2H", elf, 54))
+    for at in range(start, start + size * count, size):
+        kind, flags, offset, address, _, held = unpack_from("<2I4Q", elf, at)
+        if kind == LOADED and flags & EXECUTABLE:
+            yield offset, held, address
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import random
 import time
 from functools import partial
 
+from gsym.arguments import text_of
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
@@ -102,6 +103,7 @@ class SymbfileClient:
         sleep: Callable[[float], object] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        url = text_of("url", url)
         self._settings = settings = settings or UploadSettings()
         limits = TransferLimits(
             connect_seconds=settings.connect_timeout,
