@@ -59,8 +59,8 @@ ENGINE = (
     *("text", "export", "symbfile", "fxt"),
 )
 RANK = {name: rank for rank, name in enumerate((*BESIDE, *FOLDERS))}
-# `gsym/__init__.py` only loads names on demand, also for its packages; the version may be
-# read from it.
+# `gsym/__init__.py` only loads names on demand, also for packages; the version is read
+# from it.
 TOP = {"__init__", "__main__"}
 
 
