@@ -41,6 +41,7 @@ from gsym.profiles.model import (
     MOST_FRAMES,
     SAMPLES,
     Frame,
+    Location,
     Mapping,
     ProfileBuilder,
     Thread,
@@ -140,6 +141,7 @@ class _Stacks:
         self.builder = ProfileBuilder(types)
         self._form = form
         self._stack: tuple[int, ...] = ()
+        self._locations: dict[str, int] = {}  # by their addresses as text
         self._maps: list[str] = []
         self._names: dict[int, list[Frame]] = {}
         self._is_in_maps = False
@@ -163,7 +165,7 @@ class _Stacks:
 
     def finish(self, recorded: float) -> None:
         """Find the names and mappings of addresses, which the text has after these."""
-        locations = self.builder.profile.locations
+        locations = self.builder.profile.locations if self._names else []
         for at, location in enumerate(locations):
             # Those of one address, once for each stack that it is in.
             frames = dict.fromkeys(self._names.get(location.address - 1, ()))
@@ -171,11 +173,15 @@ class _Stacks:
         _set_mappings(self.builder, self._maps, recorded)
 
     def _begin(self, addresses: str) -> None:
-        numbers = [int(each, 16) for each in addresses.split()]
+        numbers = addresses.split()
         if len(numbers) > MOST_FRAMES:
             raise FormatError(f"a stack has more than {MOST_FRAMES} frames")
-        location = self.builder.location
-        self._stack = tuple(location(each, None, is_return=True) for each in numbers)
+        indexes = self._locations
+        for number in numbers:
+            if number not in indexes:
+                address = int(number, 16)
+                indexes[number] = self.builder.location(address, None, is_return=True)
+        self._stack = tuple(map(indexes.__getitem__, numbers))
 
     def _sample(self, found: re.Match[str], thread: int | None) -> None:
         stack = self.builder.stack(self._stack)
@@ -306,7 +312,10 @@ def _set_mappings(
             continue
         if number not in indexes:
             indexes[number] = builder.mapping(_mapping(code[number], recorded))
-        locations[at] = location._replace(mapping=indexes[number])
+        address, _, is_return, frames, reason, is_named = location
+        locations[at] = Location(
+            address, indexes[number], is_return, frames, reason, is_named
+        )
 
 
 def _mapping(found: re.Match[str], recorded: float) -> Mapping:

@@ -61,6 +61,7 @@ def read_unit(kind: str, text: str) -> ValueType:
 
 
 _NOTHING = ModuleKey()
+_new = tuple.__new__  # a named tuple without the handling of its arguments
 _GUID_DIGITS = 32
 
 
@@ -413,7 +414,7 @@ class ProfileBuilder:
         found = self._locations.get(key)
         if found is None:
             found = self._locations[key] = len(self.profile.locations)
-            self.profile.locations.append(Location(*key))
+            self.profile.locations.append(_new(Location, (*key, "", False)))
         return found
 
     def function(self, frame: Frame, mapping: int | None = None) -> int:

@@ -10,7 +10,7 @@ from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
 from gsym.modules.key import PART, SAME, compare, has_id
 from gsym.profiles.binaries import Binaries, module_at
-from gsym.profiles.model import Frame, Unsure, module_key, name_of_mapping
+from gsym.profiles.model import Frame, Location, Unsure, module_key, name_of_mapping
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gsym.containers.headers import Segment
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
-    from gsym.profiles.model import Location, Mapping, Profile
+    from gsym.profiles.model import Mapping, Profile
     from gsym.reading.frames import Frames
 
     class Opening(Protocol):
@@ -78,19 +78,23 @@ def symbolize(
 def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], list[int]]:
     """The locations to look up, by their module and why that is not sure."""
     found: dict[tuple[ModuleKey, str], list[int]] = {}
+    keys = list(map(module_key, profile.mappings))
+    of_mapping = [
+        found.setdefault((key, mapping.unsure), []) if has_id(key) else None
+        for key, mapping in zip(keys, profile.mappings, strict=True)
+    ]
     for index, location in enumerate(profile.locations):
         if location.frames and not location.is_named_only:
             continue
         reason = "no mapping covers it"
         if location.mapping is not None:
-            mapping = profile.mappings[location.mapping]
-            key = module_key(mapping)
-            if has_id(key):
-                found.setdefault((key, mapping.unsure), []).append(index)
+            waiting = of_mapping[location.mapping]
+            if waiting is not None:
+                waiting.append(index)
                 continue
             reason = "the build id of its module is unknown"
         profile.locations[index] = location._replace(reason=reason)
-    return found
+    return {module: indexes for module, indexes in found.items() if indexes}
 
 
 def _take(
@@ -105,7 +109,7 @@ def _take(
     for index, (frames, reason) in zip(indexes, found, strict=True):
         location = locations[index]
         if not location.frames:
-            locations[index] = location._replace(frames=frames, reason=reason)
+            locations[index] = Location(*location[:3], frames, reason, location[-1])
         elif _is_better(frames, location.frames) and (
             is_sure or _are_of_one_function(frames, location.frames)
         ):
@@ -231,11 +235,17 @@ def _frames(
         return [((), module.reason)] * len(locations)
     base = reader.header.base_address
     places: list[int | None] = []
+    of_mapping: dict[int | None, tuple[Mapping, tuple[Segment, ...], bool]] = {}
     for location in locations:
-        assert location.mapping is not None  # noqa: S101 - they were chosen by it
-        mapping = profile.mappings[location.mapping]
-        segments = () if mapping.link_start is not None else binaries.segments(mapping)
-        is_known = guesses or not _is_guessed(mapping, binaries)
+        number = location.mapping
+        if number not in of_mapping:
+            assert number is not None  # noqa: S101 - they were chosen by it
+            mapping = profile.mappings[number]
+            has_link = mapping.link_start is not None
+            segments = () if has_link else binaries.segments(mapping)
+            is_known = guesses or not _is_guessed(mapping, binaries)
+            of_mapping[number] = mapping, segments, is_known
+        mapping, segments, is_known = of_mapping[number]
         places.append(
             link_address(location, mapping, base, segments) if is_known else None
         )
