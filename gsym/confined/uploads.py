@@ -108,13 +108,6 @@ def unpack_upload(
 ) -> dict[str, Any]:
     """Write the files of an upload to a folder, named by number.
 
-    Args:
-        body: Path of the request body.
-        content_type: Header of the request.
-        name: Name for a file that was not sent in a form or archive.
-        folder: Where the files are written.
-        limits: Fields of `ArchiveLimits`.
-
     Returns:
         `names`: of the files in order; `urls`: from a form without files.
 

@@ -91,11 +91,7 @@ class DataSymbols:
 
 
 class SymbolNames:
-    """Finds symbols by name: of several at one address each, and labels.
-
-    Args:
-        binary: The file; without symbols if it is not of ELF.
-    """
+    """Finds symbols of an ELF file by name, all of one address, and labels."""
 
     def __init__(self, binary: ObjectFile) -> None:
         self._tables: list[tuple[bytes, dict[int, tuple[int, int]]]] = []

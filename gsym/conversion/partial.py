@@ -84,11 +84,7 @@ class PartialConversion:
             capacity = count[0]
 
     def convert(self, addresses: Sequence[int], chosen: UnitSelection) -> bytes | None:
-        """A GSYM file that answers for *addresses* as one of the whole binary does.
-
-        Args:
-            addresses: Ascending.
-            chosen: `units_at` of them.
+        """A GSYM file that answers for ascending *addresses* as one of the whole does.
 
         Returns:
             None where neither a function nor a symbol is at any of them.

@@ -127,10 +127,6 @@ class ModuleOfReport:
     def identify(self, listing: StoreListing, same: StackModule | None) -> None:
         """Find the key to open it by.
 
-        Args:
-            listing: The modules of the store.
-            same: One with an id, to which the report elsewhere gives this name.
-
         Raises:
             GsymError: The store cannot be used.
             OSError: It cannot be read.

@@ -81,13 +81,7 @@ class SourceLines:
 
 
 class LocalSources:
-    """Source files on this machine, then those of servers.
-
-    Args:
-        folders: Folders with sources in them, such as a build folder.
-        path_map: Prefixes of paths to replace: (old, new).
-        fetch: Reads what is not on this machine.
-    """
+    """Source files on this machine, then those of servers."""
 
     def __init__(
         self,

@@ -18,16 +18,9 @@ _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 
 
 class StoreListing:
-    """Recent contents of a store and of folders; thread-safe.
+    """A list of a store and folders, read again after *max_age* seconds; thread-safe.
 
     While one thread reads the folders, others soon continue with the previous contents.
-
-    Args:
-        store: The store.
-        folders: Folders whose modules are listed unless the store has them.
-        max_age: Seconds after which the store is read again.
-        most: Maximum number of modules, the first ones.
-        clock: A monotonic clock, in seconds.
     """
 
     def __init__(

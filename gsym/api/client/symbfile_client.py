@@ -239,11 +239,6 @@ class UploadFolder:
 
     Together they are the bytes that would be sent, except for the API key. The body is
     `HEX.KIND-N.symbfile`; HEX is the FileID.
-
-    Args:
-        path: Folder; created, or empty.
-        url: Of the server, as for `SymbfileClient`.
-        has_key: Whether the requests have an API key.
     """
 
     def __init__(self, path: str, url: str, *, has_key: bool) -> None:

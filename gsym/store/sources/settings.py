@@ -117,10 +117,6 @@ class SourceOpener:
     ) -> Iterator[Source]:
         """Open the source, or several sources, named by *text*.
 
-        Args:
-            text: See docs/sources.md.
-            scan: See `open_folder`.
-
         Raises:
             UnsupportedError: It needs a package that is not installed.
             ValueError: *text* is invalid.
