@@ -191,7 +191,7 @@ def test_invalid_options_are_refused(tmp_path: Path) -> None:
     data = create(FUNCTIONS)
     with pytest.raises(ValueError, match="byteorder"):
         again(tmp_path, data, byteorder="middle")
-    with pytest.raises(ValueError, match="version 3"):
+    with pytest.raises(ValueError, match="output_version: expected 1 or 2, not 3"):
         again(tmp_path, data, output_version=3)
     with pytest.raises(gsym.UnsupportedError, match="paths of a GSYM file"):
         again(tmp_path, data, path_map=(("/a", "/b"),))

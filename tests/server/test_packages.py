@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from gsym.cache import FileStamp
 from gsym.conversion.identity import identify
 from gsym.errors import FormatError, GsymError
 from gsym.modules.key import ModuleKey
@@ -338,8 +339,8 @@ class Reading:
 
 
 def test_a_record_of_an_earlier_version_is_not_used(tmp_path: Path) -> None:
-    stamp = (1, 2)
-    earlier = tmp_path / sha256(repr(("a", stamp)).encode()).hexdigest()
+    stamp = FileStamp(1, 2)
+    earlier = tmp_path / sha256(repr(("a", (1, 2))).encode()).hexdigest()
     earlier.write_text("[]")
     reader = Reading()
     for _ in range(2):
@@ -398,7 +399,7 @@ def test_packages_that_fail_for_long_are_read_once_for_each_update(
     reader = Reading(fail)
     known = Packages(reader, str(tmp_path))
     for rounds in (1, 2):
-        known.update({"a": (1, 1), "b": (1, 1)})
+        known.update({"a": FileStamp(1, 1), "b": FileStamp(1, 1)})
         known.wait()
         assert reader.paths == ["a", "b"] * rounds
         assert known.find_all(key(1)) == []
@@ -407,18 +408,18 @@ def test_packages_that_fail_for_long_are_read_once_for_each_update(
 @pytest.mark.parametrize(
     ("later", "paths"),
     [
-        ({"a": (1, 1)}, ["a"]),
-        ({"a": (1, 1), "b": (2, 2)}, ["a", "b"]),
-        ({"a": (2, 2), "b": (1, 1)}, ["a", "b", "a"]),
+        ({"a": FileStamp(1, 1)}, ["a"]),
+        ({"a": FileStamp(1, 1), "b": FileStamp(2, 2)}, ["a", "b"]),
+        ({"a": FileStamp(2, 2), "b": FileStamp(1, 1)}, ["a", "b", "a"]),
     ],
     ids=["removed", "replaced", "replaced while it is read"],
 )
 def test_packages_that_change_during_a_round_are_read_as_they_are(
-    later: dict[str, tuple[int, int]], paths: list[str], tmp_path: Path
+    later: dict[str, FileStamp], paths: list[str], tmp_path: Path
 ) -> None:
     reader = Reading(lambda _path: known.update(later))
     known = Packages(reader, str(tmp_path))
-    known.update({"a": (1, 1), "b": (1, 1)})
+    known.update({"a": FileStamp(1, 1), "b": FileStamp(1, 1)})
     known.wait()
     assert reader.paths == paths
     assert len(list(tmp_path.iterdir())) == len(later)
@@ -446,7 +447,7 @@ def test_a_failure_that_lasts_is_logged_once_and_another_one_too(
     monkeypatch.setattr("gsym.store.packages._RETRY_SECONDS", -1.0)
     known = Packages(Reading(fail), str(tmp_path))
     for _ in errors:
-        known.update({"a": (1, 1)})
+        known.update({"a": FileStamp(1, 1)})
         known.wait()
     expected = [f"the package a is not searched: {reason}" for reason in warnings]
     assert caplog.messages == expected

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.cache import FileStamp
 from gsym.conversion.identity import identify
 from gsym.errors import AmbiguousModuleError, NotFoundError
 from gsym.modules.key import ModuleKey, key_of_build_id
@@ -291,7 +292,7 @@ def test_packages_compare_the_code_of_binaries(tmp_path: Path) -> None:
             raise AssertionError((path, number, target))
 
     packages = Packages(Reader(), str(tmp_path))
-    packages.update({"x.deb": (0, 0)})
+    packages.update({"x.deb": FileStamp(0, 0)})
     packages.wait()
     with pytest.raises(AmbiguousModuleError, match=r"usr/bin/alpha and .*bravo"):
         packages.find_all(key_of_build_id(FIXED))
