@@ -6,6 +6,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -78,11 +79,13 @@ class MachineCode:
 
         True unless the code before it is known, and is no call.
         """
-        return bool(lib.gsym_code_may_return(self.handle, address))
+        is_one = 0 <= address <= UINT64_MAX
+        return not is_one or bool(lib.gsym_code_may_return(self.handle, address))
 
     def is_known(self, address: int) -> bool:
         """Whether the code before a link-time address tells if a call ends there."""
-        return bool(lib.gsym_code_is_known(self.handle, address))
+        is_one = 0 <= address <= UINT64_MAX
+        return is_one and bool(lib.gsym_code_is_known(self.handle, address))
 
 
 def x86_instruction_size(code: bytes, *, is_64: bool) -> int:

@@ -107,7 +107,10 @@ class LinkAddresses:
             named = None if frame.plus is None else self._symbol_address(frame)
             if named is not None or self._loaded is None:
                 return address if named is None else named
-            return address - self._loaded
+            start = address - self._loaded
+            if start < 0:
+                self.reason = "the address is below the start of its module"
+                return None
         if start is None:
             self.reason = f"no file has its segments, and {NOT_PLACED}"
         return start

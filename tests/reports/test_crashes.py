@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.containers.machine_code import MachineCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,3 +46,18 @@ def test_the_program_is_known_by_its_name(name: str, text: str, tmp_path: Path) 
         ("main", 0x2316),
     ]
     assert "".join(report.originals()) == text
+
+
+def test_addresses_outside_of_a_module_have_no_code(tmp_path: Path) -> None:
+    (tmp_path / "app.sym").write_text(
+        "MODULE Linux x86_64 0123456789ABCDEF0123456789ABCDEF0 app\nFILE 0 a.c\n"
+        "FUNC 1000 100 0 f\n1000 100 1 0\n"
+    )
+    text = "Backtrace:\n/x/app(f+0x10)[0x7f0000001010]\n/x/app[0x500000]\n"
+    text += "/x/app[0xffffffffffffffff]\n"
+    report = gsym.symbolicate(text, source=tmp_path, store=str(tmp_path / "none"))
+    assert [each.calls[0].name for each in report.frames() if each.calls] == ["f"]
+    assert "".join(report.originals()) == text
+    code = MachineCode()
+    for address in (-1, 1 << 64):
+        assert (code.is_known(address), code.may_return(address)) == (False, True)
