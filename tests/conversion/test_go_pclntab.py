@@ -286,7 +286,9 @@ def test_a_missing_table_that_is_required_is_an_error(tmp_path: Path) -> None:
 
 
 def test_another_choice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="pclntab: expected auto or only or never, not 'maybe'"):
+    with pytest.raises(
+        ValueError, match="pclntab: expected auto or only or never, not 'maybe'"
+    ):
         convert_bytes(tmp_path, b"", {"pclntab": "maybe"})
 
 
