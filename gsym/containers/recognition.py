@@ -57,6 +57,7 @@ _KINDS = (
     FileKind("gzip file", (b"\x1f\x8b",), "a gzip file: unpack it first"),
     FileKind("zstd file", (b"\x28\xb5\x2f\xfd",), "a zstd file: unpack it first"),
     FileKind("xz file", (b"\xfd7zXZ\x00",), "an xz file: unpack it first"),
+    FileKind("lz4 file", (b"\x04\x22\x4d\x18",), "an lz4 file: unpack it first"),
     FileKind("bzip2 file", (b"BZh",), "a bzip2 file: unpack it first"),
     FileKind("zip archive", (b"PK\x03\x04",), "a zip archive: unpack it first"),
     FileKind(
@@ -67,7 +68,7 @@ _KINDS = (
 )
 
 COMPRESSED = frozenset(
-    {"gzip file", "zstd file", "xz file", "bzip2 file", "cabinet"},
+    {"gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file", "cabinet"},
 )
 """The kinds that hold one compressed file; `gsym.store.archives` inflates them."""
 

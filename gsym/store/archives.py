@@ -16,6 +16,7 @@ from gsym.containers.inflation import (
     inflate_zstd,
     limited,
 )
+from gsym.containers.lz4_frames import inflate_lz4
 from gsym.containers.recognition import recognise, recognise_file
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
@@ -45,9 +46,10 @@ INFLATERS = {
     "zstd file": inflate_zstd,
     "xz file": inflate_xz,
     "bzip2 file": inflate_bzip2,
+    "lz4 file": inflate_lz4,
     "cabinet": inflate_cabinet,
 }
-_COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
+_COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2", ".lz4")
 _DEBUG_SUFFIXES = (".dbg", ".debug")
 
 
