@@ -45,13 +45,6 @@ def assemble(
 ) -> dict[str, Any]:
     """Join the parts of a symbfile, and convert its ranges to a GSYM file.
 
-    Args:
-        paths: Paths of the parts, in order.
-        kind: "ranges" or "returnpads": the expected kind of records.
-        file_id: FileID of the executable, in hexadecimal.
-        folder: Where the results are written.
-        most: Maximum total bytes of all parts, inflated.
-
     Returns:
         `symbfile`: path of the complete symbfile, in a zstd stream; for ranges also
         `modules`: the GSYM file, as returned by `describe`. Or `refusal` with `text`:

@@ -106,13 +106,6 @@ def sample_records(
     A sample lasts until the next one of its thread, but not much longer than the usual
     period. Samples without times follow each other and last as long as they count in
     nanoseconds, a millisecond for each count, or a nanosecond for each other unit.
-
-    Args:
-        profile: Whose samples they are.
-        provider: Id of the provider.
-        koids: Koids in use.
-        busy: Threads that need another track for their samples.
-        value: See `fxt_file`.
     """
     yield ProviderInfo(_PROVIDER_NAME, provider)
     yield Initialization(_SECOND, provider)

@@ -158,13 +158,7 @@ class BinaryFiles:
     def _files(
         self, key: ModuleKey, entry: Entry | None, kind: str
     ) -> Generator[_Binary]:
-        """The binaries of a module, perhaps: stored, in folders, packages, fetched.
-
-        Args:
-            key: The module.
-            entry: Its entry in the store, if it is there.
-            kind: Of those in packages; "": none of these, which are ELF files.
-        """
+        """The binaries of a module, perhaps: stored, in folders, packages, fetched."""
         resolver = self._service.symbolizer.resolver
         originals = {} if entry is None else entry.originals
         for path in filter(None, map(originals.get, KINDS)):

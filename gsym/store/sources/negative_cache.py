@@ -73,14 +73,7 @@ _NAME_DIGITS = 32
 
 
 class NegativeCache:
-    """A negative cache in a folder, which is created when needed. Thread-safe.
-
-    Args:
-        folder: The folder of the files.
-        lifetimes: When answers expire.
-        most: Maximum number of modules; the least recently requested are evicted.
-        clock: Returns seconds since 1970.
-    """
+    """A negative cache in a folder; keeps the *most* recently requested modules."""
 
     def __init__(
         self,
