@@ -42,10 +42,10 @@ class ModuleWork:
     )
 
     def __init__(self, name: str, debug_id: str, code_id: str = "") -> None:
-        self.name = name  # its debug file as in the request
-        self.debug_id = debug_id  # as in the request
-        self.code_id = code_id  # as in the request; "" if it has none
-        self.problem = ""  # why it is not looked up
+        self.name: str = name  # its debug file as in the request
+        self.debug_id: str = debug_id  # as in the request
+        self.code_id: str = code_id  # as in the request; "" if it has none
+        self.problem: str = ""  # why it is not looked up
         # of its frames, from its base, in the order of the request
         self.offsets: array[int] = array("Q")
         # indexes of unknown offsets, which are 0 in *offsets*
@@ -54,7 +54,7 @@ class ModuleWork:
         self.key: ModuleKey | None = None
         # the result of opening it; None before that, and without a key
         self.module: OpenModule | None = None
-        self.was_open = False  # whether it was open or in the store before
+        self.was_open: bool = False  # whether it was open or in the store before
         self.seconds = 0.0  # the time that opening it took
 
     @property

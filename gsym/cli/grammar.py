@@ -231,10 +231,10 @@ class Command:
         *,
         scan: Callable[[Sequence[str], Sequence[Option]], Scanned] | None = None,
     ) -> None:
-        self.program = program
+        self.program: str = program
         self.operands = operands
         self.options = (*options, _HELP, _VERSION)
-        self.epilog = epilog
+        self.epilog: str = epilog
         self._scan = scan or (lambda words, options: scan_getopt(words, options, GSYM))
         self._work: Work | None = None
 

@@ -197,10 +197,10 @@ class MappedImage:
             lib.gsym_image_limit_indexes(self.image, limit)
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
-        self.path = path
+        self.path: str | None = path
         self.file: mmap | None = None  # the mapping of a file that the bytes are, if so
-        self.strings = Strings(self.image, by_pages)
-        self.files = Files(self.image, self.strings)
+        self.strings: Strings = Strings(self.image, by_pages)
+        self.files: Files = Files(self.image, self.strings)
         self._functions: BoundedCache[int, FunctionRange] = BoundedCache(_MAX_CACHED)
         self._scratches: list[_Scratch] = []
 

@@ -24,9 +24,9 @@ class Begun:
     __slots__ = ("item", "keys", "process")
 
     def __init__(self, item: Any, keys: tuple[_Key, ...], process: int) -> None:
-        self.item = item  # the object given for it; None after its end
-        self.keys = keys
-        self.process = process
+        self.item: Any = item  # the object given for it; None after its end
+        self.keys: tuple[_Key, ...] = keys
+        self.process: int = process
 
 
 class _Stack:

@@ -55,12 +55,12 @@ class Provider:
     __slots__ = ("dropped", "events", "id", "name", "ticks_per_second")
 
     def __init__(self, number: int | None) -> None:
-        self.id = number  # its number; None for records before any provider
-        self.name = ""  # the last one it was given; "" without one
+        self.id: int | None = number  # its number; None for records before any provider
+        self.name: str = ""  # the last one it was given; "" without one
         # the unit of its times; None if it has none
         self.ticks_per_second: int | None = None
-        self.dropped = 0  # how many times it reported that records were dropped
-        self.events = 0  # how many it wrote
+        self.dropped: int = 0  # how many times it reported that records were dropped
+        self.events: int = 0  # how many it wrote
 
 
 class Survey:
@@ -72,7 +72,7 @@ class Survey:
         # the latest one, ends of complete durations among them
         self.end_ns: int | None = None
         # names of processes and threads, and whose threads are
-        self.objects = Objects()
+        self.objects: Objects = Objects()
         self.providers: dict[int | None, Provider] = {}  # by id
         # how many events each thread has, by the koids of its process and its own;
         # those without events that are described, too

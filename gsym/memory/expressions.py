@@ -22,8 +22,8 @@ class ByteReader:
     def __init__(
         self, data: bytes, word: int, order: Literal["little", "big"] = "little"
     ) -> None:
-        self.data = data
-        self.word = word
+        self.data: bytes = data
+        self.word: int = word
         self.order = order
         self.at = 0
 

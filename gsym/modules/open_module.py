@@ -49,14 +49,14 @@ class OpenModule:
     ) -> None:
         self.entry = entry  # its entry in the store; None if it was not found
         # its GSYM file; None if it was not found or cannot be used
-        self.reader = reader
-        self.attempts = attempts  # the answers of the sources
+        self.reader: Reader | None = reader
+        self.attempts: tuple[Attempt, ...] = attempts  # the answers of the sources
         self.is_cached = is_cached  # whether nothing had to be fetched or converted
         # why it may be another build than the one that was asked for, in words; "" if
         # it is that one
-        self.unsure = unsure
+        self.unsure: str = unsure
         # the file that was found for it on this machine; "" if there is none
-        self.path = ""
+        self.path: str = ""
         # returns the paths of all of its files on this machine; None: none was found
         self.find_files: Callable[[], Iterable[str]] | None = None
         self.code: MachineCode | None = None  # its machine code; None: not read yet

@@ -192,8 +192,8 @@ class Node:
     __slots__ = ("_path", "place", "value")
 
     def __init__(self, value: Any, place: str, path: str | None) -> None:
-        self.value = value
-        self.place = place
+        self.value: Any = value
+        self.place: str = place
         self._path = path
 
     def error(self, reason: str) -> FormatError:

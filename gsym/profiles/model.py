@@ -294,7 +294,7 @@ class Profile:
     )
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
-        self.value_types = value_types
+        self.value_types: tuple[ValueType, ...] = value_types
         self.events: tuple[int, ...] = ()
         self.default_value: int | None = None
         self.mappings: list[Mapping] = []
@@ -303,9 +303,9 @@ class Profile:
         self.threads: list[Thread] = []
         self.samples: list[Sample] = []
         self.period_type: ValueType | None = None
-        self.period = 0
-        self.start_time = 0
-        self.duration = 0
+        self.period: int = 0
+        self.start_time: int = 0
+        self.duration: int = 0
         self.comments: list[str] = []
         self.losses: dict[str, int] = {}
         self.unsure: dict[Unsure, None] = {}
@@ -391,7 +391,7 @@ class ProfileBuilder:
     """
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
-        self.profile = Profile(value_types)
+        self.profile: Profile = Profile(value_types)
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}

@@ -75,7 +75,7 @@ class OtlpCompletion:
 
     def __init__(self, data: bytes, most: int) -> None:
         types = _types()
-        self.profile = Profile()
+        self.profile: Profile = Profile()
         self._data = data
         self._message = decode_message(types["ProfilesData"], data, None)
         tables = b"".join(self._message.dictionary)

@@ -89,8 +89,8 @@ class PerfStack:
     __slots__ = ("cookie", "parts")
 
     def __init__(self, parts: tuple[PerfPart, ...], cookie: int | None = None) -> None:
-        self.parts = parts
-        self.cookie = cookie
+        self.parts: tuple[PerfPart, ...] = parts
+        self.cookie: int | None = cookie
 
 
 class PerfSample(NamedTuple):

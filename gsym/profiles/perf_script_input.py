@@ -142,7 +142,7 @@ class ModulePlaces:
         self._shared: set[int] = set()
         self._copied = 0
         self._ends: dict[int, int] = {}
-        self.jit = JitCode(
+        self.jit: JitCode = JitCode(
             builder.profile, self._facts.recorded, is_timed=self._facts.is_monotonic
         )
 
@@ -479,9 +479,9 @@ class PerfReader:
     """Makes a profile of records in the order of their times."""
 
     def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
-        self.builder = ProfileBuilder()
+        self.builder: ProfileBuilder = ProfileBuilder()
         self._samples: list[Any] = self.builder.profile.samples
-        self.places = ModulePlaces(self.builder, facts)
+        self.places: ModulePlaces = ModulePlaces(self.builder, facts)
         # The events of samples, and whether their periods are known, by name.
         self._events: dict[str, int] = {}
         self._has_periods: defaultdict[int, bool] = defaultdict(bool)

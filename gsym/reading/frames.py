@@ -132,8 +132,8 @@ class Frames:
         *,
         misses: bool = False,
     ) -> None:
-        self.tables = tables
-        self.batch = batch
+        self.tables: MappedImage = tables
+        self.batch: CData = batch
         self._columns_of_batch = columns = ffi.new("gsym_columns *")
         lib.gsym_batch_columns(batch, columns)
         # A copy: the caller may write to its buffer.

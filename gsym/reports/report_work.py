@@ -93,7 +93,7 @@ class ModuleOfReport:
         self.files: Callable[[], Iterable[str]] = tuple
         self.unsure = ""
         self.names: FunctionNames | None = None
-        self.seconds = 0.0
+        self.seconds: float = 0.0
         self.reason = named.problem
         self.places: LinkAddresses | None = None
 

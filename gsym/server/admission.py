@@ -289,7 +289,7 @@ class Place:
     def __init__(self, in_flight: InFlight, client: str, receive: Receive) -> None:
         self._in_flight = in_flight
         self._receive = receive
-        self.client = client
+        self.client: str = client
         self.is_counted = False
 
     async def receive(self) -> Message:

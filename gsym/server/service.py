@@ -61,7 +61,7 @@ class Wanted:
     def __init__(self, key: ModuleKey) -> None:
         self.key: ModuleKey | None = key
         self.module: OpenModule | None = None
-        self.seconds = 0.0
+        self.seconds: float = 0.0
 
 
 class _Search:
@@ -192,7 +192,7 @@ class Service:
     ) -> None:
         self.settings = settings
         self.symbolizer = symbolizer
-        self.request_limits = RequestLimits(
+        self.request_limits: RequestLimits = RequestLimits(
             settings.limits.max_jobs,
             settings.limits.max_frames,
             settings.limits.max_modules,
@@ -203,19 +203,19 @@ class Service:
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
         self.path_map = path_map or None
-        self.tokens = Tokens(settings.token_files)
-        self.origins = Origins(settings.allowed_origins)
-        self.files = MappedFiles(symbolizer)
+        self.tokens: Tokens = Tokens(settings.token_files)
+        self.origins: Origins = Origins(settings.allowed_origins)
+        self.files: MappedFiles = MappedFiles(symbolizer)
         self.binary_folders = [
             Folder(each, patience=_PATIENCE) for each in settings.binary_dirs
         ]
-        self.memory = CacheBudget(settings.limits.cache_memory)
-        self.texts = AnswerTexts(self.path_map, self.memory)
-        self.body_budget = ByteBudget(settings.limits.max_held_bodies)
-        self.answer_budget = ByteBudget(settings.limits.max_held_answers)
+        self.memory: CacheBudget = CacheBudget(settings.limits.cache_memory)
+        self.texts: AnswerTexts = AnswerTexts(self.path_map, self.memory)
+        self.body_budget: ByteBudget = ByteBudget(settings.limits.max_held_bodies)
+        self.answer_budget: ByteBudget = ByteBudget(settings.limits.max_held_answers)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
-        self.opening = ModuleOpening(
+        self.opening: ModuleOpening = ModuleOpening(
             symbolizer,
             settings.limits.fetch_threads,
             self.metrics.opening,

@@ -109,7 +109,7 @@ class NameTexts:
     def __init__(self, names: str) -> None:
         if names not in STYLES:
             raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
-        self.style = names  # the style
+        self.style: str = names  # the style
         # the texts of all names in order, with a NUL after each; filled when the first
         # symbfile is written
         self.blocks: tuple[bytes, ...] = ()

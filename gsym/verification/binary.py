@@ -46,8 +46,8 @@ class Part:
     ) -> None:
         self.file = file
         self.path = path
-        self.units = Units(file, path_map)
-        self.splits = SplitUnits(self.units)
+        self.units: Units = Units(file, path_map)
+        self.splits: SplitUnits = SplitUnits(self.units)
 
 
 class BinaryReference(Reference):

@@ -146,7 +146,7 @@ class PdbReference(Reference):
             self._texts = (
                 texts[12 : 12 + unpack_from("<8xI", texts)[0]] if texts else b""
             )
-            self.names = Names(Types(self._streams.read(TPI)), Types(ids))
+            self.names: Names = Names(Types(self._streams.read(TPI)), Types(ids))
             self._read(self._streams.read(DBI))
         except DECODING_ERRORS as error:
             reason = f"the second decoder cannot read it: {error}"

@@ -68,7 +68,7 @@ class BrokenError(Exception):
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(offset, reason)
-        self.finding = Finding(offset, reason)
+        self.finding: Finding = Finding(offset, reason)
 
 
 class Layout:

@@ -42,7 +42,7 @@ class Answers:
         # Whether the engine formats them without help.
         self.are_plain = not self._filters and (merged or not options.verbose)
         is_stream = path is not None
-        self.text = Formatter(
+        self.text: Formatter = Formatter(
             reader,
             lookup_style(merged=merged, blank_line=is_stream and self.are_plain),
             buffer=TextBuffer(escape=escape),

@@ -79,7 +79,7 @@ class Collector:
             self._sender = _HttpSender(address, seconds)
             self.name = str(address)
         self._was_reached = True
-        self.threads = ThreadPoolExecutor(_THREADS, "gsym-forward")
+        self.threads: ThreadPoolExecutor = ThreadPoolExecutor(_THREADS, "gsym-forward")
 
     def send(self, data: bytes) -> bytes:
         """Send a request; the answer of the collector, which may refuse parts of it.
