@@ -62,6 +62,7 @@ _MOST_TEXT = 1 << 12  # bytes of a name
 _LINUX = {0x8201, 0x8203}  # and Android
 _APPLE = {0x8101, 0x8102}
 _ACCESS_VIOLATION, _IN_PAGE_ERROR = 0xC0000005, 0xC0000006
+_FAST_FAIL = 0xC0000409
 _ABOUT_ADDRESS = {_ACCESS_VIOLATION, _IN_PAGE_ERROR}
 _ACCESSES = {0: " (read)", 1: " (write)", 8: " (execution)"}
 _EXCEPTIONS = {
@@ -74,24 +75,53 @@ _EXCEPTIONS = {
     0xC0000008: "EXCEPTION_INVALID_HANDLE",
     0xC000001D: "EXCEPTION_ILLEGAL_INSTRUCTION",
     0xC0000025: "EXCEPTION_NONCONTINUABLE_EXCEPTION",
+    0xC0000026: "EXCEPTION_INVALID_DISPOSITION",
     0xC000008C: "EXCEPTION_ARRAY_BOUNDS_EXCEEDED",
+    0xC000008D: "EXCEPTION_FLT_DENORMAL_OPERAND",
     0xC000008E: "EXCEPTION_FLT_DIVIDE_BY_ZERO",
+    0xC000008F: "EXCEPTION_FLT_INEXACT_RESULT",
+    0xC0000090: "EXCEPTION_FLT_INVALID_OPERATION",
+    0xC0000091: "EXCEPTION_FLT_OVERFLOW",
+    0xC0000092: "EXCEPTION_FLT_STACK_CHECK",
+    0xC0000093: "EXCEPTION_FLT_UNDERFLOW",
     0xC0000094: "EXCEPTION_INT_DIVIDE_BY_ZERO",
     0xC0000095: "EXCEPTION_INT_OVERFLOW",
     0xC0000096: "EXCEPTION_PRIV_INSTRUCTION",
     0xC00000FD: "EXCEPTION_STACK_OVERFLOW",
+    0xC0000194: "EXCEPTION_POSSIBLE_DEADLOCK",
     0xC0000374: "STATUS_HEAP_CORRUPTION",
-    0xC0000409: "STATUS_STACK_BUFFER_OVERRUN",
+    _FAST_FAIL: "STATUS_STACK_BUFFER_OVERRUN",
+    0xC0000420: "STATUS_ASSERTION_FAILURE",
+    0xC0000602: "STATUS_FAIL_FAST_EXCEPTION",
+    0xE0434352: "unhandled .NET exception",
     0xE06D7363: "unhandled C++ exception",
 }
+# By the first parameter of __fastfail, which abort() uses: FAST_FAIL_... of winnt.h.
+_FAST_FAILS = (
+    *("stack cookie of old code", "virtual table guard", "stack cookie"),
+    *("corrupt list entry", "incorrect stack", "invalid argument"),
+    *("initialization of the stack cookie", "fatal application exit", "range check"),
+    *("unsafe registry access", "guard of an indirect call"),
+)
+_BAD_ACCESS = 1
 _APPLE_EXCEPTIONS = {
-    1: "EXC_BAD_ACCESS",
+    _BAD_ACCESS: "EXC_BAD_ACCESS",
     2: "EXC_BAD_INSTRUCTION",
     3: "EXC_ARITHMETIC",
     5: "EXC_SOFTWARE",
     6: "EXC_BREAKPOINT",
     10: "EXC_CRASH",
+    11: "EXC_RESOURCE",
     12: "EXC_GUARD",
+}
+# By exception and its first code, which writers put into the flags.
+_APPLE_CODES = {
+    (1, 1): "KERN_INVALID_ADDRESS",
+    (1, 2): "KERN_PROTECTION_FAILURE",
+    (1, 10): "KERN_MEMORY_ERROR",
+    (1, 13): "EXC_I386_GPFLT",
+    (1, 50): "KERN_CODESIGN_ERROR",
+    (5, 0x10003): "EXC_SOFT_SIGNAL",
 }
 
 
@@ -265,7 +295,9 @@ class _Minidump:
         )
         mask = (1 << 8 * self._layout.machine.word) - 1
         address &= mask  # of 32 bits, the others are undefined
-        where = f" at {address:#x}" if address or self._platform in _LINUX else ""
+        is_access = self._platform in _APPLE and code == _BAD_ACCESS
+        has_where = address or is_access or self._platform in _LINUX
+        where = f" at {address:#x}" if has_where else ""
         if self._platform in _LINUX:
             # Writers put si_code into the flags; LLDB has a mark and a text.
             reason = SIGNALS.get(code, f"signal {code}")
@@ -278,12 +310,16 @@ class _Minidump:
             elif not flags:
                 reason += where
         elif self._platform in _APPLE:
+            known = _APPLE_CODES.get((code, flags))
             reason = _APPLE_EXCEPTIONS.get(code, f"exception {code}") + where
+            reason += f" ({known})" if known else ""
         elif code in _ABOUT_ADDRESS and count > 1:
             access = _ACCESSES.get(information, "")
             reason = f"{_EXCEPTIONS[code]} at {accessed & mask:#x}{access}"
         else:
             reason = _EXCEPTIONS.get(code, f"exception {code:#x}") + where
+            if code == _FAST_FAIL and count and information < len(_FAST_FAILS):
+                reason += f" (fast fail: {_FAST_FAILS[information]})"
         return _Exception(thread, reason, self._data[offset : offset + size])
 
     def _threads(self, exception: _Exception | None) -> Iterator[Thread]:

@@ -100,7 +100,7 @@ def test_addresses_with_a_signature_are_stripped() -> None:
             (0xC0000005, 0x400123, (0, 0x18)),
             "EXCEPTION_ACCESS_VIOLATION at 0x18 (read)",
         ),
-        (WINDOWS, (0xC0000420, 0x400123, ()), "exception 0xc0000420 at 0x400123"),
+        (WINDOWS, (0xC0000421, 0x400123, ()), "exception 0xc0000421 at 0x400123"),
         (MAC, (1, 0x18, ()), "EXC_BAD_ACCESS at 0x18"),
     ],
 )
@@ -140,6 +140,23 @@ def test_the_thread_that_crashed_is_the_first(
             *(WINDOWS, X86_64, 0, (0xC0000005, 1, (8, 0))),
             "EXCEPTION_ACCESS_VIOLATION at 0x0 (execution)",
         ),
+        (
+            *(WINDOWS, X86_64, 1, (0xC0000409, 0x400123, (7,))),
+            (
+                "STATUS_STACK_BUFFER_OVERRUN at 0x400123 "
+                "(fast fail: fatal application exit)"
+            ),
+        ),
+        (
+            *(WINDOWS, X86_64, 1, (0xC0000409, 0x400123, (99,))),
+            "STATUS_STACK_BUFFER_OVERRUN at 0x400123",
+        ),
+        (
+            *(WINDOWS, X86_64, 1, (0xC0000409, 0x400123, ())),
+            "STATUS_STACK_BUFFER_OVERRUN at 0x400123",
+        ),
+        (MAC, X86_64, 1, (1, 0, ()), "EXC_BAD_ACCESS at 0x0 (KERN_INVALID_ADDRESS)"),
+        (MAC, X86_64, 0x10003, (5, 0, ()), "EXC_SOFTWARE (EXC_SOFT_SIGNAL)"),
         (
             *(LINUX, X86_64, 0x4C4C4442),
             (11, 0x400123, struct.unpack("<3Q", b"signal SIGSEGV: at 0x7\0\0")),
