@@ -66,6 +66,7 @@ _FIRST_MARKER = UINT64_END - 4095
 _IN_KERNEL, _IN_USER, _IS_DEFERRED = (UINT64_END - each for each in (128, 512, 640))
 _MOST_KNOWN = 1 << 16  # stacks in the cache
 _DROPPED_SIZE = 1 << 26  # of a mapped file, whose pages are dropped at once
+_AROUND = 1 << 16
 _new = tuple.__new__  # a named tuple without the handling of its arguments
 _NO_STACK = PerfStack(())
 
@@ -229,7 +230,7 @@ class PerfData:
         del order
         self._times, self._places = array("Q"), array("Q")
         first, last, piece = 0, 0, self._data
-        left = _DROPPED_SIZE
+        left, before = _DROPPED_SIZE, 0
         is_first = True
         unpack = self._header.unpack_from
         for place in places:
@@ -252,7 +253,9 @@ class PerfData:
                 if is_first:
                     raise _damaged("a record is too short", place) from None
                 self._lose("records that are too short")
-            left -= size
+            # Around a page, others are mapped as well.
+            left -= size if 0 <= place - before < _AROUND else _AROUND
+            before = place
             if left < 0:
                 left = _DROPPED_SIZE
                 drop_pages(piece)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gsym.errors import FormatError
+from gsym.profiles import perf_data
 from gsym.profiles.model import SAMPLES, Thread, ValueType
 from gsym.profiles.opening import read_profile
 from gsym.profiles.perf_data_input import read_perf_data
@@ -148,6 +149,20 @@ def test_processes_inherit_memory_and_names(
     assert paths == ["/opt/app", "/opt/own", "/opt/app", "/opt/app", ""]
     names = {each.thread: each.thread_name for each in profile.threads}
     assert names == {7: "app", 8: "other", 9: "app"}
+
+
+def test_pages_that_were_let_go_of_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = range(20_000, 0, -1)
+    records = MAPPING + b"".join(
+        LITTLE.sample(time, (p.USER_MARKER, 0x400000 + time % 99)) for time in times
+    )
+    whole = read(tmp_path, LITTLE.file(records))
+    monkeypatch.setattr(perf_data, "_DROPPED_SIZE", 5000)
+    profile = read(tmp_path, LITTLE.file(records))
+    assert stacks(profile) == stacks(whole)
+    assert [sample.time for sample in profile.samples] == sorted(times)
 
 
 def test_a_mapping_hides_what_is_known_of_its_process_alone(tmp_path: Path) -> None:
