@@ -20,6 +20,7 @@ from gsym.markup.outputs import MAX_HELD, Output
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
 from tests.markup_modules import CONTEXT, Modules
+from tests.strategies import builds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def filtered(
 @given(
     style=st.sampled_from(sorted(STYLES)),
     lines=LINES,
-    options=st.builds(
+    options=builds(
         SymbolOptions, st.sampled_from(FUNCTION_NAMES), st.booleans(), st.booleans()
     ),
 )
