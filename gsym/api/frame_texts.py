@@ -40,7 +40,7 @@ class FrameTexts:
         unknown = self._keep(ffi.new("uint64_t[]", work.unknown))
         self.queue.unknown, self.queue.unknown_count = unknown, len(work.unknown)
         # maximum bytes of the text
-        self.size = self._checked(lib.gsym_frame_queue_size(self.queue))
+        self.size: int = self._checked(lib.gsym_frame_queue_size(self.queue))
         if work.is_found and work.module is not None:
             self._look_up(work, work.module, texts)
 

@@ -55,7 +55,7 @@ class ModuleWork:
         # the result of opening it; None before that, and without a key
         self.module: OpenModule | None = None
         self.was_open: bool = False  # whether it was open or in the store before
-        self.seconds = 0.0  # the time that opening it took
+        self.seconds: float = 0.0  # the time that opening it took
 
     @property
     def label(self) -> str:
@@ -126,7 +126,7 @@ class Symbolication:
         self.modules: dict[tuple[str, str, str], ModuleWork] = {}
         # each with the modules of its memory map, and one for frames without a module
         self.jobs: list[tuple[Job, list[ModuleWork]]] = []
-        self.frames = 0  # number of frames of all jobs
+        self.frames: int = 0  # number of frames of all jobs
         nowhere = ModuleWork("", "")
         for job in jobs:
             code_ids = job.code_ids or [""] * len(job.modules)

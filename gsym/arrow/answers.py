@@ -21,7 +21,8 @@ class Known:
 
     def __init__(self) -> None:
         # for the engine
-        self.known = new_object("known", lib.gsym_known_create, lib.gsym_known_destroy)
+        life = lib.gsym_known_create, lib.gsym_known_destroy
+        self.known: Any = new_object("known", *life)
         self.modules: dict[bytes | str, int] = {}  # number of each module
         # number of each reason that the engine was given
         self.reasons: dict[str, int] = {}
@@ -50,7 +51,7 @@ class Answers:
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
         # number of the first frame; older ones were in other answers
-        self.first_frame = int(self._view.first_frame)
+        self.first_frame: int = int(self._view.first_frame)
 
     def _numbers(self, values: CData, count: int, kind: str) -> Column:
         wanted = getattr(self._pa, kind)()

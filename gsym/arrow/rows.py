@@ -61,12 +61,12 @@ class AddressRows:
             self._split(addresses)
             addresses = addresses.flatten()
         self._kept: list[object] = []
-        self.rows = ffi.new("gsym_rows *")
+        self.rows: Any = ffi.new("gsym_rows *")
         self.rows.count = len(addresses)
         self.rows.addresses = self._numbers(addresses, "uint64", address)
         if addresses.null_count:
             self.rows.has_address = self._flags(addresses.is_valid())
-        self.codes = self._encoded(_column(batch, module), module)
+        self.codes: Column = self._encoded(_column(batch, module), module)
         self.rows.modules = self._numbers(self.codes, "uint32", module)
         self.rows.module_count = len(self.modules)
         if base is not None:

@@ -232,8 +232,8 @@ class Command:
         scan: Callable[[Sequence[str], Sequence[Option]], Scanned] | None = None,
     ) -> None:
         self.program: str = program
-        self.operands = operands
-        self.options = (*options, _HELP, _VERSION)
+        self.operands: tuple[Operand, ...] = operands
+        self.options: tuple[Option, ...] = (*options, _HELP, _VERSION)
         self.epilog: str = epilog
         self._scan = scan or (lambda words, options: scan_getopt(words, options, GSYM))
         self._work: Work | None = None

@@ -63,7 +63,7 @@ class MachineCode:
         pieces = [] if binary is None else _pieces(binary)
         architecture = "" if binary is None else binary.architecture
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
-        self.is_decoded = instructions in _DECODED
+        self.is_decoded: bool = instructions in _DECODED
         self._data = None if binary is None else binary.data  # keeps it mapped
         self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
         self.handle: CData = ffi.new(

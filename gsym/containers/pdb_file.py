@@ -32,9 +32,9 @@ class PdbFile:
         )
         header = ffi.new("gsym_pdb_header *")
         lib.gsym_pdb_header_get(self.handle, header)
-        self.guid = bytes(header.guid)
-        self.age = int(header.age)
-        self.machine = int(header.machine)
+        self.guid: bytes = bytes(header.guid)
+        self.age: int = int(header.age)
+        self.machine: int = int(header.machine)
 
     @property
     def architecture(self) -> str:

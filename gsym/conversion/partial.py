@@ -57,7 +57,7 @@ class PartialConversion:
         handle = self._scanned.handle
         # whether the rest of units is in other files; then there are no partial
         # conversions
-        self.has_split_units = bool(lib.gsym_conversion_skeleton_count(handle))
+        self.has_split_units: bool = bool(lib.gsym_conversion_skeleton_count(handle))
         if self.has_split_units:
             return
         self._index: Any = new_object(

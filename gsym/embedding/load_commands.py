@@ -75,7 +75,7 @@ class LoadCommand:
         """*offset* is its place in the file as it was."""
         self._binary = binary
         self._offset = offset
-        self.raw = bytearray(raw)  # all its bytes
+        self.raw: bytearray = bytearray(raw)  # all its bytes
         self.kind: int = self.unpack("I", 0)[0]  # `LC_...`
 
     def unpack(self, fields: str, at: int) -> tuple[Any, ...]:
@@ -176,10 +176,12 @@ class LoadCommands:
         start = _HEADER_SIZES[is_wide]
         self._header = bytearray(binary.part(0, start, "the Mach-O header"))
         fields = binary.struct("4x6I").unpack_from(self._header)
+        self.cpu_type: int
+        self.file_type: int
         self.cpu_type, _, self.file_type, count, size, _ = fields
-        self.commands = self._read(start, size, count)
-        self.end = start + size
-        self.segments = [
+        self.commands: list[LoadCommand] = self._read(start, size, count)
+        self.end: int = start + size
+        self.segments: list[Segment] = [
             Segment(command, is_wide=is_wide)
             for command in self.commands
             if command.kind in {_LC_SEGMENT, _LC_SEGMENT_64}

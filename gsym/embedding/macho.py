@@ -123,7 +123,7 @@ class MachoBinary:
         self._signature, self._unsigned_end = self._read_signature()
         # "" for a file without one, "ad hoc" where it is made again as it was,
         # "identity dropped" where it was that of somebody
-        self.signature = ""
+        self.signature: str = ""
         if self._signature is not None:
             had_identity = self._signature.had_identity
             self.signature = "identity dropped" if had_identity else "ad hoc"

@@ -21,6 +21,7 @@ from gsym.embedding.binary import Binary, align
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from typing_extensions import Buffer
 
@@ -52,15 +53,24 @@ _ALIGNMENT = 16
 class _CodeDirectory:
     """The preserved parts of a CodeDirectory."""
 
+    flags: int
+    hash_type: int
+    platform: int
+    page_shift: int
+    runtime: int
+    hash_name: str
+    hash_size: int
+
     def __init__(self, raw: bytes) -> None:
         """Raises StructError or ValueError where it is damaged."""
         (version,) = struct.unpack_from(">I", raw, 8)
-        self.version = min(version, max(_SIZES))
+        self.version: int = min(version, max(_SIZES))
         self._size = next(s for least, s in _SIZES.items() if self.version >= least)
         fields = _DIRECTORY.unpack(raw[: self._size].ljust(_DIRECTORY.size, b"\0"))
         magic, _, _, self.flags, hashes, identifier, special = fields[:7]
         size, self.hash_type, self.platform, self.page_shift = fields[9:13]
-        self.exec_seg, self.runtime = fields[18:21], fields[21]
+        self.exec_seg: tuple[int, ...] = fields[18:21]
+        self.runtime = fields[21]
         if magic != _CODE_DIRECTORY or self.hash_type not in _HASHES:
             raise ValueError("an unknown kind of CodeDirectory")
         self.hash_name, self.hash_size = _HASHES[self.hash_type]
@@ -68,14 +78,14 @@ class _CodeDirectory:
             raise ValueError("a CodeDirectory with hashes outside of it")
         if self.page_shift not in _PAGE_SHIFTS:
             raise ValueError(f"pages of 1 << {self.page_shift} bytes")
-        self.identifier = raw[identifier : raw.index(b"\0", identifier)]
+        self.identifier: bytes = raw[identifier : raw.index(b"\0", identifier)]
         # By slot, from slot 1 on; they precede the hashes of pages.
-        self.special = [
+        self.special: list[bytes] = [
             raw[hashes - slot * size : hashes - (slot - 1) * size]
             for slot in range(1, special + 1)
         ]
 
-    def new_hash(self) -> hashlib._Hash:
+    def new_hash(self) -> Any:
         """Hash for one page or blob; its digest may have to be cut to `hash_size`."""
         return hashlib.new(self.hash_name)
 
@@ -119,7 +129,7 @@ class Signature:
         directory = max(directories, key=lambda found: strength(found.hash_type))
         has_cms = len(blobs.get(_SLOT_CMS, b"")) > _BLOB.size
         # whether somebody signed it, whose name and entitlements are lost
-        self.had_identity = has_cms or not directory.flags & _AD_HOC
+        self.had_identity: bool = has_cms or not directory.flags & _AD_HOC
         self._directory = directory
         self._blobs = blobs
         if self.had_identity:

@@ -207,7 +207,8 @@ class CxxRuntime:
 
         # From the process, as the allocator may not be that of libc.
         process: Any = _cffi_backend.load_library(None, _cffi_backend.RTLD_NOW)
-        self.free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
+        kind = ffi.typeof("void (*)(char *)")
+        self.free: Any = process.load_function(kind, "free")
         for path in _CXX_RUNTIMES:
             try:
                 library: Any = _cffi_backend.load_library(path, _cffi_backend.RTLD_NOW)

@@ -185,7 +185,8 @@ class MappedImage:
             from mmap import MADV_RANDOM
 
             by_pages.madvise(MADV_RANDOM)
-        self.data = view = memoryview(data)
+        view = memoryview(data)
+        self.data: memoryview[int] = view
         life = lib.gsym_image_open, _Release(view)
         self.image: CData = new_object(
             "image", *life, bytes_of(view), view.nbytes, path=path

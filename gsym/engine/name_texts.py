@@ -61,7 +61,7 @@ class NameTexts:
         reduce: Callable[[bytes], bytes] | None = None,
         separator: bytes = b"",
     ) -> None:
-        self.images = [image]  # those that the numbers before names are of
+        self.images: list[Any] = [image]  # those that the numbers before names are of
         self._demangles = demangle
         self._escape = escape
         self._reduce = reduce
@@ -69,7 +69,7 @@ class NameTexts:
         self._error = new_error()
         self._size = ffi.new("size_t *")
         # the engine's table, to be handed in anew for each block
-        self.handle = self._new_table()
+        self.handle: Any = self._new_table()
 
     @property
     def size(self) -> int:

@@ -30,8 +30,8 @@ class TextBuffer:
         if escape:
             lib.gsym_text_escape(self.handle)
         # receives the number of bytes of lines that were answered
-        self.used = ffi.new("size_t *")
-        self.error = new_error()  # receives errors
+        self.used: CData = ffi.new("size_t *")
+        self.error: object = new_error()  # receives errors
         self._size = ffi.new("size_t *")
 
     def reserve(self, size: int) -> None:

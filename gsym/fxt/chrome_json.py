@@ -139,7 +139,7 @@ class ChromeJson:
         # how many records of each kind Chrome JSON cannot hold
         self.left_out: dict[str, int] = {}
         # how many durations and operations have no end and get that of the trace
-        self.closed = 0
+        self.closed: int = 0
         # differences from the recorded data, and their number
         self.changed: dict[str, int] = {}
         self._events = SortedSpool()

@@ -147,8 +147,8 @@ class Texts:
     """Texts of strings and ids of providers, by the numbers that columns have."""
 
     def __init__(self) -> None:
-        self.strings = [""]  # of all columns up to the last
-        self.version = 0  # another number whenever strings have changed
+        self.strings: list[str] = [""]  # of all columns up to the last
+        self.version: int = 0  # another number whenever strings have changed
         # of all columns; None for records before any provider
         self.providers: list[int | None] = []
 
@@ -178,11 +178,11 @@ class Columns:
         self._columns = columns
         self._data = data
         self.strings: Sequence[str] = texts.strings  # texts by the numbers in columns
-        self.strings_version = texts.version  # changes whenever they change
+        self.strings_version: int = texts.version  # changes whenever they change
         self.providers: Sequence[int | None] = texts.providers  # ids likewise
         # number of the kind of each record in file order; events have the lowest ones,
         # in the order of EVENT_KINDS
-        self.kinds = self._view("kinds", "B", columns.count)
+        self.kinds: memoryview[int] = self._view("kinds", "B", columns.count)
         # from which number on strings are new; 1: all that there were before are gone,
         # and their numbers mean others
         self.first_new_string: int = columns.string_first

@@ -63,7 +63,7 @@ class ProcessTrace:
     ) -> None:
         self.output = output  # as given
         self._is_idle = is_idle  # whether to write what is held now; None: never
-        self.process = os.getpid()  # its koid
+        self.process: int = os.getpid()  # its koid
         self._append = output.append
         self._records = output.records
         self._words = Words("little")
@@ -75,7 +75,8 @@ class ProcessTrace:
         self.put(ProviderInfo(name, self.process))
         self.put(Initialization(_SECOND))
         self.name_process(name)
-        self.current = _CurrentThread(self, self._tables)  # the thread that asks for it
+        # the thread that asks for it
+        self.current: _CurrentThread = _CurrentThread(self, self._tables)
 
     def be_one_of_several(self) -> None:
         """Other processes write to the file as well from now on."""
@@ -180,11 +181,11 @@ class _CurrentThread(threading.local):
     """The current thread in the trace."""
 
     def __init__(self, trace: ProcessTrace, tables: ProcessTables) -> None:
-        self.thread = threading.get_native_id()  # its koid
+        self.thread: int = threading.get_native_id()  # its koid
         # of events, without size and number of arguments
         self.headers: dict[tuple[int, str, str], int] = {}
         # in the table; 0 if that is full
-        self.index = tables.enter_thread(trace.process, self.thread)
+        self.index: int = tables.enter_thread(trace.process, self.thread)
         self._place = _Place(tables, trace.process, self.thread)
         trace.name_thread(threading.current_thread().name, self.thread)
 

@@ -49,7 +49,7 @@ class Trace:
     ) -> None:
         self.path = path  # its name, or None
         self.size = size  # bytes of the file; None if unknown
-        self.bytes_read = 0  # bytes read so far
+        self.bytes_read: int = 0  # bytes read so far
         self._strict = strict
         self._decoder = decoder
         self._pieces: Iterable[Buffer] = self._inflated(self._counted(pieces))

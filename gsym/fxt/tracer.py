@@ -198,7 +198,7 @@ class Tracer:
         self._name = cut_text(name, _MOST_NAME_SIZE, self._lose, "names of programs")
         self._ids = count(1)
         self._is_open = True
-        self.process = self._new_process()
+        self.process: ProcessTrace = self._new_process()
         _OPEN.add(self)
         atexit.register(self.close)
 

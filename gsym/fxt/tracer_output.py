@@ -113,9 +113,9 @@ class TraceOutput:
 
     def __init__(self, descriptor: int, fail: Callable[[int, str], None]) -> None:
         self.records: list[bytes] = []  # not written yet; `append` is thread-safe
-        self.append = self.records.append
-        self.due = 0  # when they have to be written, by the clock of the events
-        self.lock = RLock()  # guards records whose order in the file matters
+        self.append: Callable[[bytes], None] = self.records.append
+        self.due: int = 0  # when they have to be written, by the clock of the events
+        self.lock: RLock = RLock()  # guards records whose order in the file matters
         self.section = b""  # the first record of each block
         self._descriptor = descriptor
         self._fail = fail

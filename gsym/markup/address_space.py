@@ -86,7 +86,7 @@ class AddressSpace:
         self, budget: SpaceBudget | None = None, *, keeps_mmaps: bool = True
     ) -> None:
         self.modules: dict[int, LoadedModule] = {}  # by their numbers
-        self.version = 0  # incremented by each change
+        self.version: int = 0  # incremented by each change
         self.remarks: list[str] = []  # warnings about the last mmap, which was accepted
         self._keeps_mmaps = keeps_mmaps
         self._bases: dict[int, int] = {}  # of modules: start minus link-time address

@@ -147,7 +147,7 @@ class LineJoiner:
         counts_lines: bool,
         limit: int = 1 << 20,
     ) -> None:
-        self.lines_before = 0  # number of lines of the log before the next one
+        self.lines_before: int = 0  # number of lines of the log before the next one
         self._mark = mark
         self._stream = stream
         self._counts_lines = counts_lines

@@ -90,8 +90,8 @@ class LineParts:
 
     def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
         self.notes: list[bytes] = []  # lines to be printed after it
-        self.has_context = False  # whether a contextual element was removed
-        self.has_other = False  # whether another element was found
+        self.has_context: bool = False  # whether a contextual element was removed
+        self.has_other: bool = False  # whether another element was found
         self._line = line
         blanks = line[len(prefix) :]
         self._blanks = len(line) - len(blanks.lstrip(b" \t"))

@@ -29,7 +29,7 @@ class Headings:
 
     def __init__(self) -> None:
         # whether its addresses without a kind are exact, by the heading
-        self.are_exact = False
+        self.are_exact: bool = False
 
     def parts(self, lines: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
         """Start and end of parts of some lines, each with one value of `are_exact`."""

@@ -53,7 +53,7 @@ class LogStream:
         self._stacks = stacks
         self._answer_lines: AnswersLines | None = None  # of a stack that may continue
         # number of lines before the next one; counted if the output needs it
-        self.lines_before = 0
+        self.lines_before: int = 0
         self._counts_lines = output.counts_lines
         self._rest = bytearray()  # the beginning of a line
         most = settings.hexdict_limit, settings.hexdict_lines

@@ -109,14 +109,14 @@ class CoreNotes:
             raise FormatError(reason)
         self._layout = _LAYOUTS[machine, bits, byteorder]
         self._order = byteorder
-        self.machine = self._layout.machine
+        self.machine: Machine = self._layout.machine
         self._form = {4: "I", 8: "Q"}[self.machine.word]
-        self.program = ""
+        self.program: str = ""
         self.auxiliary: dict[int, int] = {}
-        self.signature = 0
+        self.signature: int = 0
         self.files: list[MappedFile] = []
         self.threads: list[Thread] = []
-        self.signal = 0
+        self.signal: int = 0
         self._cause: Cause | None = None
 
     @property

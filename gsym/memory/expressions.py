@@ -25,7 +25,7 @@ class ByteReader:
         self.data: bytes = data
         self.word: int = word
         self.order = order
-        self.at = 0
+        self.at: int = 0
 
     def byte(self) -> int:
         """The next byte."""

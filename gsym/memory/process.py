@@ -70,7 +70,7 @@ class Process(LoadedSymbols):
         proc: str = "/proc",
     ) -> None:
         super().__init__(source, store)
-        self.pid = pid = integer_of("pid", pid, 1)
+        self.pid: int = integer_of("pid", pid, 1)
         self._folder = os.path.join(proc, str(pid))
         mappings = list(read_maps(self._read("maps")))
         if not mappings:

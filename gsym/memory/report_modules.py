@@ -91,7 +91,7 @@ class ReportModules:
         places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
         places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]
         servers = [each for each in sources if each not in local]
-        self.folders = [each for each in local if os.path.isdir(each)]
+        self.folders: list[str] = [each for each in local if os.path.isdir(each)]
         place = None if store is None else _path_of("store", store)
         self._store = open_store(place, servers)
         self._finder = Finder(places, self._store)

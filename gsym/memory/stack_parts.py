@@ -272,8 +272,8 @@ class StackBuilder:
 
     def __init__(self, limits: ReportLimits) -> None:
         self.limits = limits
-        self.is_over = False
-        self.reason = ""
+        self.is_over: bool = False
+        self.reason: str = ""
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0

@@ -104,7 +104,7 @@ class Walker:
         self._is_code = is_code
         self._step = step
         self._scans = scans
-        self.budget = _MAX_FRAMES
+        self.budget: int = _MAX_FRAMES
         self.entry = 0
         order = {"little": "<", "big": ">"}[machine.order]
         form = {4: "I", 8: "Q"}[machine.word]

@@ -58,9 +58,9 @@ class Stamp:
         from gsym import __version__
 
         self.path = path
-        self.folder = os.path.join(root or cache_root(), __version__)
+        self.folder: str = os.path.join(root or cache_root(), __version__)
         self._fields = _fields(status)
-        self.name = "-".join(f"{each:x}" for each in self._fields)
+        self.name: str = "-".join(f"{each:x}" for each in self._fields)
 
     def read(self, what: str) -> str:
         """Text that `write` kept as *what*; "" for none."""
@@ -147,7 +147,7 @@ class Place:
         self._mark = self._make_mark()
         self._what = f"{architecture}-{self._mark}"
         digits = uuid.hex()
-        self.folder = os.path.join(stamp.folder, "contents")
+        self.folder: str = os.path.join(stamp.folder, "contents")
         if uuid:
             id_folder = os.path.join(stamp.folder, "id")
             self.folder = os.path.join(id_folder, digits[:2], digits[2:] or "-")

@@ -47,11 +47,15 @@ class OpenModule:
         is_cached: bool = False,
         unsure: str = "",
     ) -> None:
-        self.entry = entry  # its entry in the store; None if it was not found
+        self.entry: Entry | None = (
+            entry  # its entry in the store; None if it was not found
+        )
         # its GSYM file; None if it was not found or cannot be used
         self.reader: Reader | None = reader
         self.attempts: tuple[Attempt, ...] = attempts  # the answers of the sources
-        self.is_cached = is_cached  # whether nothing had to be fetched or converted
+        self.is_cached: bool = (
+            is_cached  # whether nothing had to be fetched or converted
+        )
         # why it may be another build than the one that was asked for, in words; "" if
         # it is that one
         self.unsure: str = unsure
@@ -64,7 +68,8 @@ class OpenModule:
         self.data_symbols: tuple[DataSymbols, ...] | None = None
         # the GSYM file of its variables, if there is one; None: not read yet
         self.variables: tuple[Reader, ...] | None = None
-        self.checked = time.monotonic()  # when the store was checked for a newer one
+        # when the store was checked for a newer one
+        self.checked: float = time.monotonic()
 
     @property
     def reason(self) -> str:

@@ -130,14 +130,14 @@ class Resolver:
         longest_wait: float = 600,
         probe: Callable[[Callable[[], object]], object] | None = None,
     ) -> None:
-        self.store = opened_store(store)
-        self.sources = [
+        self.store: Store = opened_store(store)
+        self.sources: list[Source] = [
             part
             for each in items_of("sources", sources, "sources")
             for part in (each.parts if isinstance(each, LocalFolder) else (each,))
         ]
-        self.misses = misses or negative_cache_of(self.store)
-        self.breaker = breaker or CircuitBreaker()
+        self.misses: NegativeCache = misses or negative_cache_of(self.store)
+        self.breaker: CircuitBreaker = breaker or CircuitBreaker()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
         self._longest_wait = longest_wait

@@ -83,8 +83,8 @@ class Symbolizer:
         recheck: float = 1.0,
         on_close: Callable[[], object] | None = None,
     ) -> None:
-        self.resolver = _resolving(source)
-        self.store = getattr(self.resolver, "store", None)
+        self.resolver: Any = _resolving(source)
+        self.store: Any | None = getattr(self.resolver, "store", None)
         self._may_improve = getattr(self.resolver, "may_improve", lambda _: False)
         self._most_open = most_open
         self._most_mapped = most_mapped

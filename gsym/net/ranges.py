@@ -57,8 +57,10 @@ class RemoteFile:
         limits = TransferLimits() if limits is None else limits
         kind = _Object if url.startswith(BUCKETS) else _Page
         self._place: _Object | _Page = kind(url, limits)
-        self.name = self._place.name
-        self.size, self._mark = -1, ""
+        self.name: str = self._place.name
+        self.size: int = -1
+        self._mark = ""
+        self.head: bytes
         part = self._ask(0, head_size)
         self.head, self.size, self._mark = part
         if self.size > limits.most_bytes:

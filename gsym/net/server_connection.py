@@ -37,7 +37,7 @@ class ServerConnection:
     def __init__(self, url: str, user: str, limits: TransferLimits) -> None:
         self._connections = open_connections(user, limits)
         try:
-            self.address = read_web_address(url)
+            self.address: WebAddress = read_web_address(url)
         except ValueError as error:
             raise ServerError(str(error)) from None
 

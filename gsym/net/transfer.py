@@ -65,7 +65,7 @@ class Transfer:
         breaker: CircuitBreaker | None = None,
         **options: Any,
     ) -> None:
-        self.limits = TransferLimits() if limits is None else limits
+        self.limits: TransferLimits = TransferLimits() if limits is None else limits
         self._sleep = sleep
         self._breaker = breaker or CircuitBreaker(
             probe_seconds=_PROBE_SECONDS, clock=time.monotonic

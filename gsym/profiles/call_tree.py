@@ -113,9 +113,9 @@ class CallTree:
 
     def __init__(self, profiles: int = 1) -> None:
         self.functions: list[TreeFunction] = []
-        self.function = array("I")
-        self.parent = array("i")
-        self.weights = [array("q") for _ in range(profiles)]
+        self.function: array[int] = array("I")
+        self.parent: array[int] = array("i")
+        self.weights: list[array[int]] = [array("q") for _ in range(profiles)]
         self.ends: dict[tuple[int, int | None], int] = {}
         self._numbers: dict[TreeFunction, int] = {}
         self._nodes: dict[tuple[int, int], int] = {}

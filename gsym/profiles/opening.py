@@ -50,10 +50,10 @@ class InputFile:
     """
 
     def __init__(self, path: str) -> None:
-        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.name: str = "standard input" if path == STANDARD_INPUT else path
         # A folder of `perf record --threads` has a file with the header.
         inside = os.path.join(path, _DATA)
-        self.path = inside if os.path.isfile(inside) else path
+        self.path: str = inside if os.path.isfile(inside) else path
         self._stream: Any = _stream_of(self.path)
         self._head = b""
         self._copy: Any = None

@@ -127,9 +127,9 @@ class Layout:
     def __init__(self, command: str, numbers: str, end: int) -> None:
         self.end = end
         # Without blank lines in a text, each line is a sample.
-        self.is_headless = not (command or numbers) and end == len(_ENDS) - 1
-        self.is_strong = end in _WITH_EVENT | _TIMED
-        self.has_numbers = bool(numbers)
+        self.is_headless: bool = not (command or numbers) and end == len(_ENDS) - 1
+        self.is_strong: bool = end in _WITH_EVENT | _TIMED
+        self.has_numbers: bool = bool(numbers)
         self._form = re.compile(rf"\s{{0,64}}{command}{numbers}{_ENDS[end]}", re.ASCII)
 
     def match(self, line: str) -> re.Match[str] | None:

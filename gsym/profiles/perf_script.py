@@ -236,7 +236,9 @@ class UnknownLines:
     """
 
     def __init__(self) -> None:
-        self.count = self.first = self.others = 0
+        self.count: int = 0
+        self.first: int = 0
+        self.others: int = 0
 
     def add(self, number: int) -> None:
         """One more, by its number."""

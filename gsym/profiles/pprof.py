@@ -132,9 +132,9 @@ class Places(MessageTables):
         mappings = self._numbered("mapping", message.mapping)
         functions = self._numbered("function", message.function)
         self._locations = self._numbered("location", message.location)
-        self.mappings = [self._mapping(each) for each in message.mapping]
+        self.mappings: list[Mapping] = [self._mapping(each) for each in message.mapping]
         names = [self._function(each) for each in message.function]
-        self.locations = [
+        self.locations: list[Location] = [
             self._location(each, mappings, functions, names)
             for each in message.location
         ]

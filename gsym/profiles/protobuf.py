@@ -192,7 +192,9 @@ class MessageTables:
     ) -> None:
         self.path = path
         self.losses = losses
-        self.texts = [text.decode("utf-8", "replace") for text in texts] or [""]
+        self.texts: list[str] = [text.decode("utf-8", "replace") for text in texts] or [
+            ""
+        ]
         if self.texts[0]:
             raise self.error("the first text of the string table is not empty")
 

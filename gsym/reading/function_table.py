@@ -47,9 +47,10 @@ class FunctionTable:
         mapped.strings.read_ahead()
         self._image = mapped.image
         cells = mapped.all_functions()
-        self.starts = array("Q", cells[::_COLUMNS].tolist())  # link-time addresses
+        # link-time addresses
+        self.starts: array[int] = array("Q", cells[::_COLUMNS].tolist())
         # in bytes; 0 for a symbol without a size
-        self.sizes = array("Q", cells[1::_COLUMNS].tolist())
+        self.sizes: array[int] = array("Q", cells[1::_COLUMNS].tolist())
         self._names = array("Q", cells[2::_COLUMNS].tolist())
         self._by_name: array[int] | None = None
 

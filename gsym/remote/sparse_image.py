@@ -67,7 +67,7 @@ class SparseImage:
             reason = "not a GSYM file: binaries and compressed files are read locally"
             raise FormatError(reason, path=file.name, offset=0)
         try:
-            self.data = mmap(-1, file.size, access=ACCESS_COPY)
+            self.data: mmap = mmap(-1, file.size, access=ACCESS_COPY)
         except (OSError, OverflowError):
             reason = f"{file.size} bytes cannot be mapped: download the file"
             raise LimitError(reason, path=file.name) from None
@@ -81,7 +81,7 @@ class SparseImage:
         self._put(0, file.head)
         for start, data in tables:
             self._put(start, data)
-        self.mapped = self._open()
+        self.mapped: MappedImage = self._open()
         header = self.mapped.header
         self._width = 4 if header.version == lib.GSYM_VERSION_1 else 8
         self._info = Struct(">II" if header.big_endian else "<II")

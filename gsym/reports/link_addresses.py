@@ -51,7 +51,7 @@ class LinkAddresses:
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self.code = code
         self._loaded = self._find_load_address(frames)
-        self.reason = ""
+        self.reason: str = ""
 
     def link_address(self, frame: StackFrame) -> int | None:
         """The link-time address to look up; None if it cannot be told."""

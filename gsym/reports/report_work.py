@@ -91,10 +91,10 @@ class ModuleOfReport:
         self.module: OpenModule | None = None
         self.binary = ""
         self.files: Callable[[], Iterable[str]] = tuple
-        self.unsure = ""
+        self.unsure: str = ""
         self.names: FunctionNames | None = None
         self.seconds: float = 0.0
-        self.reason = named.problem
+        self.reason: str = named.problem
         self.places: LinkAddresses | None = None
 
     @property
@@ -196,7 +196,7 @@ class ReportWork:
         self._stack = stack
         self._is_return = is_return
         self._has_choices = choices is not None
-        self.modules = [
+        self.modules: list[ModuleOfReport] = [
             ModuleOfReport(module, (choices or {}).get(at, ""))
             for at, module in enumerate(stack.modules)
         ]

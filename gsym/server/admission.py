@@ -290,7 +290,7 @@ class Place:
         self._in_flight = in_flight
         self._receive = receive
         self.client: str = client
-        self.is_counted = False
+        self.is_counted: bool = False
 
     async def receive(self) -> Message:
         """Receive a part of the body.

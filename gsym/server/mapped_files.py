@@ -15,7 +15,7 @@ from gsym.server.errors import HttpError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gsym.modules.open_module import OpenModule
     from gsym.modules.symbolizer import Symbolizer
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gsym.server")
 _RETRY_AFTER = 1
 
-survive_bus_errors = _bus_errors.guard
-bus_errors = _bus_errors.count
+survive_bus_errors: Callable[[], None] = _bus_errors.guard
+bus_errors: Callable[[], int] = _bus_errors.count
 
 
 class TruncatedFileError(HttpError):

@@ -147,13 +147,13 @@ class Metrics:
     """The metrics of one worker."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = self._new(Counter, "gsym_requests")
-        self.request_seconds = self._new(
+        self.registry: CollectorRegistry = CollectorRegistry()
+        self.requests: Counter = self._new(Counter, "gsym_requests")
+        self.request_seconds: Histogram = self._new(
             Histogram, "gsym_request_seconds", buckets=_SECONDS
         )
-        self.in_flight = self._new(Gauge, "gsym_requests_in_flight", **_LIVE)
-        self.request_errors = self._new(Counter, "gsym_request_errors")
+        self.in_flight: Gauge = self._new(Gauge, "gsym_requests_in_flight", **_LIVE)
+        self.request_errors: Counter = self._new(Counter, "gsym_request_errors")
         self._jobs = self._new(Histogram, "gsym_symbolicate_jobs", buckets=_COUNTS)
         self._stacks = self._new(Histogram, "gsym_symbolicate_stacks", buckets=_COUNTS)
         self._frames = self._new(Histogram, "gsym_symbolicate_frames", buckets=_COUNTS)
@@ -162,19 +162,23 @@ class Metrics:
         self._symbfile_parts = self._new(Counter, "gsym_symbfile_parts")
         self._symbfile_bytes = self._new(Counter, "gsym_symbfile_bytes")
         self._locations = self._new(Counter, "gsym_profile_locations")
-        self.profiles_forwarded = self._new(Counter, "gsym_profiles_forwarded")
-        self.opening = self._new(Gauge, "gsym_modules_opening", **_LIVE)
-        self.converters = self._new(Gauge, "gsym_converters", **_LIVE)
+        self.profiles_forwarded: Counter = self._new(Counter, "gsym_profiles_forwarded")
+        self.opening: Gauge = self._new(Gauge, "gsym_modules_opening", **_LIVE)
+        self.converters: Gauge = self._new(Gauge, "gsym_converters", **_LIVE)
         # Counted by the process that starts workers.
         self._new(Counter, "gsym_worker_deaths")
-        self.store_bytes = self._new(Gauge, "gsym_store_bytes", **_LATEST)
-        self.store_modules = self._new(Gauge, "gsym_store_modules", **_LATEST)
-        self.store_free = self._new(Gauge, "gsym_store_free_bytes", **_LATEST)
-        self.store_pending = self._new(Gauge, "gsym_store_pending_bytes", **_LATEST)
-        self.store_lacking = self._new(Gauge, "gsym_store_lacking_bytes", **_LATEST)
-        self.evictions = self._new(Counter, "gsym_evictions")
-        self.uploads = self._new(Counter, "gsym_uploads")
-        self.resident = self._new(Gauge, "gsym_resident_bytes", **_LIVE)
+        self.store_bytes: Gauge = self._new(Gauge, "gsym_store_bytes", **_LATEST)
+        self.store_modules: Gauge = self._new(Gauge, "gsym_store_modules", **_LATEST)
+        self.store_free: Gauge = self._new(Gauge, "gsym_store_free_bytes", **_LATEST)
+        self.store_pending: Gauge = self._new(
+            Gauge, "gsym_store_pending_bytes", **_LATEST
+        )
+        self.store_lacking: Gauge = self._new(
+            Gauge, "gsym_store_lacking_bytes", **_LATEST
+        )
+        self.evictions: Counter = self._new(Counter, "gsym_evictions")
+        self.uploads: Counter = self._new(Counter, "gsym_uploads")
+        self.resident: Gauge = self._new(Gauge, "gsym_resident_bytes", **_LIVE)
         self._new(Gauge, "gsym_info", **_LATEST).labels(__version__).set(1)
         self._open_modules = self._new(Gauge, "gsym_open_modules", **_LIVE)
         self._mapped_bytes = self._new(Gauge, "gsym_mapped_bytes", **_LIVE)

@@ -38,7 +38,7 @@ class LingeringTransport:
         is_sending: Callable[[], bool],
     ) -> None:
         self._transport = transport
-        self.write = transport.write  # often called
+        self.write: Callable[[bytes], None] = transport.write  # often called
         self._loop = loop
         self._seconds = seconds
         self._left = size

@@ -62,7 +62,7 @@ class ReloadingApp:
         self._settings = settings
         self._modules = _Modules(open_modules(settings))
         app = create_app(settings, self._modules.symbolizer)
-        self.serving = _Serving(app, self._modules)
+        self.serving: _Serving = _Serving(app, self._modules)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or handle start and end of the server."""

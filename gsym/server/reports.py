@@ -115,7 +115,9 @@ class Reports:
         store = service.symbolizer.store
         sources = getattr(service.symbolizer.resolver, "sources", ())
         folders = [each for each in sources if isinstance(each, LooseFiles)]
-        self.listing = StoreListing(store, folders) if store is not None else None
+        self.listing: StoreListing | None = (
+            StoreListing(store, folders) if store is not None else None
+        )
         self._reader = DumpReader(service.settings, service.symbolizer, self.listing)
         self._store = Store(store_path(service.settings))
         self._dumps = 0

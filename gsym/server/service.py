@@ -202,18 +202,18 @@ class Service:
             [read_rule(rule) for rule in settings.path_map],
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
-        self.path_map = path_map or None
+        self.path_map: PathMap | None = path_map or None
         self.tokens: Tokens = Tokens(settings.token_files)
         self.origins: Origins = Origins(settings.allowed_origins)
         self.files: MappedFiles = MappedFiles(symbolizer)
-        self.binary_folders = [
+        self.binary_folders: list[Folder] = [
             Folder(each, patience=_PATIENCE) for each in settings.binary_dirs
         ]
         self.memory: CacheBudget = CacheBudget(settings.limits.cache_memory)
         self.texts: AnswerTexts = AnswerTexts(self.path_map, self.memory)
         self.body_budget: ByteBudget = ByteBudget(settings.limits.max_held_bodies)
         self.answer_budget: ByteBudget = ByteBudget(settings.limits.max_held_answers)
-        self.metrics = metrics or Metrics()
+        self.metrics: Metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening: ModuleOpening = ModuleOpening(
             symbolizer,

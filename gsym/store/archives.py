@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from tarfile import TarFile, TarInfo
     from typing import IO, Any
 
+    from typing_extensions import Buffer
+
     from gsym.store.package_formats import CpioFile
 
 # Limit: Decompressed data of a `.deb`, an RPM package or an archive
 MOST_INFLATED = 32 << 30
 _PIECE = 1 << 20
 # By the names that `recognise` returns.
-INFLATERS = {
+INFLATERS: dict[str, Callable[[Iterable[Buffer]], Iterator[bytes]]] = {
     "gzip file": inflate_gzip,
     "zstd file": inflate_zstd,
     "xz file": inflate_xz,

@@ -51,6 +51,7 @@ class BucketStore:
 
     def __init__(self, url: str, limits: TransferLimits | None = None) -> None:
         self._limits = TransferLimits() if limits is None else limits
+        self.name: str
         self._bucket, self.name = open_object_store(url, self._limits)
         self._url, question, settings = url.partition("?")
         self._settings = question + settings

@@ -73,7 +73,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(path_of("path", path))
+        self.path: str = os.path.abspath(path_of("path", path))
         self._is_checked = False
         # Entries by the target of the link that publishes them, which is different for
         # each file.

@@ -126,7 +126,7 @@ class OwnedFolder:
 
     def __init__(self, stem: str) -> None:
         while True:
-            self.path = f"{stem}{os.urandom(_RANDOM_BYTES).hex()}"
+            self.path: str = f"{stem}{os.urandom(_RANDOM_BYTES).hex()}"
             try:
                 os.mkdir(self.path)
             except FileNotFoundError:

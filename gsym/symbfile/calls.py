@@ -42,7 +42,7 @@ class Calls:
 
     def __init__(self, handle: CData) -> None:
         # the engine's `gsym_calls *`
-        self.handle = ffi.gc(handle, lib.gsym_calls_destroy)
+        self.handle: CData = ffi.gc(handle, lib.gsym_calls_destroy)
         # its `gsym_call_columns *`, valid as long as *handle*
         self.columns: CData = ffi.new("gsym_call_columns *")
         lib.gsym_calls_columns(self.handle, self.columns)

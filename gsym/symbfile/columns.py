@@ -80,9 +80,9 @@ class Columns:
         self._columns = columns
         self.strings = strings  # texts by number, including those of earlier columns
         # of each record in file order: 2 a range, 3 a return pad
-        self.kinds = self._view("kinds", "B", columns.count)
+        self.kinds: memoryview[int] = self._view("kinds", "B", columns.count)
         # of the message of each record, from the start of the file
-        self.offsets = self._view("offsets", "Q", columns.count)
+        self.offsets: memoryview[int] = self._view("offsets", "Q", columns.count)
 
     def range_column(self, name: str) -> memoryview:
         """A field of the ranges, in file order.

@@ -170,7 +170,7 @@ class Encoder:
     def __init__(self, part_size: int | None = None) -> None:
         self._error: CData = new_error()
         life = lib.gsym_symbfile_writer_create, lib.gsym_symbfile_writer_destroy
-        self.handle = new_object("symbfile_writer", *life, part_size or 0)
+        self.handle: CData = new_object("symbfile_writer", *life, part_size or 0)
         self._numbers = _Numbers(self.handle)
         self._range: CData = ffi.new("gsym_symbfile_range *")
 

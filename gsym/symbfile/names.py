@@ -132,7 +132,8 @@ class ImageNames:
         self._error: Any = new_error()
         life = lib.gsym_symbfile_names_create, lib.gsym_symbfile_names_destroy
         # its `gsym_symbfile_names`
-        self.handle = new_object("symbfile_names", *life, self.image, path=reader.path)
+        own = new_object("symbfile_names", *life, self.image, path=reader.path)
+        self.handle: Any = own
         known = texts.collected
         if known is not None and known.image is self.image:
             self._check(

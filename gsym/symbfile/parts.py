@@ -33,7 +33,7 @@ class PartFiles:
     def __init__(self, target: str, *, is_split: bool) -> None:
         self.paths: list[str] = []  # the complete files
         self.removed: list[str] = []  # removed parts of an earlier output
-        self.size = 0  # total bytes written
+        self.size: int = 0  # total bytes written
         self._target = target
         self._is_split = is_split
         self._file: AtomicFile | None = None

@@ -70,16 +70,16 @@ class BinaryReference(Reference):
         like_llvm: bool = False,
     ) -> None:
         super().__init__()
-        self.build_id = file.build_id()
-        self.base_address = file.base_address()
-        self.is_sample = sample is not None
+        self.build_id: bytes = file.build_id()
+        self.base_address: int | None = file.base_address()
+        self.is_sample: bool = sample is not None
         self._others: list[list[Range]] = []  # ranges of units outside the sample
         self._bare: list[Bare] = []
         chosen = [(part, offset) for part in parts for offset in part.units.offsets]
-        self.all_units = len(chosen)
+        self.all_units: int = len(chosen)
         if sample is not None:
             chosen = self._choose(chosen, sample)
-        self.units = len(chosen)
+        self.units: int = len(chosen)
         for part in parts:
             if part.units.damage is not None:
                 self.unread[Place(part.path, part.units.end)] = part.units.damage
@@ -87,11 +87,11 @@ class BinaryReference(Reference):
         for part in parts:
             self.uncompared.update(part.units.uncompared)
         self.add_symbols(file.symbols())
-        self.has_sizes = file.has_sizes
-        self.text_ranges = list(file.text_ranges)
+        self.has_sizes: bool = file.has_sizes
+        self.text_ranges: list[Range] = list(file.text_ranges)
         self._stubs = merged(file.stub_ranges())
         self._called = file.called_names() if self._stubs else frozenset()
-        self.bounds_symbols = not like_llvm
+        self.bounds_symbols: bool = not like_llvm
         is_partial = self.all_units and self.is_sample
         if not like_llvm and not is_partial and has_pclntab(file):
             self._add_pclntab(file, parts[0].units.path_map)

@@ -109,7 +109,7 @@ class BreakpadReference(Reference):
             publics = {address & ~1: publics[address] for address in sorted(publics)}
             for function in functions:
                 function.clear_isa_bit()
-        self.build_id = self._build_id()
+        self.build_id: bytes = self._build_id()
         for function in functions:
             self._add(function)
         self.add_symbols(_sized(publics, functions))

@@ -88,13 +88,15 @@ class Comparer:
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
-        self.functions = 0  # functions compared so far
-        self.symbols = 0  # functions of the file that are only in the symbol table
-        self.undecided = 0  # functions with other records in units outside the sample
+        self.functions: int = 0  # functions compared so far
+        self.symbols: int = 0  # functions of the file that are only in the symbol table
+        self.undecided: int = (
+            0  # functions with other records in units outside the sample
+        )
         # ranges with rows of line tables where the file has no function
-        self.rows_alone = 0
+        self.rows_alone: int = 0
         # the number of functions that were not compared, by reason
-        self.uncompared = Counter(reference.uncompared)
+        self.uncompared: Counter[str] = Counter(reference.uncompared)
         self._around: list[FunctionInfo] = []  # that cover the current address
 
     def differences(self, reader: Reader) -> Iterator[Difference]:

@@ -135,14 +135,14 @@ class PdbReference(Reference):
         path_map: Sequence[tuple[str, str]],
     ) -> None:
         super().__init__()
-        self.base_address = base_address
+        self.base_address: int | None = base_address
         self._path_map = path_map
         try:
             self._streams = Streams(data, path)
             info = read_info(self._streams.read(PDB), path)
-            self.build_id, names = info.guid, info.names
+            self.build_id: bytes = info.guid
             ids = self._streams.read(IPI) if info.has_ids else b""
-            texts = self._streams.read(names)
+            texts = self._streams.read(info.names)
             self._texts = (
                 texts[12 : 12 + unpack_from("<8xI", texts)[0]] if texts else b""
             )

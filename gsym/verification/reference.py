@@ -36,7 +36,7 @@ class Reference:
     has_sizes = False
     bounds_symbols = True
     build_id = b""
-    fit = Comparison(SAME)
+    fit: Comparison = Comparison(SAME)
     base_address: int | None = 0  # where the image starts; None where nothing says it
     is_sample = False
     units = all_units = 0

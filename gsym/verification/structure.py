@@ -93,7 +93,7 @@ class Layout:
         """Read the header; raises `BrokenError`."""
         self.data = data
         self.binary = binary
-        self.own_strings = Extent(0, 0, "StringTable")
+        self.own_strings: Extent = Extent(0, 0, "StringTable")
         self.extents: list[Extent] = []
         self.parts: dict[str, Extent] = {}
         magic = data[:4]
@@ -110,7 +110,7 @@ class Layout:
         end = module_part_start(data, len(data))
         if end < len(data):
             self._add(_MODULE, end, len(data) - end)
-        self.uuid = self._read_uuid()
+        self.uuid: bytes = self._read_uuid()
         start = data_part_start(data[:end], end)
         if start >= 0:
             self._add(_DATA, start, end - start)
@@ -193,9 +193,13 @@ class Layout:
     def _read_version_1(self) -> None:
         size = lib.GSYM_V1_HEADER_SIZE
         header = self.unpack(_V1_HEADER, 0, "the header")
+        self.addr_off_size: int
+        self.uuid_size: int
+        self.base_address: int
+        self.count: int
         _, _, self.addr_off_size, self.uuid_size, self.base_address = header[:5]
         self.count, strtab_offset, strtab_size = header[5:8]
-        self.records = 0
+        self.records: int = 0
         self._check_address_size()
         self._add("the header", 0, size)
         self._add("AddrOffsets", size, self.count * self.addr_off_size)

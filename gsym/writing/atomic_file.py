@@ -60,7 +60,7 @@ class AtomicFile:
         self._mode = mode
         self._sync_folder = sync_folder
         # whether the bytes are those of *path* now, and were not before
-        self.is_written = False
+        self.is_written: bool = False
         self._is_discarded = False
         self._temporary: str | None = None
         self._descriptor = -1

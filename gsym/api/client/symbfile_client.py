@@ -120,7 +120,7 @@ class SymbfileClient:
         self._chance = chance
         # why nothing more is sent: the server accepts no part, or does not respond;
         # else ""
-        self.stopped = ""
+        self.stopped: str = ""
 
     def __enter__(self) -> Self:
         return self

@@ -79,7 +79,7 @@ class Options:
     """A parsed command line."""
 
     def __init__(self) -> None:
-        self.file = _DEFAULT_FILE  # the input file
+        self.file: str = _DEFAULT_FILE  # the input file
         # the section that addresses are relative to; None for none
         self.section: str | None = None
         # unparsed addresses; if empty, they are read from standard input

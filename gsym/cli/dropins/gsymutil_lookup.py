@@ -40,7 +40,7 @@ class Answers:
         self._filters = [_compiled(each) for each in map(os.fsencode, options.filters)]
         merged = options.merged_functions
         # Whether the engine formats them without help.
-        self.are_plain = not self._filters and (merged or not options.verbose)
+        self.are_plain: bool = not self._filters and (merged or not options.verbose)
         is_stream = path is not None
         self.text: Formatter = Formatter(
             reader,

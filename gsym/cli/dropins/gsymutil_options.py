@@ -127,12 +127,12 @@ class Options:
         """Check and convert the values; the order decides which error is reported."""
         self._given = given
         self.inputs = inputs  # paths of GSYM files, in order
-        self.help = bool(given.get("--help"))
-        self.version = bool(given.get("--version"))
+        self.help: bool = bool(given.get("--help"))
+        self.version: bool = bool(given.get("--version"))
         if self.help or self.version:
             return
-        self.verbose = bool(given.get("--verbose"))
-        self.convert = self._last("--convert")
+        self.verbose: bool = bool(given.get("--verbose"))
+        self.convert: str = self._last("--convert")
         if "-dwarf" in self._given and "-breakpad" in self._given:
             raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
         # "object" or "breakpad" if the file to convert must be of that kind, else ""
@@ -141,33 +141,34 @@ class Options:
             if "-breakpad" in self._given
             else ("object" if "-dwarf" in self._given else "")
         )
-        self.symtab_file = self._last("--symtab-file")
-        self.stubs_file = self._last("--stubs-file")
-        self.output = self._last("--out-file")
-        self.architectures = given.get("--arch", [])
-        self.json_summary_file = self._last("--json-summary-file")
-        self.verify = bool(given.get("--verify"))
-        self.threads = self._number("--num-threads", _UINT32_END)
-        self.segment_size = self._number("--segment-size", UINT64_END)
-        self.quiet = bool(given.get("--quiet"))
+        self.symtab_file: str = self._last("--symtab-file")
+        self.stubs_file: str = self._last("--stubs-file")
+        self.output: str = self._last("--out-file")
+        self.architectures: list[str] = given.get("--arch", [])
+        self.json_summary_file: str = self._last("--json-summary-file")
+        self.verify: bool = bool(given.get("--verify"))
+        self.threads: int = self._number("--num-threads", _UINT32_END)
+        self.segment_size: int = self._number("--segment-size", UINT64_END)
+        self.quiet: bool = bool(given.get("--quiet"))
         # numbers of --address, in order
-        self.addresses = [
+        self.addresses: list[int] = [
             _parse("--address", text, UINT64_END) for text in given.get("--address", [])
         ]
-        self.from_stdin = bool(given.get("--addresses-from-stdin"))
-        self.merged_functions = bool(given.get("--merged-functions"))
-        self.call_sites_yaml = self._last("--callsites-yaml-file")
+        self.from_stdin: bool = bool(given.get("--addresses-from-stdin"))
+        self.merged_functions: bool = bool(given.get("--merged-functions"))
+        self.call_sites_yaml: str = self._last("--callsites-yaml-file")
         if "--callsites-yaml-file" in given and not self.call_sites_yaml:
             raise UsageError(
                 f"{PROGRAM}: --callsites-yaml-file option requires a non-empty "
                 "argument."
             )
-        self.dwarf_call_sites = bool(given.get("--dwarf-callsites"))
-        self.filters = self._filters()
-        self.output_version = self._output_version()
-        self.statistics = self._statistics()  # "text", "json" or "pretty-json", or None
+        self.dwarf_call_sites: bool = bool(given.get("--dwarf-callsites"))
+        self.filters: list[str] = self._filters()
+        self.output_version: int = self._output_version()
+        # "text", "json" or "pretty-json", or None
+        self.statistics: str | None = self._statistics()
         # first entry and stride of --benchmark-reader, or None
-        self.benchmark = self._benchmark()
+        self.benchmark: tuple[int, int] | None = self._benchmark()
 
     def _last(self, name: str) -> str:
         return self._given.get(name, [""])[-1]

@@ -44,7 +44,7 @@ class Module:
         self.reader = reader  # the reader of its functions; None if it has none
         self._path = path
         base = _image_base(path) if options.relative_address else 0
-        self.shift = base - options.adjust_vma  # added to requested addresses
+        self.shift: int = base - options.adjust_vma  # added to requested addresses
         self._symbols: DataSymbols | None = None
 
     def symbol(self, name: str, offset: int) -> list[int]:

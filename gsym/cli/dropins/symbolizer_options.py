@@ -136,51 +136,53 @@ class Options:
         without_value = {name for name, value in chosen if value == _NO_VALUE}
         given = set(names)
         self.inputs = inputs  # requests; if empty, they are read from standard input
-        self.help = "--help" in given
-        self.version = "--version" in given
-        self.filter_markup = "--filter-markup" in given
-        self.addresses = "--addresses" in given
-        self.pretty = "--pretty-print" in given
-        self.verbose = "--verbose" in given
-        self.relative_address = "--relative-address" in given
-        self.disable_gsym = "--disable-gsym" in given
-        self.inlines = _last_of(names, "--inlines", "--no-inlines")
-        self.demangle = _last_of(names, "--demangle", "--no-demangle")
+        self.help: bool = "--help" in given
+        self.version: bool = "--version" in given
+        self.filter_markup: bool = "--filter-markup" in given
+        self.addresses: bool = "--addresses" in given
+        self.pretty: bool = "--pretty-print" in given
+        self.verbose: bool = "--verbose" in given
+        self.relative_address: bool = "--relative-address" in given
+        self.disable_gsym: bool = "--disable-gsym" in given
+        self.inlines: bool = _last_of(names, "--inlines", "--no-inlines")
+        self.demangle: bool = _last_of(names, "--demangle", "--no-demangle")
         # whether to use debuginfod; None: by default
         self.debuginfod: bool | None = None
         if given & {"--debuginfod", "--no-debuginfod"}:
             self.debuginfod = _last_of(names, "--debuginfod", "--no-debuginfod")
-        self.basenames = "--basenames" in given and _last_of(
+        self.basenames: bool = "--basenames" in given and _last_of(
             names, "--basenames", "--relativenames"
         )
         functions = "" if "--functions" in without_value else last.get("--functions")
         # "none", "short" or "linkage"
-        self.functions = functions if functions in {"none", "short"} else "linkage"
-        self.adjust_vma = _number(last, "--adjust-vma", UINT64_END)
+        self.functions: str = functions if functions in {"none", "short"} else "linkage"
+        self.adjust_vma: int = _number(last, "--adjust-vma", UINT64_END)
         # number of source lines to print, 0 for none
-        self.context_lines = _number(last, "--print-source-context-lines", _LINES_END)
+        self.context_lines: int = _number(
+            last, "--print-source-context-lines", _LINES_END
+        )
         _number(last, "--cache-size", UINT64_END)
         style = last.get("--output-style", "")
         color = "always" if "--color" in without_value else last.get("--color")
         # "always", "auto" or "never", for markup
-        self.color = color if color in {"always", "never"} else "auto"
+        self.color: str = color if color in {"always", "never"} else "auto"
         self.style = style if style in STYLES else STYLES[0]  # one of STYLES
-        self.default_arch = last.get("--default-arch") or None
-        self.dwp = last.get("--dwp") or None
-        self.debug_directories = [
+        self.default_arch: str | None = last.get("--default-arch") or None
+        self.dwp: str | None = last.get("--dwp") or None
+        self.debug_directories: list[str] = [
             value
             for name, value in chosen
             if name in {"--debug-file-directory", "--fallback-debug-path"}
         ]
-        self.gsym_directories = [
+        self.gsym_directories: list[str] = [
             value for name, value in chosen if name == "--gsym-file-directory"
         ]
         # the module of all requests; None if each names its own
-        self.obj = last.get("--obj")
+        self.obj: str | None = last.get("--obj")
         # the build id of that module, b"" for none
-        self.build_id = b"" if self.filter_markup else _build_id(last)
+        self.build_id: bytes = b"" if self.filter_markup else _build_id(last)
         # messages to print to standard error first
-        self.warnings = [
+        self.warnings: list[str] = [
             f"Warning: invalid dSYM hint: \"{value}\" (must have the '.dSYM' "
             "extension).\n"
             for name, value in chosen

@@ -89,7 +89,7 @@ VERBS = {
         "Show where the time of a profile or a trace was spent",
     ),
 }
-GROUPS = {
+GROUPS: dict[str, tuple[str, ...]] = {
     "begin with these": ("symbolicate", "lookup", "convert"),
     "symbolize logs, profiles and tables": ("filter", "trace", "batch", "symbfile"),
     "look into GSYM files and check them": ("find", "dump", "stats", "verify"),

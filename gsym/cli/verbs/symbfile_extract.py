@@ -39,6 +39,7 @@ NAMES = Option(
 )
 _KEYWORDS = ("arch", "debug_file_directories", "debuginfod", "dwp", "threads")
 CONVERSION_OPTIONS = convert_options(*_KEYWORDS)
+RECORD_KINDS: dict[str, tuple[str, ...]]
 RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
 

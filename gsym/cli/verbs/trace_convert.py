@@ -76,7 +76,7 @@ class ProfileForm:
         self._trace = source.trace if form == TRACE_FORM else None
         self._has_ids = form in {"pprof", "firefox"}
         # records of a trace that the format cannot represent, by kind
-        self.left_out = {} if self._trace else source.left_out()
+        self.left_out: dict[str, int] = {} if self._trace else source.left_out()
         self._dropped = 0
 
     def pieces(

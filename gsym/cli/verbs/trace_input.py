@@ -42,7 +42,7 @@ class TraceInput:
     """
 
     def __init__(self, source: InputFile, selection: Selection = _EVERYTHING) -> None:
-        self.name = source.name
+        self.name: str = source.name
         self.selection = selection
         self._source = source
         self._survey: Survey | None = None

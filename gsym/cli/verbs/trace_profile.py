@@ -31,20 +31,22 @@ class ProfileInput:
     """A file with a profile."""
 
     def __init__(self, source: InputFile, values: Values) -> None:
-        self.path = source.file()  # of a regular file with the contents
-        self.name = source.name
-        self.kind = source.kind()  # one of `gsym.profiles.opening.KINDS`
+        self.path: str = source.file()  # of a regular file with the contents
+        self.name: str = source.name
+        self.kind: str = source.kind()  # one of `gsym.profiles.opening.KINDS`
         if not self.kind:
             raise unknown_format(source.name, self.path)
-        self.selection = read_selection(values)
+        self.selection: Selection = read_selection(values)
         self._values = values
-        self.trace = None  # the file as a trace; None if it is not a trace
+        self.trace: TraceInput | None = (
+            None  # the file as a trace; None if it is not a trace
+        )
         if self.kind == "fxt":
             from gsym.cli.verbs.trace_input import TraceInput
 
             self.trace = TraceInput(source)
         # whether the profile that was read is of samples, not of durations
-        self.has_samples = True
+        self.has_samples: bool = True
 
     def exit_code(self, profile: Profile | None = None) -> int:
         """See `TraceInput.exit_code`; also 3 if a module of *profile* is unsure."""

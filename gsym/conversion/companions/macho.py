@@ -257,9 +257,10 @@ class DebugMap:
             entry._replace(path=os.path.join(folder, rewritten(entry.path, rules)))
             for entry in self._entries()
         ]
-        self.objects = tuple(self._open(entries))  # the object files that are there
+        # the object files that are there
+        self.objects: tuple[LinkedObject, ...] = tuple(self._open(entries))
         # why none of the object files that it names is used; "" if one is
-        self.missing = ""
+        self.missing: str = ""
         if self._missing and not self.objects:
             self.missing = (
                 f"it is in {len(entries)} object files, and none of them is there: "

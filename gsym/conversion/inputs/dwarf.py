@@ -141,8 +141,8 @@ class DwarfJob(UnitJob):
         # paths of the files with split units that were read
         self.companions: tuple[str, ...] = ()
         # how many functions line tables without DIEs and BTF gave
-        self.line_functions = 0
-        self.go_functions = 0  # how many functions the pclntab gave
+        self.line_functions: int = 0
+        self.go_functions: int = 0  # how many functions the pclntab gave
         # how many functions each kind of symbol table gave, and stubs
         self.symbol_sources: dict[str, int] = {}
         # sentences on split units that were not found, and on a pclntab that cannot be

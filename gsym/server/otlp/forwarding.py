@@ -73,7 +73,7 @@ class Collector:
         self._sender: Sender
         if scheme in _GRPC:
             self._sender = _GrpcSender(url, seconds, is_secure=_GRPC[scheme])
-            self.name = url
+            self.name: str = url
         else:
             address = read_web_address(url)
             self._sender = _HttpSender(address, seconds)

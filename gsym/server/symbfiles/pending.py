@@ -265,10 +265,12 @@ class PendingUploads:
         limits: PendingLimits,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.store = store.path
+        self.store: str = store.path
         self.limits = limits
         self.clock = clock
-        self.finished = FinishedUploads(store.path, limits.seconds, clock)
+        self.finished: FinishedUploads = FinishedUploads(
+            store.path, limits.seconds, clock
+        )
         self._root = os.path.join(store.path, _PENDING_FOLDER)
 
     def open(self, owner: str, name: str) -> PendingUpload:

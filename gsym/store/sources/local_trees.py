@@ -62,7 +62,9 @@ class LocalFolder:
     """
 
     def __init__(self, path: str) -> None:
-        self.parts = tuple(open_folder(path))
+        self.parts: tuple[LocalStore | LocalTree | LooseFiles, ...] = tuple(
+            open_folder(path)
+        )
 
     @property
     def name(self) -> str:

@@ -157,12 +157,12 @@ class ReferenceElf(ReferenceFile):
             self._elf = ELFFile(cast("BinaryIO", self._data))
             if self._is_relocatable:
                 self._elf = place(self._data[:])
-            self.little_endian = self._elf.little_endian
-            self.address_size = self._elf.elfclass // 8
-            self.text_ranges = merged(self._text_ranges())
+            self.little_endian: bool = self._elf.little_endian
+            self.address_size: int = self._elf.elfclass // 8
+            self.text_ranges: list[Range] = merged(self._text_ranges())
             # Code of A32 and MIPS is even; odd addresses are of Thumb (AAELF32, "Symbol
             # Values"), microMIPS and MIPS16.
-            self.isa_bit = int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
+            self.isa_bit: int = int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
         except Exception as error:
             self._data.close()
             # pyelftools raises many kinds of exceptions on damaged input.

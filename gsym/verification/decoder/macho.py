@@ -74,7 +74,7 @@ class ReferenceMacho(ReferenceFile):
     def __init__(self, path: str, data: memoryview) -> None:
         super().__init__(path)
         self._data = data
-        self.little_endian = self._data[0] in _LITTLE_ENDIAN
+        self.little_endian: bool = self._data[0] in _LITTLE_ENDIAN
         self._order = "<" if self.little_endian else ">"
         self._sections: list[_Section] = []
         self._commands: dict[int, bytes] = {}
@@ -86,7 +86,7 @@ class ReferenceMacho(ReferenceFile):
         except (struct.error, IndexError) as error:
             reason = f"the Mach-O file is cut off: {error}"
             raise FormatError(reason, path=path) from error
-        self.text_ranges = merged(
+        self.text_ranges: list[Range] = merged(
             Range(each.address, each.address + each.size)
             for each in self._sections
             if each.flags & _CODE and each.size
@@ -104,9 +104,9 @@ class ReferenceMacho(ReferenceFile):
 
     def _read_commands(self) -> None:
         magic, self._cpu, _, self._type, count = self._unpack("5I", self._data)
-        self.isa_bit = int(self._cpu == _CPU_ARM)  # Thumb
+        self.isa_bit: int = int(self._cpu == _CPU_ARM)  # Thumb
         self._word = "Q" if magic == _MAGIC_64 else "I"
-        self.address_size = struct.calcsize(self._word)
+        self.address_size: int = struct.calcsize(self._word)
         at = 32 if magic == _MAGIC_64 else 28
         for _ in range(count):
             command, size = self._unpack("2I", self._data, at)

@@ -51,7 +51,7 @@ class Omap:
                 found.append(Place(place, start, start + size))
         found.sort()
         ends = [each.to for each in found[1:]] + [2 * _END]
-        self.exists = bool(entries)
+        self.exists: bool = bool(entries)
         # By their start in the source, with the end of all up to there.
         self._places = sorted(
             (

@@ -94,9 +94,11 @@ class Units:
     ) -> None:
         self.file = file
         self.path_map = path_map
-        self.sections = file.dwarf_sections() if sections is None else sections
+        self.sections: DebugSections = (
+            file.dwarf_sections() if sections is None else sections
+        )
         self.damage: str | None = None
-        self.end = 0
+        self.end: int = 0
         self.skeleton: Unit | None = None
         self._supplementary = (
             None if file.supplementary is None else Units(file.supplementary, path_map)
@@ -276,15 +278,15 @@ class Unit:
     ) -> None:
         self.units = units
         self.cu = cu
-        self.root = cu.get_top_DIE()
+        self.root: DIE = cu.get_top_DIE()
         self._skeleton = skeleton
-        self.language = int(self._root_value("DW_AT_language"))
+        self.language: int = int(self._root_value("DW_AT_language"))
         name = attribute(self.root, "DW_AT_language_name", _LANGUAGE_NAME)
-        self.language_name = 0 if name is None else int(name.value)
+        self.language_name: int = 0 if name is None else int(name.value)
         # For a skeleton, that of its split unit.
-        self.ranges_base = int(self._root_value("DW_AT_GNU_ranges_base"))
+        self.ranges_base: int = int(self._root_value("DW_AT_GNU_ranges_base"))
         is_old = cu["version"] < _VERSION_5
-        self.addr_base = int(
+        self.addr_base: int = int(
             self._root_value("DW_AT_GNU_addr_base" if is_old else "DW_AT_addr_base")
         )
         self.base_address: int = 0 if skeleton is None else skeleton.base_address
