@@ -340,7 +340,7 @@ def test_text_may_say_which_addresses_are_returned_to(
         (("--module", "id"), "in.parquet: column 'id': modules are text or binary"),
         (("--base", "0x1" + "0" * 16), "in.parquet: base: 0x10000000000000000 is not"),
         (("--base", "build_id"), "in.parquet: column 'build_id': expected integers"),
-        (("--modules", "/none"), "option '--modules': modules: '/none' is not a fol"),
+        (("--modules", "/none"), "option '--modules': source: expected a folder or"),
         (("--strict",), "module 03000000"),
     ],
 )

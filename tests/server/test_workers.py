@@ -61,7 +61,9 @@ def connected(port: int) -> Iterator[None]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess("--workers", "2", "--store", str(tmp_path)) as running:
+    options = ("--workers", "2", "--store", str(tmp_path))
+    # Health checks that succeed are logged with this level.
+    with ServerProcess(*options, "--set", "log_level=debug") as running:
         yield running
 
 
