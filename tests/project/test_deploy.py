@@ -70,6 +70,15 @@ def test_prometheus_accepts_the_rules() -> None:
     subprocess.run([tool("promtool"), "check", "rules", rules], check=True)
 
 
+def test_prometheus_accepts_the_shown_configuration(tmp_path: Path) -> None:
+    text = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", text, re.DOTALL)
+    config = tmp_path / "prometheus.yml"
+    config.write_text(shown, encoding="utf-8")
+    command = [tool("promtool"), "check", "config", "--syntax-only", str(config)]
+    subprocess.run(command, check=True)
+
+
 def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     analyze = tool("systemd-analyze")
     unit = tmp_path / "gsym.service"
