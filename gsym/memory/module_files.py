@@ -21,7 +21,7 @@ from gsym.memory.loaded import linked_region
 from gsym.memory.machines import AARCH64, ARM, X86, X86_64
 from gsym.memory.pe_arm_frames import step_by_pe_arm
 from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
-from gsym.memory.prologues import step_by_instructions
+from gsym.memory.prologues import FollowedCode
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
 
@@ -101,6 +101,7 @@ class ModuleFiles:
         self._files: dict[int, list[LoadedFile]] = {}
         self._paths: dict[int, Iterator[str]] = {}  # of files that are not read yet
         self._frames: dict[tuple[int, int], CallFrames] = {}  # by module and bias
+        self._code = FollowedCode(machine, self.memory)
         # By address: see _place.
         self._placed: dict[int, tuple[int, int | None]] = {}
 
@@ -141,9 +142,7 @@ class ModuleFiles:
         start = self._function_start(module, linked)
         if start is None:
             return None
-        return step_by_instructions(
-            self._machine, start + bias, pc, values, self.memory
-        )
+        return self._code.step(start + bias, pc, values)
 
     def _place(self, pc: int) -> tuple[int, int | None]:
         """The module at an address, and the address in it, if that is known."""

@@ -30,53 +30,71 @@ _FOLLOWING: dict[Machine, Follow] = {
     AARCH64: follow_aarch64,
 }
 _MAX_CODE = 1 << 16  # bytes of a function before an address
+_MOST_CODE = 8 << 20  # bytes that are followed in all, some seconds
 _MAX_INSTRUCTION = 16
 
 
-def step_by_instructions(
-    machine: Machine, start: int, pc: int, values: dict[int, int], memory: Memory
-) -> Step | None:
-    """The registers in the caller of the function at *pc*; None if unknown.
+class FollowedCode:
+    """Callers by the instructions of functions; those of an address are followed once.
 
     Args:
-        machine: What it is for.
-        start: Where the function starts.
-        pc: An address in the instruction.
-        values: The registers.
+        machine: What they are for.
         memory: The memory of the process, with its code.
     """
-    follow = _FOLLOWING.get(machine)
-    if follow is None or not 0 <= pc - start <= _MAX_CODE:
-        return None
-    state = StackState(machine)
-    code = memory(start, pc - start + _MAX_INSTRUCTION)
-    found = _state_at(state, follow, code, pc - start)
-    if found is None:
-        return None
-    word = machine.word
 
-    def load(address: int) -> int | None:
-        held = memory(address & UINT64_MAX, word)
-        return int.from_bytes(held, machine.order) if len(held) == word else None
+    def __init__(self, machine: Machine, memory: Memory) -> None:
+        self._machine = machine
+        self._memory = memory
+        self._follow: Follow | None = _FOLLOWING.get(machine)
+        self._states: dict[int, StackState | None] = {}  # by address
+        self._left = _MOST_CODE
 
-    bases = [(machine.stack, found.stack), (machine.frame, found.frame)]
-    if found.has_record():
-        bases.reverse()  # the stack pointer may change in loops
-    places = (
-        (values[register] - place) & UINT64_MAX
-        for register, place in bases
-        if place is not None and register in values
-    )
-    top = next(places, None)
-    if top is None:
-        return None
-    saved = {number: load(top + place) for number, place in found.saved.items()}
-    known = {number: value for number, value in saved.items() if value is not None}
-    known = {**values, **known, machine.stack: top}
-    back = load(top - word) if machine.link is None else known.get(machine.link)
-    if not back or (machine.link not in {None, *saved} and back == pc + 1):
-        return None  # the link register has where the function's callee returned to
-    return Step(back, known, is_signal=False, trust="prologue")
+    def step(self, start: int, pc: int, values: dict[int, int]) -> Step | None:
+        """The registers in the caller; None if unknown.
+
+        Args:
+            start: Where the function starts.
+            pc: An address in the instruction.
+            values: The registers.
+        """
+        if pc not in self._states:
+            self._states[pc] = self._state(start, pc)
+        found = self._states[pc]
+        if found is None:
+            return None
+        machine, word = self._machine, self._machine.word
+
+        def load(address: int) -> int | None:
+            held = self._memory(address & UINT64_MAX, word)
+            return int.from_bytes(held, machine.order) if len(held) == word else None
+
+        bases = [(machine.stack, found.stack), (machine.frame, found.frame)]
+        if found.has_record():
+            bases.reverse()  # the stack pointer may change in loops
+        places = (
+            (values[register] - place) & UINT64_MAX
+            for register, place in bases
+            if place is not None and register in values
+        )
+        top = next(places, None)
+        if top is None:
+            return None
+        saved = {number: load(top + place) for number, place in found.saved.items()}
+        known = {number: value for number, value in saved.items() if value is not None}
+        known = {**values, **known, machine.stack: top}
+        back = load(top - word) if machine.link is None else known.get(machine.link)
+        if not back or (machine.link not in {None, *saved} and back == pc + 1):
+            return None  # the link register has where the function's callee returned to
+        return Step(back, known, is_signal=False, trust="prologue")
+
+    def _state(self, start: int, pc: int) -> StackState | None:
+        """The state of the stack at an address."""
+        size = pc - start
+        if self._follow is None or not 0 <= size <= min(_MAX_CODE, self._left):
+            return None
+        self._left -= size
+        code = self._memory(start, size + _MAX_INSTRUCTION)
+        return _state_at(StackState(self._machine), self._follow, code, size)
 
 
 def _state_at(

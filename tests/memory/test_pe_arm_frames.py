@@ -14,7 +14,7 @@ from gsym.memory.machines import AARCH64
 from gsym.memory.module_files import read_file
 from gsym.memory.pe_arm_frames import step_by_pe_arm
 from gsym.memory.pe_frames import PeTable
-from gsym.memory.prologues import step_by_instructions
+from gsym.memory.prologues import FollowedCode
 from tests.inputs.minidump import (
     ARM64,
     WINDOWS,
@@ -75,17 +75,14 @@ def test_each_instruction_has_the_caller_that_the_code_leads_to(
         """The code, and a stack on which each word is its own address."""
         return file.read(address, size) or pack("<Q", address)[:size]
 
+    followed = FollowedCode(AARCH64, memory)
     for pc in range(start, start + SIZES[number], 4):
         values = {29: TOP, 30: LINK, 31: TOP}
-        by_frame = step_by_instructions(
-            *(AARCH64, start, pc), {29: TOP, 30: LINK}, memory
-        )
-        by_stack = step_by_instructions(
-            *(AARCH64, start, pc), {30: LINK, 31: TOP}, memory
-        )
+        by_frame = followed.step(start, pc, {29: TOP, 30: LINK})
+        by_stack = followed.step(start, pc, {30: LINK, 31: TOP})
         if by_frame is not None and by_stack is not None:
             values[29] += by_stack.values[31] - by_frame.values[31]
-        expected = step_by_instructions(AARCH64, start, pc, values, memory)
+        expected = followed.step(start, pc, values)
         found = step_by_pe_arm(table, pc, values, file.read, memory)
         assert found is not None
         assert found._replace(trust="") == (expected or found)._replace(trust="")

@@ -12,7 +12,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.memory.machines import AARCH64, ARM, RISCV64, X86, X86_64, Machine
 from gsym.memory.module_files import read_file
-from gsym.memory.prologues import step_by_instructions
+from gsym.memory.prologues import FollowedCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def stepped(machine: Machine, code: str, inside: int, **values: int) -> Step | N
     if machine.link is not None:
         held[machine.link] = LINK
     memory = Memory(machine, bytes.fromhex(code))
-    return step_by_instructions(machine, CODE, CODE + inside, held, memory)
+    return FollowedCode(machine, memory).step(CODE, CODE + inside, held)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_link_register_of_a_callee() -> None:
     """A function that called and has not saved the register is not followed."""
     memory = Memory(AARCH64, bytes(4) + bytes.fromhex("00000094") + bytes(16))
     values = {AARCH64.stack: TOP, 30: CODE + 8}
-    assert step_by_instructions(AARCH64, CODE, CODE + 7, values, memory) is None
+    assert FollowedCode(AARCH64, memory).step(CODE, CODE + 7, values) is None
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def _compare(
     pc = start + inside
     links = {} if machine.link is None else {machine.link: LINK}
     of_stack = {machine.stack: TOP, **links}
-    by_stack = step_by_instructions(machine, start, pc, of_stack, memory)
+    by_stack = FollowedCode(machine, memory).step(start, pc, of_stack)
     of_frame = {machine.frame: TOP, **links}
-    by_frame = step_by_instructions(machine, start, pc, of_frame, memory)
+    by_frame = FollowedCode(machine, memory).step(start, pc, of_frame)
     frame = 1 << 24  # not where it is set
     if by_frame is not None:
         by_stack = by_stack or by_frame
@@ -210,3 +210,21 @@ def _compare(
     assert told.pc == by_stack.pc, hex(pc)
     assert told.values[machine.stack] == by_stack.values[machine.stack], hex(pc)
     return True
+
+
+def test_the_code_before_an_address_is_followed_once() -> None:
+    reads = []
+
+    def memory(address: int, size: int) -> bytes:
+        reads.append(address)
+        return b"\x55\xe8".ljust(size, b"\x90") if address == CODE else bytes(size)
+
+    followed = FollowedCode(X86_64, memory)
+    for depth in range(3):
+        followed.step(CODE, CODE + 4, {7: TOP + 8 * depth, 16: CODE + 4})
+    assert reads.count(CODE) == 1
+    huge = 1 << 16  # of all such functions only some are followed
+    for number in range(1, 200):
+        followed.step(CODE + number * huge, CODE + (number + 1) * huge, {7: TOP})
+    assert reads.count(CODE + huge) == 1
+    assert reads.count(CODE + 199 * huge) == 0
