@@ -67,9 +67,18 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
 
 
 def add_aliases(
-    store: str, folder: str, slot: str, wanted: Mapping[str, str]
+    store: str,
+    folder: str,
+    slot: str,
+    wanted: Mapping[str, str],
+    *,
+    is_published: bool = True,
 ) -> dict[str, str]:
-    """List aliases, then create the missing links; return those of the module."""
+    """List aliases and create the missing links; return those of the module.
+
+    A killed process leaves no published module without a link that it lists, and no
+    link to an unpublished one that is not listed.
+    """
     listed = read_aliases(folder)
     # Aliases that no other module has, or replacements for them.
     free: dict[str, str] = {}
@@ -78,11 +87,14 @@ def add_aliases(
             free[alias] = file
         elif alias.startswith(f"{CODE_IDS}/"):
             free[replacement(alias, slot)] = file
-    if not free.items() <= listed.items():
+    is_listed = free.items() <= listed.items()
+    if not (is_listed or is_published):
         write_aliases(folder, {**listed, **free})
     for alias, file in free.items():
         target = alias_target(alias, slot, file)
         make_link(os.path.join(store, alias), target, folder)
+    if is_published and not is_listed:
+        write_aliases(folder, {**listed, **free})
     return free
 
 

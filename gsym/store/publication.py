@@ -530,7 +530,7 @@ def _swap(store: str, made: Entry, aliases: dict[str, str]) -> bool:
     link = os.path.join(store, link_of_slot(slot))
     target = os.path.relpath(folder, os.path.dirname(link))
     try:
-        wanted = add_aliases(store, folder, slot, wanted)
+        wanted = add_aliases(store, folder, slot, wanted, is_published=False)
         sync(folder)
         make_link(link, target, folder)
     except BaseException:

@@ -14,8 +14,10 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import ModuleKey, key_of_build_id, macho_debug_id
+from gsym.store.aliases import add_aliases
 from gsym.store.directory import Store
 from gsym.store.modules import Quality
+from gsym.store.verification import verify_store
 from tests.store_modules import (
     PE_CODE_ID,
     build_id,
@@ -457,3 +459,22 @@ def test_unused_folder_is_removed_and_a_used_one_is_not(
         with store.temporary_folder():
             assert not left.exists()
             assert Path(mine).is_dir()
+
+
+def test_a_link_that_cannot_be_made_is_not_listed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a process that is killed there would leave a module without it."""
+    entry = put(store, 1).entry
+    alias = f"other.so/{entry.identity.debug_id}/other.so.gsym"
+    named = store.path, entry.folder, entry.slot, {alias: "module.gsym"}
+    with monkeypatch.context() as patch:
+        patch.setattr("gsym.store.aliases.make_link", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            add_aliases(*named)
+    assert list(verify_store(store)) == []
+    add_aliases(*named)
+    assert (Path(store.path) / alias).resolve() == Path(entry.path).resolve()
+    assert list(verify_store(store)) == []
+    store.remove(entry)
+    assert not (Path(store.path) / "other.so").exists()
