@@ -41,7 +41,7 @@ def path_of(name: str, value: str | os.PathLike[str], others: str = "") -> str:
         others: What else the argument may be, for the message.
 
     Raises:
-        TypeError: It is not a path; bytes are none.
+        TypeError: It is not a path; bytes are not taken for one.
     """
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(path, str):

@@ -52,7 +52,7 @@ def stamp_of(status: os.stat_result) -> FileStamp | None:
 
 
 def stamp_at(path: str) -> FileStamp | None:
-    """The stamp of the file at a path; None if there is no regular one."""
+    """The stamp of the file at a path; None if no regular file is there."""
     try:
         return stamp_of(os.stat(path))
     except (OSError, ValueError):

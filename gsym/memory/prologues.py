@@ -29,8 +29,10 @@ _FOLLOWING: dict[Machine, Follow] = {
     RISCV64: follow_riscv,
     AARCH64: follow_aarch64,
 }
-_MAX_CODE = 1 << 16  # bytes of a function before an address
-_MOST_CODE = 8 << 20  # bytes that are followed in all, some seconds
+# Limit: Code before an address of a dump without call frame information
+_MAX_CODE = 1 << 16
+# Limit: Such code of all addresses of a dump
+_MOST_CODE = 8 << 20
 _MAX_INSTRUCTION = 16
 
 

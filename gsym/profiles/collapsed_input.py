@@ -55,7 +55,7 @@ _BEFORE_AND_AFTER = (ValueType("before", "count"), ValueType("after", "count"))
 def read_collapsed(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
-    """The profile in a file of collapsed stacks; lines that are none are counted."""
+    """The profile in a file of collapsed stacks; other lines are counted."""
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
     first = list(islice(lines, _HEAD))

@@ -32,8 +32,8 @@ import struct
 from contextlib import suppress
 from math import exp
 
-from gsym.collection import collection_put_off
 from gsym.errors import FormatError
+from gsym.garbage_collection import no_garbage_collection
 from gsym.profiles.binaries import AddressRanges, module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
 from gsym.profiles.json_input import text_of
@@ -102,7 +102,7 @@ _SECOND = 1_000_000_000
 _MICROSECOND = 1000
 
 
-@collection_put_off()
+@no_garbage_collection()
 def read_heap(
     path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:

@@ -70,7 +70,7 @@ class JitCode:
         is_timed: Whether samples have the clock of jitdumps.
 
     Attributes:
-        is_timed: Whether `advance` tells which functions there are.
+        is_timed: Whether functions come and go with time, as `advance` is told it.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ def _fill(message: Any, node: Node) -> None:
 
 
 def _set(message: Any, field: Any, node: Node, *, has_many: bool) -> None:
-    """Set a field that is no message, or add to it."""
+    """Set a field that is not a message, or add to it."""
     try:
         value = _scalar(field, field.name, node)
         if has_many:
@@ -125,7 +125,7 @@ def _set(message: Any, field: Any, node: Node, *, has_many: bool) -> None:
 
 
 def _scalar(field: Any, name: str, node: Node) -> Any:
-    """The value of a field that is no message."""
+    """The value of a field that is not a message."""
     value = node.value
     if field.type == field.TYPE_BYTES:
         if name in _NESTED:

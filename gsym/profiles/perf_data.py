@@ -80,9 +80,9 @@ _OF_CALLS, _HAS_HARDWARE_INDEX = 1 << 11, 1 << 17
 _FIXED = (_IDENTIFIER, _IP, _TID, _TIME, _ADDR, _ID, _STREAM_ID, _CPU, _PERIOD)
 _THREAD = -1  # the second number of `_TID`
 _HALVES = {_TID: "ii", _CPU: "i4x"}
-# What a profile has of a sample, and of what is behind that.
+# The fields of a sample that a profile has, and those after them that are read.
 _CHOSEN = (_IP, _TID, _THREAD, _TIME, _CPU, _PERIOD, _CALLCHAIN)
-_BEHIND = _READ | _BRANCHES | _STACK_USER
+_VARIABLE = _READ | _BRANCHES | _STACK_USER
 # Those at the end of other records.
 _ENDING = (_TID, _TIME, _ID, _STREAM_ID, _CPU, _IDENTIFIER)
 _READ_TIMES, _READ_ITEM, _READ_ID, _READ_GROUP = (1, 2), (4, 16), 4, 8
@@ -519,8 +519,8 @@ class PerfData:
         numbers = event.fixed.unpack_from(data, place + 8) + event.absent
         address, process, thread, time, cpu, period, count = event.choose(numbers)
         members: list[tuple[_Event, int | None]] = []
-        behind = event.sample_type & _BEHIND
-        if behind & _READ:
+        present = event.sample_type & _VARIABLE
+        if present & _READ:
             members, read = self._read_counts(event.read_format, data[at:end])
             at += read
             count, at = self._count_at(event, data, at, end)
@@ -531,13 +531,13 @@ class PerfData:
                 raise struct.error
             chain = bytes(data[first:at])
             frames = self._stacks.get((mode, chain)) or self._stack(chain, mode)
-        if behind & _BRANCHES:
+        if present & _BRANCHES:
             frames = self._branches(event, data[at:end], frames)
         if not frames.parts and address is not None:
             frames = self._stack(self._number.pack(address), mode)
         if frames.cookie is not None:
             frames = self._completed(frames, thread)
-        if behind & _STACK_USER:
+        if present & _STACK_USER:
             self._lose("stacks of user space that only `perf script` unwinds")
         own = ("", process, thread, cpu, time, period, event.name, frames)
         if not members:

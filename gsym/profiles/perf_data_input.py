@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 
-from gsym.collection import collection_put_off
 from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
+from gsym.garbage_collection import no_garbage_collection
 from gsym.profiles.input_bytes import Bound, read_inflated
 from gsym.profiles.perf_data import PerfData
 from gsym.profiles.perf_script_input import PerfFacts, PerfReader
@@ -30,7 +30,7 @@ MOST_RECORD_BYTES = Bound(1 << 30, 64)
 """The default limit: the file is mapped, but the places of all samples are kept."""
 
 
-@collection_put_off()
+@no_garbage_collection()
 def read_perf_data(
     path: str | os.PathLike[str],
     *,

@@ -19,9 +19,9 @@ from itertools import accumulate, groupby, zip_longest
 from types import MappingProxyType
 
 from gsym.cache import BoundedCache
-from gsym.collection import collection_put_off
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError
+from gsym.garbage_collection import no_garbage_collection
 from gsym.model import UINT64_MAX
 from gsym.modules.key import elf_debug_id
 from gsym.profiles.binaries import PathModule, module_at
@@ -399,7 +399,7 @@ _EVENT, _CPU = "event", "cpu"
 _NAMELESS = "events"
 
 
-@collection_put_off()
+@no_garbage_collection()
 def read_perf_script(
     path: str | os.PathLike[str],
     *,

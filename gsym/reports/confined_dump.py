@@ -9,7 +9,7 @@ from gsym.modules.places import Files, find_files
 from gsym.reports.symbolicate import is_dump, parse_dump
 from gsym.store.archives import inflate_file
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any

@@ -10,7 +10,7 @@ from gsym.cache import BoundedCache
 from gsym.modules.key import ModuleKey
 from gsym.reports.report import SourceContext
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 

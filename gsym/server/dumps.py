@@ -27,7 +27,7 @@ from gsym.modules.key import ModuleKey
 from gsym.reports.confined_dump import module_name
 from gsym.server.modules import child_limits
 
-TYPE_CHECKING = False
+TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
-from gsym.collection import collection_put_off
 from gsym.engine.native import ffi, lib
+from gsym.garbage_collection import no_garbage_collection
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -113,7 +113,7 @@ class Columns:
 
     def records(self) -> Iterator[Record]:
         """Records of these columns, in file order."""
-        with collection_put_off():
+        with no_garbage_collection():
             ranges, return_pads = self._ranges(), self._return_pads()
         if not return_pads:
             return iter(ranges)

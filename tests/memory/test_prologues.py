@@ -224,6 +224,9 @@ def test_the_code_before_an_address_is_followed_once() -> None:
         followed.step(CODE, CODE + 4, {7: TOP + 8 * depth, 16: CODE + 4})
     assert reads.count(CODE) == 1
     huge = 1 << 16  # of all such functions only some are followed
+    far = CODE - huge
+    followed.step(far, far + huge + 1, {7: TOP})
+    assert reads.count(far) == 0
     for number in range(1, 200):
         followed.step(CODE + number * huge, CODE + (number + 1) * huge, {7: TOP})
     assert reads.count(CODE + huge) == 1

@@ -48,7 +48,15 @@ FOLDERS = (
 )
 # Modules beside the folders, which every folder may import, lowest first.
 BESIDE = (
-    *("records", "cache", "collection", "include", "config", "arguments", "sizes"),
+    *(
+        "records",
+        "cache",
+        "garbage_collection",
+        "include",
+        "config",
+        "arguments",
+        "sizes",
+    ),
     *("errors", "hints"),
     "model",
 )

@@ -97,7 +97,7 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _headers(path: str) -> tuple[tuple[str, str], ...]:
-    """The headers in a file, one a line; lines that are none are left out."""
+    """The headers in a file, one a line; other lines are left out."""
     lines = _read(path).splitlines() if path else []
     parts = (line.partition(":") for line in lines)
     return tuple(

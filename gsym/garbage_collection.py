@@ -1,4 +1,4 @@
-"""Garbage collection, put off while many objects are made that live on."""
+"""Pauses of garbage collection, while many objects are made that live on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def collection_put_off() -> Iterator[None]:
-    """Search for no cycles during a `with` block or a function.
+def no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector during a `with` block or a function.
 
     The collector would scan the new objects repeatedly and find nothing.
     """
