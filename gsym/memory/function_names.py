@@ -34,11 +34,12 @@ class FunctionNames:
             return ()
         return (
             self._reader.find(name, exact=True)
-            or self._in_table(name)
+            or self.in_table(name)
             or self._as_demangled(name)
         )
 
-    def _in_table(self, name: str) -> Sequence[FunctionRange]:
+    def in_table(self, name: str) -> Sequence[FunctionRange]:
+        """The functions of a linkage name in the symbol table of the binary."""
         if name in self._of_table:
             return self._of_table[name]
         is_linked = _NOT_LINKED.isdisjoint(name)

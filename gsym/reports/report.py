@@ -70,6 +70,8 @@ class ReportFrame(NamedTuple):
             else "".
         sources: Source lines around that of each of the calls, where they were asked
             for and are there; None for others.
+        folded: What is not sure where the linker gave several functions the same code:
+            "one of first, second", "lines of first, which has the same code"; else "".
     """
 
     text: str
@@ -82,6 +84,7 @@ class ReportFrame(NamedTuple):
     is_return: bool = False
     trust: str = ""
     sources: tuple[SourceContext | None, ...] = ()
+    folded: str = ""
 
 
 class ReportThread(NamedTuple):
@@ -248,7 +251,8 @@ class Report(NamedTuple):
             if frame.calls and frame.offset is not None:
                 module = self.modules[frame.module]
                 place = f"{module.name}+{frame.offset:#x} in {module.path}"
-                yield f"{frame.text}: {place}{'; ' * bool(frame.reason)}{frame.reason}"
+                known = filter(None, (place, frame.folded, frame.reason))
+                yield f"{frame.text}: {'; '.join(known)}"
             else:
                 reason = frame.reason or "the report names its function"
                 yield f"{frame.text}: {reason}"
@@ -359,7 +363,7 @@ class Report(NamedTuple):
             return ";".join(demangle(each.name) for each in reversed(frame.calls))
         module = self.modules[frame.module].name
         doubt = " [ambiguous]" if frame.reason else ""
-        place = f"({module}+{frame.offset:#x})"
+        place = f"{module}+{frame.offset:#x}{frame.folded and '; '}{frame.folded}"
         lines = list(shown(frame.calls))
         for at, (call, source) in enumerate(
             zip(frame.calls[:-1], frame.sources, strict=False)
@@ -367,7 +371,7 @@ class Report(NamedTuple):
             if source is not None:
                 context = [f"  {each}" for each in source.shown(call.line)]
                 lines[at] = between.join([lines[at], *context])
-        return f"{between.join(lines)} {place}{doubt}"
+        return f"{between.join(lines)} ({place}){doubt}"
 
 
 def indented(line: str) -> str:
@@ -401,6 +405,7 @@ def _frame_record(
         "reason": shown(frame.reason),
         "is_return": frame.is_return,
         "trust": frame.trust,
+        "folded": shown(frame.folded),
     }
 
 

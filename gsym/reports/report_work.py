@@ -28,6 +28,7 @@ from gsym.reports.link_addresses import (
 )
 from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
+from gsym.reports.stacks.profilers import FOLDED
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -279,6 +280,7 @@ class ReportWork:
             for module in self.modules:
                 if module.reader is not None and text_left > 0:
                     text_left = self._look_up(module, chosen, answers, text_left)
+        self._choose_folded(answers)
         if text_left <= 0:
             notes.append("Some frames are left out: the answer would be too large.")
         form = self._stack.form
@@ -293,6 +295,23 @@ class ReportWork:
             self._parts(),
             self._stack.is_verbatim,
         )
+
+    def _choose_folded(self, answers: list[ReportFrame]) -> None:
+        """Choose among functions with the same code, callers first."""
+        if not any(each.calls for each in answers):
+            return
+        from gsym.reports.folded_functions import FoldedFunctions
+
+        folded = FoldedFunctions(self.modules, answers)
+        order = range(len(answers))
+        caller = None
+        for at in order if self._stack.form == FOLDED else reversed(order):
+            is_called = (
+                caller is not None
+                and self._frames[at].stack == self._frames[caller].stack
+            )
+            folded.choose(at, caller if is_called else None)
+            caller = at
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""

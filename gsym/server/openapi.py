@@ -152,6 +152,7 @@ class ReportFrame(msgspec.Struct, forbid_unknown_fields=True):
     reason: str
     is_return: bool
     trust: str
+    folded: str
 
 
 class ReportThread(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,0 +1,165 @@
+"""Functions that a linker has folded into one, told apart by who calls them.
+
+Identical code folding gives several functions one address. A call site in the caller
+says which of them it calls, where the GSYM files have call sites; merged functions in
+the GSYM file, or symbols of the binary, say which ones there are.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.engine.demangling import demangle
+from gsym.memory.function_names import FunctionNames
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.model import Lookup
+    from gsym.reports.report import ReportFrame
+    from gsym.reports.report_work import ModuleOfReport
+
+_MOST_NAMED = 4
+_MOST_WITHOUT = 64  # callers in a row without a call site: their module has none
+
+
+class FoldedFunctions:
+    """Chooses the functions of frames by the call sites of their callers.
+
+    Args:
+        modules: The modules of the report, opened.
+        answers: Its frames with their calls, which are replaced by those chosen.
+    """
+
+    def __init__(
+        self, modules: Sequence[ModuleOfReport], answers: list[ReportFrame]
+    ) -> None:
+        self._modules = modules
+        self._answers = answers
+        self._are_folded: dict[tuple[int, int], bool] = {}  # by module and start
+        self._called: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address
+        self._without = [0] * len(modules)
+        self._names: dict[int, list[FunctionNames]] = {}  # by module
+
+    def choose(self, at: int, caller: int | None) -> None:
+        """Choose the function of a frame; that of its caller is chosen before."""
+        frame = self._answers[at]
+        if not frame.calls:
+            return
+        called = () if caller is None else self._called_by(caller)
+        own = frame.calls[-1]
+        if called == (own.name,):
+            return
+        start = self._address(frame) - own.offset
+        key = frame.module, start
+        are_folded = self._are_folded.get(key)
+        if are_folded is None:
+            are_folded = bool(self._lookups(frame.module, start)[1:])
+            self._are_folded[key] = are_folded
+        if are_folded:
+            self._answers[at] = self._chosen(frame, called)
+        elif len(called) == 1 and called[0] != own.name:
+            self._answers[at] = self._named(frame, start, called[0])
+
+    def _lookups(self, module: int, address: int) -> tuple[Lookup, ...]:
+        """The function at a link-time address, and those that were merged into it."""
+        reader = self._modules[module].reader
+        found = None if reader is None else reader.lookup(address, merged=True)
+        return () if found is None else (found, *found.merged)
+
+    def _address(self, frame: ReportFrame) -> int:
+        """The link-time address of a frame with calls, as the report has it."""
+        reader = self._modules[frame.module].reader
+        base = 0 if reader is None else reader.header.base_address
+        return base + (frame.offset or 0)
+
+    def _called_by(self, at: int) -> tuple[str, ...]:
+        """Patterns of the names of what the call before a return address calls."""
+        frame = self._answers[at]
+        if not (frame.calls and frame.is_return):
+            return ()
+        key = frame.module, self._address(frame)
+        known = self._called.get(key)
+        if known is None:
+            if self._without[frame.module] > _MOST_WITHOUT:
+                return ()
+            several = self._lookups(*key)
+            name = frame.calls[-1].name
+            of_name = (each for each in several if each.function.name == name)
+            found = next(of_name, several[0] if several else None)
+            known = () if found is None else found.call_site_patterns
+            self._called[key] = known
+            # A conversion keeps the call sites of all functions, or none.
+            self._without[frame.module] = (
+                0 if known else self._without[frame.module] + 1
+            )
+        return known
+
+    def _chosen(self, frame: ReportFrame, called: tuple[str, ...]) -> ReportFrame:
+        address = self._address(frame) - frame.is_return
+        several = self._lookups(frame.module, address)
+        chosen = [each for each in several if each.function.name in called]
+        if not chosen:
+            chosen = [
+                each
+                for each in several
+                if any(_fits(each.function.name, pattern) for pattern in called)
+            ]
+        if len(chosen) != 1:
+            return frame._replace(folded=_one_of(chosen or several))
+        calls = (
+            each._replace(offset=each.offset + frame.is_return)
+            for each in chosen[0].frames
+        )
+        return frame._replace(calls=tuple(calls))
+
+    def _named(self, frame: ReportFrame, start: int, called: str) -> ReportFrame:
+        """Name a function as its caller does, if both names have the same code.
+
+        lld leaves symbols of the functions that it folds, but no debug information.
+        """
+        *inlined, own = frame.calls
+        if start not in self._starts(frame.module, called):
+            return frame
+        other = demangle(own.name)
+        if demangle(called) == other:
+            return frame  # another name of the same function
+        calls = (*inlined, own._replace(name=called))
+        folded = f"lines of {other}, which has the same code"
+        return frame._replace(calls=calls, folded=folded)
+
+    def _starts(self, number: int, name: str) -> set[int]:
+        """Starts of functions of a name, by the symbols in the files of a module."""
+        if number not in self._names:
+            module = self._modules[number]
+            self._names[number] = [
+                FunctionNames(module.reader, path)
+                for path in module.files()
+                if module.reader is not None
+            ]
+        return {
+            each.start for names in self._names[number] for each in names.in_table(name)
+        }
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a linkage name fits the regular expression of a call site."""
+    try:
+        return not pattern.isidentifier() and bool(re.search(pattern, name))
+    except re.error:
+        return False
+
+
+def _one_of(several: Sequence[Lookup]) -> str:
+    """Sentence about functions, of which some may only differ by their files."""
+    names = dict.fromkeys(demangle(each.function.name) for each in several)
+    if len(names) == 1:
+        (name,) = names
+        paths = dict.fromkeys(each.frames[-1].path for each in several)
+        names = dict.fromkeys(f"{name} in {path}" for path in paths if path)
+    if len(names) < 2:  # noqa: PLR2004 - one function with several names
+        return ""
+    more = len(names) - _MOST_NAMED
+    shown = ", ".join([*names][:_MOST_NAMED])
+    return f"one of {shown}" + (f" and {more} more" if more > 0 else "")
