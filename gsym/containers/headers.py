@@ -252,14 +252,14 @@ def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
             is used.
         segments: Of the file.
     """
-    covering = [
-        segment
-        for segment in segments
-        if segment.offset <= offset < segment.offset + segment.size
-    ]
-    for segment in sorted(covering, key=lambda each: not each.is_executable):
-        return segment.address + offset - segment.offset
-    return None
+    other = None
+    for segment in segments:
+        if segment.offset <= offset < segment.offset + segment.size:
+            address = segment.address + offset - segment.offset
+            if segment.is_executable:
+                return address
+            other = address if other is None else other
+    return other
 
 
 def _table(data: memoryview, bits: int, order: str) -> tuple[int, int, int]:

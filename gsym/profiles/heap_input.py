@@ -100,6 +100,7 @@ _WAITS = (ValueType("contentions", "count"), ValueType("delay", "nanoseconds"))
 _CPU = ValueType("cpu", "nanoseconds")
 _SECOND = 1_000_000_000
 _MICROSECOND = 1000
+_new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
 @no_garbage_collection()
@@ -165,23 +166,21 @@ class _Stacks:
 
     def finish(self, recorded: float) -> None:
         """Find the names and mappings of addresses, which the text has after these."""
-        locations = self.builder.profile.locations if self._names else []
-        for at, location in enumerate(locations):
-            # Those of one address, once for each stack that it is in.
-            frames = dict.fromkeys(self._names.get(location.address - 1, ()))
-            locations[at] = location._replace(frames=tuple(frames))
-        _set_mappings(self.builder, self._maps, recorded)
+        addresses = [int(each, 16) for each in self._locations]
+        # Names of one address come once for each stack that it is in.
+        names = {
+            address + 1: tuple(dict.fromkeys(frames))
+            for address, frames in self._names.items()
+        }
+        callers = ((each, True, names.get(each, ())) for each in addresses)
+        _add_locations(self.builder, callers, self._maps, recorded)
 
     def _begin(self, addresses: str) -> None:
         numbers = addresses.split()
         if len(numbers) > MOST_FRAMES:
             raise FormatError(f"a stack has more than {MOST_FRAMES} frames")
         indexes = self._locations
-        for number in numbers:
-            if number not in indexes:
-                address = int(number, 16)
-                indexes[number] = self.builder.location(address, None, is_return=True)
-        self._stack = tuple(map(indexes.__getitem__, numbers))
+        self._stack = tuple([indexes.setdefault(n, len(indexes)) for n in numbers])
 
     def _sample(self, found: re.Match[str], thread: int | None) -> None:
         stack = self.builder.stack(self._stack)
@@ -295,27 +294,29 @@ class _Waits(_Stacks):
         return int(found["count"]) * period, cycles * _SECOND // rate
 
 
-def _set_mappings(
-    builder: ProfileBuilder, maps: Iterable[str], recorded: float
+def _add_locations(
+    builder: ProfileBuilder,
+    found: Iterable[tuple[int, bool, tuple[Frame, ...]]],
+    maps: Iterable[str],
+    recorded: float,
 ) -> None:
-    """Put the locations into the mappings that lines of /proc/PID/maps tell of."""
-    found = [each for each in map(_MAP.fullmatch, maps) if each and each["path"]]
-    code = [each for each in found if "x" in each["mode"]]
+    """Add locations in the mappings that lines of /proc/PID/maps tell of.
+
+    *found* has their addresses, whether these are of callers, and names.
+    """
+    lines = [each for each in map(_MAP.fullmatch, maps) if each and each["path"]]
+    code = [each for each in lines if "x" in each["mode"]]
     ranges = AddressRanges(
         (int(each["start"], 16), int(each["end"], 16)) for each in code
     )
-    indexes: dict[int, int] = {}
+    indexes: dict[int | None, int | None] = {None: None}
     locations = builder.profile.locations
-    for at, location in enumerate(locations):
-        number = ranges.find(location.address - location.is_return)
-        if number is None:
-            continue
+    for address, is_return, frames in found:
+        number = ranges.find(address - is_return)
         if number not in indexes:
-            indexes[number] = builder.mapping(_mapping(code[number], recorded))
-        address, _, is_return, frames, reason, is_named = location
-        locations[at] = Location(
-            address, indexes[number], is_return, frames, reason, is_named
-        )
+            indexes[number] = builder.mapping(_mapping(code[number or 0], recorded))
+        fields = address, indexes[number], is_return, frames, "", False
+        locations.append(_new(Location, fields))
 
 
 def _mapping(found: re.Match[str], recorded: float) -> Mapping:
@@ -342,6 +343,7 @@ def read_cpu_words(
     count = len(data) // size
     words = struct.unpack_from(f"{layout[0]}{count}{layout[1]}", data)
     builder = ProfileBuilder((SAMPLES, _CPU))
+    indexes: dict[tuple[int, bool, tuple[Frame, ...]], int] = {}
     period = words[3] * _MICROSECOND
     at = 2 + words[1]
     while at + 2 < count:
@@ -354,7 +356,7 @@ def read_cpu_words(
             reason = f"a stack of {depth} addresses, where {len(stack)} are left"
             raise FormatError(reason, path=name, offset=(at - depth) * size)
         locations = [
-            builder.location(address, None, is_return=depth > 0)
+            indexes.setdefault((address, depth > 0, ()), len(indexes))
             for depth, address in enumerate(_without_repeat(stack))
         ]
         builder.sample(builder.stack(locations), (times, times * period))
@@ -363,7 +365,7 @@ def read_cpu_words(
     profile = builder.profile
     profile.period, profile.period_type = period, _CPU
     maps = data[at * size :].decode("utf-8", "replace").splitlines()
-    _set_mappings(builder, maps, os.stat(name).st_mtime)
+    _add_locations(builder, indexes, maps, os.stat(name).st_mtime)
     return profile
 
 

@@ -408,13 +408,18 @@ class ProfileBuilder:
         *,
         is_return: bool = False,
         frames: tuple[Frame, ...] = (),
+        is_named_only: bool = False,
     ) -> int:
-        """The index of the location at an address, with the frames that are known."""
-        key = (address, mapping, is_return, frames)
+        """The index of a location.
+
+        An address and a path do not identify one: processes may have different files
+        there, and code that is made as they run.
+        """
+        key = (address, mapping, is_return, frames, "", is_named_only)
         found = self._locations.get(key)
         if found is None:
             found = self._locations[key] = len(self.profile.locations)
-            self.profile.locations.append(_new(Location, (*key, "", False)))
+            self.profile.locations.append(_new(Location, key))
         return found
 
     def function(self, frame: Frame, mapping: int | None = None) -> int:

@@ -50,7 +50,6 @@ class PerfFrame(NamedTuple):
         path: Of the source file.
         line: In it.
         is_kernel: Whether it is in the kernel; None if only the address tells.
-        is_exact: Whether it is no return address wherever it is in a stack.
     """
 
     address: int
@@ -61,7 +60,6 @@ class PerfFrame(NamedTuple):
     path: str = ""
     line: int = 0
     is_kernel: bool | None = None
-    is_exact: bool = False
 
 
 class PerfPart(NamedTuple):

@@ -31,7 +31,6 @@ from gsym.profiles.model import (
     NO_THREAD,
     SAMPLES,
     Frame,
-    Location,
     Mapping,
     ProfileBuilder,
     Sample,
@@ -57,8 +56,6 @@ if TYPE_CHECKING:
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
     from gsym.profiles.perf_script import PerfFork, PerfRecord
-
-    _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
 
 
 _NONE: BuildIds = MappingProxyType({})
@@ -201,10 +198,9 @@ class ModulePlaces:
             place = frame.module_offset
             return place, self._whole_file(module, place, process)
         is_kernel = self.is_kernel(frame)
-        loaded = self._kernel if is_kernel else self._parts_of(process)
-        part = loaded.find(address) if loaded is not None else None
-        if part is not None and not module:
-            module = part.path
+        part = self.part(address, process, is_kernel=is_kernel)
+        if not module:
+            return address, self.mapping_of(part, is_kernel=is_kernel)
         if is_kernel and part is not None and not _is_kernel_module(module):
             is_in_part = not _is_kernel_module(part.path)
             module = self._kernel_path(module)
@@ -212,11 +208,26 @@ class ModulePlaces:
             is_in_part = part is not None and part.path == module and not is_kernel
         if part is not None and is_in_part:
             return address, self._part_mapping(part, module)
-        if not module:
-            return address, None
         if is_kernel or address >= self._size(module):
             return address, self._builder.mapping(Mapping(0, 0, path=module))
         return address, self._whole_file(module, address, process)
+
+    def part(
+        self, address: int, process: int | None, *, is_kernel: bool
+    ) -> PerfMapping | None:
+        """Part of memory at an address of a process, or of the kernel."""
+        loaded = self._kernel if is_kernel else self._parts_of(process)
+        return None if loaded is None else loaded.find(address)
+
+    def mapping_of(self, part: PerfMapping | None, *, is_kernel: bool) -> int | None:
+        """The index of the mapping of addresses in a part of memory."""
+        if part is None:
+            return None
+        if not is_kernel:
+            return self._part_mapping(part, part.path)
+        if _is_kernel_module(part.path):
+            return self._builder.mapping(Mapping(0, 0, path=part.path))
+        return self._part_mapping(part, self._kernel_path(part.path))
 
     def _part_mapping(self, part: PerfMapping, module: str) -> int:
         found = self._part_mappings.get((part, module))
@@ -229,17 +240,14 @@ class ModulePlaces:
         return found
 
     def made_function(
-        self, address: int, process: int | None
+        self, part: PerfMapping | None, address: int, process: int | None
     ) -> tuple[int, Frame] | None:
-        """The function of user space that a process made, and the mapping of it.
+        """The function that a process made in a part of its memory, and its mapping.
 
         None of what is in a file.
         """
-        loaded = self._parts_of(process)
-        if loaded is None or process is None or not self._facts.finds_code:
-            return None
-        part = loaded.find(address)
-        if part is not None and not part.path.startswith(ANONYMOUS):
+        is_of_file = part is not None and not part.path.startswith(ANONYMOUS)
+        if is_of_file or process not in self._loaded or not self._facts.finds_code:
             return None
         found = self.jit.find(process, address)
         if found is None:
@@ -489,7 +497,6 @@ class PerfReader:
         # labels the processor.
         self._counts: dict[tuple[str, int | None], tuple[int, int | None]] = {}
         self._keep_symbols = keep_symbols
-        self._locations: dict[_Key, int] = {}
         self._known: dict[int | None, _Known] = {}
         # Of threads.
         self._commands = {0: "swapper"}
@@ -662,13 +669,29 @@ class PerfReader:
         kind: tuple[bool, bool],
     ) -> Iterable[int]:
         """The locations of addresses in the kernel or not, and exact or not."""
-        is_kernel, is_exact = kind
         indexes = known.locations[kind]
         for address in addresses:
             if address not in indexes:
-                group = [PerfFrame(address, is_kernel=is_kernel)]
-                indexes[address] = self._location(group, process, is_exact=is_exact)
+                indexes[address] = self._location_at(address, process, kind)
         return map(indexes.__getitem__, addresses)
+
+    def _location_at(
+        self, address: int, process: int | None, kind: tuple[bool, bool]
+    ) -> int:
+        """The location of an address in memory."""
+        is_kernel, is_exact = kind
+        part = self.places.part(address, process, is_kernel=is_kernel)
+        mapping = self.places.mapping_of(part, is_kernel=is_kernel)
+        frames: tuple[Frame, ...] = ()
+        if not is_kernel:
+            call = address - (not is_exact)
+            made = self.places.made_function(part, call, process)
+            if made is not None:
+                mapping, function = made
+                frames = (function,)
+        return self.builder.location(
+            address, mapping, is_return=not is_exact, frames=frames
+        )
 
     def _locations_of_lines(
         self, frames: tuple[PerfFrame, ...], process: int | None
@@ -678,7 +701,7 @@ class PerfReader:
         for group in _locations(frames):
             frame = group[-1]
             is_kernel = self.places.is_kernel(frame)
-            is_exact = not stack or (was_kernel and not is_kernel) or frame.is_exact
+            is_exact = not stack or (was_kernel and not is_kernel)
             was_kernel = is_kernel
             stack.append(self._location(group, process, is_exact=is_exact))
         return stack
@@ -696,22 +719,14 @@ class PerfReader:
         frames: tuple[Frame, ...] = ()
         if is_kept and all(line.symbol for line in group):
             frames = tuple(_frames(group))
-        if not frames and not self.places.is_kernel(frame):
-            made = self.places.made_function(address - (not is_exact), process)
-            if made is not None:
-                mapping, function = made
-                frames = (function,)
-        # An address and a path do not identify a location: processes may have
-        # different files there, and code that is made as they run.
-        key = address, mapping, is_exact, frames
-        found = self._locations.get(key)
-        if found is None:
-            locations = self.builder.profile.locations
-            found = self._locations[key] = len(locations)
-            location = Location(address, mapping, not is_exact, frames=frames)
-            is_named_only = bool(frames) and self._has_build_id(mapping)
-            locations.append(location._replace(is_named_only=is_named_only))
-        return found
+        is_named_only = bool(frames) and self._has_build_id(mapping)
+        return self.builder.location(
+            address,
+            mapping,
+            is_return=not is_exact,
+            frames=frames,
+            is_named_only=is_named_only,
+        )
 
 
 def _locations(frames: tuple[PerfFrame, ...]) -> Iterator[list[PerfFrame]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from itertools import chain, repeat
 
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
@@ -14,7 +15,7 @@ from gsym.profiles.model import Frame, Location, Unsure, module_key, name_of_map
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
     from typing import Protocol
 
     from gsym.containers.headers import Segment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
             """The module, or why it is not available."""
 
 
+_new = tuple.__new__  # a named tuple without the handling of its arguments
 GUESSED = "modules without their binary: offsets in it are taken for addresses"
 
 
@@ -56,10 +58,9 @@ def symbolize(
     """
     binaries = binaries or Binaries()
     locations = profile.locations
-    for (key, assumed), indexes in _waiting(profile).items():
+    for (key, assumed), of_mappings in _waiting(profile).items():
         module = modules.open(key)
-        chosen = [locations[index] for index in indexes]
-        used = sorted({each.mapping for each in chosen if each.mapping is not None})
+        used = sorted(of_mappings)
         doubts = {assumed, module.unsure}
         if module.reader is not None:
             mappings = [profile.mappings[index] for index in used]
@@ -69,20 +70,25 @@ def symbolize(
                 profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
             _set_debug_id(profile, used, key, module)
         doubts.discard("")
-        found = _frames(module, chosen, profile, binaries, guesses=guesses)
+        indexes = list(chain.from_iterable(map(of_mappings.__getitem__, used)))
+        found = _frames(module, profile, of_mappings, binaries, guesses=guesses)
         if _take(locations, indexes, found, is_sure=not doubts):
             name = name_of_mapping(profile.mappings[used[0]])
             profile.unsure |= {Unsure(name, each): None for each in sorted(doubts)}
 
 
-def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], list[int]]:
-    """The locations to look up, by their module and why that is not sure."""
-    found: dict[tuple[ModuleKey, str], list[int]] = {}
-    keys = list(map(module_key, profile.mappings))
-    of_mapping = [
-        found.setdefault((key, mapping.unsure), []) if has_id(key) else None
-        for key, mapping in zip(keys, profile.mappings, strict=True)
-    ]
+def _waiting(
+    profile: Profile,
+) -> dict[tuple[ModuleKey, str], dict[int, list[int]]]:
+    """The locations to look up in mappings, by their module and why it is unsure."""
+    found: dict[tuple[ModuleKey, str], dict[int, list[int]]] = {}
+    of_mapping: list[list[int] | None] = []
+    for number, mapping in enumerate(profile.mappings):
+        key = module_key(mapping)
+        indexes: list[int] = []
+        of_mapping.append(indexes if has_id(key) else None)
+        if has_id(key):
+            found.setdefault((key, mapping.unsure), {})[number] = indexes
     for index, location in enumerate(profile.locations):
         if location.frames and not location.is_named_only:
             continue
@@ -94,7 +100,11 @@ def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], list[int]]:
                 continue
             reason = "the build id of its module is unknown"
         profile.locations[index] = location._replace(reason=reason)
-    return {module: indexes for module, indexes in found.items() if indexes}
+    used = {
+        module: {number: indexes for number, indexes in each.items() if indexes}
+        for module, each in found.items()
+    }
+    return {module: each for module, each in used.items() if each}
 
 
 def _take(
@@ -107,15 +117,16 @@ def _take(
     """Set the frames of locations, or why there are none; return whether some are."""
     has_any = False
     for index, (frames, reason) in zip(indexes, found, strict=True):
-        location = locations[index]
-        if not location.frames:
-            locations[index] = Location(*location[:3], frames, reason, location[-1])
-        elif _is_better(frames, location.frames) and (
-            is_sure or _are_of_one_function(frames, location.frames)
+        address, mapping, is_return, named, _, is_named_only = locations[index]
+        if not named:
+            own = address, mapping, is_return, frames, reason, is_named_only
+        elif _is_better(frames, named) and (
+            is_sure or _are_of_one_function(frames, named)
         ):
-            locations[index] = location._replace(frames=frames, is_named_only=False)
+            own = address, mapping, is_return, frames, "", False
         else:
             continue
+        locations[index] = _new(Location, own)
         has_any = has_any or bool(frames)
     return has_any
 
@@ -166,28 +177,35 @@ def _set_debug_id(
         profile.mappings[index] = mapping._replace(module=known)
 
 
-def link_address(
-    location: Location, mapping: Mapping, base: int, segments: Sequence[Segment] = ()
-) -> int | None:
-    """The link-time address of a location; None if the binary has no segment there.
+def _link_addresses(
+    locations: Iterable[Location],
+    mapping: Mapping,
+    base: int,
+    segments: Sequence[Segment],
+) -> Iterator[int | None]:
+    """The link-time addresses of locations; None where the binary has no segment.
 
     Args:
-        location: A location in *mapping*.
-        mapping: What covers it.
+        locations: All in *mapping*.
+        mapping: What covers them.
         base: The base address of the module. File offsets count from it, too, where
             neither the mapping nor *segments* say more.
         segments: Of the binary; none if it is not available.
     """
-    offset = location.address - mapping.start - location.is_return
     if mapping.link_start is not None:
         start = mapping.link_start + (base if mapping.is_relative else 0)
-        return (start + offset) & UINT64_MAX
-    if _is_kernel(mapping):
-        return (base + offset) & UINT64_MAX
-    place = (mapping.file_offset + offset) & UINT64_MAX
-    if segments:
-        return file_address(place, segments)
-    return (base + place) & UINT64_MAX
+    elif _is_kernel(mapping):
+        start = base
+    else:
+        start = mapping.file_offset + (0 if segments else base)
+    difference = start - mapping.start
+    places = (
+        (address + difference - is_return) & UINT64_MAX
+        for address, _, is_return, *_ in locations
+    )
+    if mapping.link_start is not None or _is_kernel(mapping) or not segments:
+        return places
+    return (file_address(place, segments) for place in places)
 
 
 def _is_kernel(mapping: Mapping) -> bool:
@@ -198,11 +216,6 @@ def _is_kernel(mapping: Mapping) -> bool:
 def _has_file_offsets(mapping: Mapping) -> bool:
     """Whether addresses in a mapping need the segments of its binary."""
     return mapping.link_start is None and not _is_kernel(mapping)
-
-
-def _is_guessed(mapping: Mapping, binaries: Binaries) -> bool:
-    """Whether only file offsets are known of the addresses of a mapping."""
-    return _has_file_offsets(mapping) and not binaries.segments(mapping)
 
 
 def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
@@ -223,54 +236,45 @@ def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> 
 
 def _frames(
     module: OpenModule,
-    locations: list[Location],
     profile: Profile,
+    of_mappings: Dictionary[int, list[int]],
     binaries: Binaries,
     *,
     guesses: bool,
-) -> Iterable[tuple[tuple[Frame, ...], str]]:
-    """The frames at each of the locations, all of one module, or why there are none."""
+) -> Iterator[tuple[tuple[Frame, ...], str]]:
+    """The frames at all locations of one module, by mapping, or why there are none."""
     reader = module.reader
     if reader is None:
-        return [((), module.reason)] * len(locations)
+        yield from repeat(((), module.reason), sum(map(len, of_mappings.values())))
+        return
     base = reader.header.base_address
     places: list[int | None] = []
-    of_mapping: dict[int | None, tuple[Mapping, tuple[Segment, ...], bool]] = {}
-    for location in locations:
-        number = location.mapping
-        if number not in of_mapping:
-            assert number is not None  # noqa: S101 - they were chosen by it
-            mapping = profile.mappings[number]
-            has_link = mapping.link_start is not None
-            segments = () if has_link else binaries.segments(mapping)
-            is_known = guesses or not _is_guessed(mapping, binaries)
-            of_mapping[number] = mapping, segments, is_known
-        mapping, segments, is_known = of_mapping[number]
-        places.append(
-            link_address(location, mapping, base, segments) if is_known else None
-        )
+    for number, indexes in sorted(of_mappings.items()):
+        mapping = profile.mappings[number]
+        needs = _has_file_offsets(mapping)
+        segments = binaries.segments(mapping) if needs else ()
+        if needs and not segments and not guesses:
+            places += [None] * len(indexes)
+            continue
+        locations = map(profile.locations.__getitem__, indexes)
+        places += _link_addresses(locations, mapping, base, segments)
     addresses = array("Q", [place for place in places if place is not None])
     rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
-    missing = f"no function of {reader.path} at this address"
-    unloaded = "not in a segment of its binary"
-    found: list[tuple[tuple[Frame, ...], str]] = []
+    missing = (), f"no function of {reader.path} at this address"
+    unloaded = (), "not in a segment of its binary"
     for place in places:
         frames = () if place is None else next(rows)
-        reason = unloaded if place is None else missing
-        found.append((frames, "" if frames else reason))
-    return found
+        yield (frames, "") if frames else unloaded if place is None else missing
 
 
 def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
     """The frames of each of *count* addresses that were looked up together."""
     names, paths = answers.names, answers.files
     readable = {name: demangle(name) for name in set(names)}
-    made: dict[tuple[str, str, int], Frame] = {}
-    found: list[list[Frame]] = [[] for _ in range(count)]
-    places = zip(names, paths, answers.line, strict=True)
-    for index, place in zip(answers.address_index, places, strict=True):
-        frame = made.get(place)
-        if frame is None:
-            frame = made[place] = Frame(readable[place[0]], *place)
-        found[index].append(frame)
-    return [tuple(frames) for frames in found]
+    places = list(zip(names, paths, answers.line, strict=True))
+    made = {place: (Frame(readable[place[0]], *place),) for place in set(places)}
+    found: list[tuple[Frame, ...]] = [()] * count
+    frames = map(made.__getitem__, places)
+    for index, frame in zip(answers.address_index, frames, strict=True):
+        found[index] = found[index] + frame if found[index] else frame
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     # A frame and its mapping -> the name that it is counted for.
     Naming = Callable[[Frame, Mapping | None], str]
+    _Key = tuple[int, int | None]  # a stack and a thread, as their indexes
 
 
 class TopRow(NamedTuple):
@@ -22,7 +25,7 @@ class TopRow(NamedTuple):
         own: The sum of the samples whose innermost frame has it.
         total: The sum of those in whose stack it is, once each.
         over_time: The total for each part of the time; empty unless all samples have a
-            time.
+            time, and in rows for which it is not asked.
     """
 
     name: str
@@ -47,7 +50,12 @@ GROUPS = (*_FRAME_GROUPS, *_THREAD_GROUPS)
 
 
 def top_rows(
-    profile: Profile, by: str = "function", *, value: int = 0, parts: int = 0
+    profile: Profile,
+    by: str = "function",
+    *,
+    value: int = 0,
+    parts: int = 0,
+    timed: int | None = None,
 ) -> list[TopRow]:
     """A row for each name, the largest own sums first.
 
@@ -56,33 +64,45 @@ def top_rows(
         by: One of `GROUPS`.
         value: Which of its value types is summed, counted from 0.
         parts: Into how many the time of all samples is divided.
+        timed: How many rows have the sums of these parts; None: all.
     """
     begin, span = time_range(profile) if parts else (None, 0)
-    sums: dict[tuple[int, int | None], list[int]] = {}
-    slots = parts if begin is not None else 0
-    for sample in profile.samples:
-        key = (sample.stack, sample.thread)
-        column = sums.get(key)
-        if column is None:
-            column = sums[key] = [0] * (slots + 1)
-        weight = sample.values[value]
-        column[slots] += weight
-        if begin is not None and sample.time is not None:
-            column[(sample.time - begin) * slots // (span + 1)] += weight
-    rows: dict[str, list[int]] = {}
-    own: dict[str, int] = {}
+    # The sum of each stack of each thread, and those in parts of the time.
+    sums: defaultdict[_Key, int] = defaultdict(int)
+    over_time: defaultdict[_Key, defaultdict[int, int]]
+    over_time = defaultdict(lambda: defaultdict(int))
+    for stack, thread, time, values, _ in profile.samples:
+        key = stack, thread
+        weight = values[value]
+        sums[key] += weight
+        if begin is not None and time is not None:
+            over_time[key][(time - begin) * parts // (span + 1)] += weight
+    own: defaultdict[str, int] = defaultdict(int)
+    total: defaultdict[str, int] = defaultdict(int)
     names = _Names(profile, by)
-    for (stack, thread), column in sums.items():
-        found = names.of(stack, thread)
-        if found:
-            own[found[0]] = own.get(found[0], 0) + column[slots]
-        for name in dict.fromkeys(found):
-            _add(rows.setdefault(name, [0] * (slots + 1)), column)
-    made = [
-        TopRow(name, own.get(name, 0), column[slots], tuple(column[:slots]))
-        for name, column in rows.items()
+    for key, weight in sums.items():
+        innermost = names.innermost(*key)
+        if innermost is not None:
+            own[innermost] += weight
+        for name in names.of(*key):
+            total[name] += weight
+    order = sorted(total, key=lambda name: (-own[name], -total[name], name))
+    rows = {name: [0] * parts for name in order[:timed]}
+    shown = rows.keys()
+    for key, column in over_time.items():
+        for name in names.of(*key) & shown:
+            row = rows[name]
+            for part, weight in column.items():
+                row[part] += weight
+    return [
+        TopRow(
+            name,
+            own[name],
+            total[name],
+            () if begin is None else tuple(rows.get(name, ())),
+        )
+        for name in order
     ]
-    return sorted(made, key=lambda row: (-row.own, -row.total, row.name))
 
 
 def time_range(profile: Profile) -> tuple[int | None, int]:
@@ -138,41 +158,43 @@ def _numbered(kind: str, name: str, number: int | None) -> str:
 
 
 class _Names:
-    """The names of the stacks of a profile, innermost first."""
+    """The names of the stacks of a profile."""
 
     def __init__(self, profile: Profile, by: str) -> None:
-        self._profile = profile
-        self._of_location: list[list[str]] = []
+        self._stacks = profile.stacks
+        self._of_location: list[tuple[str, ...]] = []
         self._by = by
         self._threads = _thread_names(profile.threads, by)
         if by in _FRAME_GROUPS:
             naming = _FRAME_GROUPS[by]
-            self._of_location = [
-                [
-                    naming(frame, self._mapping(location.mapping))
-                    for frame in location.frames or (profile.unresolved(location),)
-                ]
-                for location in profile.locations
-            ]
+            known: dict[tuple[tuple[Frame, ...], int | None], tuple[str, ...]] = {}
+            for location in profile.locations:
+                index = location.mapping
+                frames = location.frames or (profile.unresolved(location),)
+                found = known.get((frames, index))
+                if found is None:
+                    mapping = None if index is None else profile.mappings[index]
+                    found = tuple([naming(frame, mapping) for frame in frames])
+                    known[frames, index] = found
+                self._of_location.append(found)
         elif by not in _THREAD_GROUPS:
             raise ValueError(f"unknown group '{by}': expected {', '.join(GROUPS)}")
 
-    def of(self, stack: int, thread: int | None) -> list[str]:
-        """The names of a stack of a thread."""
-        if self._by not in _THREAD_GROUPS:
-            locations = self._profile.stacks[stack]
-            return [name for index in locations for name in self._of_location[index]]
-        if thread is None:
-            return ["(unknown)"]
-        return [self._threads[thread]]
+    def innermost(self, stack: int, thread: int | None) -> str | None:
+        """The first name of a stack of a thread; None of one without frames."""
+        if self._by in _THREAD_GROUPS:
+            return self._thread(thread)
+        locations = self._stacks[stack]
+        return self._of_location[locations[0]][0] if locations else None
 
-    def _mapping(self, index: int | None) -> Mapping | None:
-        return None if index is None else self._profile.mappings[index]
+    def of(self, stack: int, thread: int | None) -> set[str]:
+        """The names of a stack of a thread, once each."""
+        if self._by in _THREAD_GROUPS:
+            return {self._thread(thread)}
+        return set().union(*map(self._of_location.__getitem__, self._stacks[stack]))
 
-
-def _add(sums: list[int], numbers: list[int]) -> None:
-    for index, number in enumerate(numbers):
-        sums[index] += number
+    def _thread(self, index: int | None) -> str:
+        return "(unknown)" if index is None else self._threads[index]
 
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -84,13 +84,17 @@ def row_limit(values: Values) -> int | None:
 
 
 def print_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    limit: int | None,
+    count: int | None = None,
 ) -> None:
-    """Print the first rows, as wide as the terminal, or COLUMNS."""
+    """Print the first of *count* or all rows, as wide as the terminal, or COLUMNS."""
     for line in table_lines(headers, rows[:limit], shutil.get_terminal_size().columns):
         print(line)
-    if limit is not None and limit < len(rows):
-        print(f"and {len(rows) - limit} more: {LIMIT.name} 0 shows all")
+    count = len(rows) if count is None else count
+    if limit is not None and limit < count:
+        print(f"and {count - limit} more: {LIMIT.name} 0 shows all")
 
 
 def amount(number: float, unit: str) -> str:

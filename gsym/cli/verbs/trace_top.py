@@ -108,26 +108,25 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
         return
     kind = profile.value_types[value]
     whole = sum(sample.values[value] for sample in profile.samples)
-    rows = top_rows(profile, by, value=value, parts=_BARS)
+    rows = top_rows(profile, by, value=value, parts=_BARS, timed=limit)
     count = f"{len(profile.samples)} samples"
     is_count = kind.type == "samples" and whole == len(profile.samples)
     whole_text = f", {kind.type}: {amount(kind.plain(whole), kind.unit)} in all"
     print(count if is_count else count + whole_text)
     has_times = any(row.over_time for row in rows)
     heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
-    bars = (_bars(row.over_time) for row in rows)
     cells = [
         [
             amount(kind.plain(row.own), kind.unit),
             share(row.own, whole),
             amount(kind.plain(row.total), kind.unit),
             share(row.total, whole),
-            *([bar] if has_times else []),
+            *([_bars(row.over_time)] if has_times else []),
             row.name,
         ]
-        for row, bar in zip(rows, bars, strict=True)
+        for row in rows[:limit]
     ]
-    print_table(heads, cells, limit)
+    print_table(heads, cells, limit, len(rows))
 
 
 def _bars(numbers: tuple[int, ...]) -> str:
