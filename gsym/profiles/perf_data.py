@@ -178,6 +178,8 @@ class PerfData:
         self._number = struct.Struct(f"{self._order}Q")
         self._events: list[_Event] = []
         self._by_id: dict[int, _Event] = {}
+        # Where the time of a sample is, if all are of one event.
+        self._time_at: int | None = None
         self._left_ids = len(data) // 8
         self._stacks: BoundedCache[tuple[int | PerfStack, bytes], PerfStack]
         self._stacks = BoundedCache(_MOST_KNOWN)
@@ -205,10 +207,15 @@ class PerfData:
         self._pieces.append(piece)
         self._starts.append(shift + len(piece))
         times, places, dropped = self._times, self._places, start
+        time = self._number.unpack_from
         with self._counted():
             for record in _records(piece, start, end, self._header):
                 place, kind, _, size = record
-                if kind in _TIMED:
+                at = self._time_at
+                if kind == _SAMPLE and at is not None and at + 8 <= size:
+                    times.append(time(piece, place + at)[0])
+                    places.append(place + shift)
+                elif kind in _TIMED:
                     times.append(self._time(piece, place, kind, size))
                     places.append(place + shift)
                 else:
@@ -245,7 +252,11 @@ class PerfData:
                     if kind == _SAMPLE:
                         self._lose("samples of virtual machines")
                 elif kind == _SAMPLE:
-                    yield from self._samples(piece, at, at + size, misc & _MODE)
+                    found = self._samples(piece, at, at + size, misc & _MODE)
+                    if isinstance(found, PerfSample):
+                        yield found
+                    else:
+                        yield from found
                 else:
                     yield from self._record(kind, misc, piece[at + 8 : at + size])
                 is_first = False
@@ -334,6 +345,7 @@ class PerfData:
     def _event(self, data: memoryview) -> _Event:
         event = _Event(data, self._order)
         self._events.append(event)
+        self._time_at = None if len(self._events) > 1 else event.time_at
         return event
 
     def _add_ids(self, event: _Event, start: int, end: int) -> None:
@@ -510,13 +522,15 @@ class PerfData:
 
     def _samples(
         self, data: memoryview, place: int, end: int, mode: int
-    ) -> Iterable[PerfSample]:
+    ) -> PerfSample | list[PerfSample]:
         """The sample of a record; of an event with a group, one for each member."""
-        event = self._event_of(data, place)
+        events = self._events
+        event = events[0] if len(events) == 1 else self._event_of(data, place)
         at = place + 8 + event.fixed.size
         if at > end:
             raise struct.error
-        numbers = event.fixed.unpack_from(data, place + 8) + event.absent
+        numbers = event.fixed.unpack_from(data, place + 8)
+        numbers = numbers + event.absent if event.absent else numbers
         address, process, thread, time, cpu, period, count = event.choose(numbers)
         members: list[tuple[_Event, int | None]] = []
         present = event.sample_type & _VARIABLE
@@ -541,7 +555,7 @@ class PerfData:
             self._lose("stacks of user space that only `perf script` unwinds")
         own = ("", process, thread, cpu, time, period, event.name, frames)
         if not members:
-            return (_new(PerfSample, own),)
+            return _new(PerfSample, own)
         sample = PerfSample(*own)
         return [sample._replace(event=of.name, period=count) for of, count in members]
 

@@ -602,20 +602,18 @@ class PerfReader:
         if is_only and not events[0]:
             profile.default_value = 0  # nobody knows what the periods count
         profile.events = () if is_only else tuple(range(1, len(types) + 1))
-        made: dict[tuple[int, int | None], tuple[int, ...]] = {
-            (event, count): self._values(order.index(event), count, len(types))
-            for event, count in self._counts.values()
-        }
-        labels: dict[tuple[int, int | None], Any] = {}
+        made: dict[Any, Any] = {}  # values and labels
         for index, (stack, thread, time, count, cpu) in enumerate(self._samples):
-            event, _ = count
-            if (event, cpu) not in labels:
+            known = made.get((count, cpu))
+            if known is None:
+                event, period = count
                 pairs = ((_EVENT, "" if is_only else names[event]), (_CPU, cpu))
-                labels[event, cpu] = tuple(
+                labels = (
                     (key, each, "") for key, each in pairs if each not in {"", None}
                 )
-            whole = stack, thread, time, made[count], labels[event, cpu]
-            self._samples[index] = _new(Sample, whole)
+                values = self._values(order.index(event), period, len(types))
+                known = made[count, cpu] = values, tuple(labels)
+            self._samples[index] = _new(Sample, (stack, thread, time, *known))
         return profile
 
     @staticmethod
