@@ -98,7 +98,7 @@ def frame_lines(path: Path, count: int) -> Iterator[str]:
     with gsym.open(path) as reader:
         for number in range(count):
             function = reader.function(chosen.randrange(len(reader)))
-            inside = function.address + chosen.randrange(max(1, function.size))
+            inside = function.start + chosen.randrange(max(1, function.size))
             offset = inside - reader.header.base_address
             yield (
                 f"    #{number} {0x7F0000000000 + offset:#x}  (/opt/jdk/lib/libjvm.so"

@@ -80,7 +80,7 @@ class FunctionInfo(NamedTuple):
     functions merged into this one. *extra* maps unknown InfoTypes to their payloads.
     """
 
-    address: int
+    start: int
     size: int
     name: str
     line_table: tuple[LineEntry, ...] | None = None
@@ -155,7 +155,7 @@ class Lookup(NamedTuple):
                 "size": function.size,
             },
             "frames": [
-                {"name": each.name, "demangled": each.demangled}
+                {"name": each.name, "demangled": each.demangled, "path": each.path}
                 | {field: getattr(each, field) for field in each._fields[1:]}
                 for each in self.frames
             ],

@@ -74,8 +74,8 @@ def expected(
         return None
     return [
         {
-            "function": frame.name,
-            "file": frame.path or None,
+            "name": frame.name,
+            "path": frame.path or None,
             "line": frame.line or None,
             "inlined": frame.inlined,
             "offset": frame.offset,

@@ -27,7 +27,7 @@ def boundaries(functions: Iterable[gsym.FunctionInfo]) -> set[int]:
     """Where an answer may change, and the addresses beside."""
     found = set()
     for function in functions:
-        found |= {function.address, function.address + function.size}
+        found |= {function.start, function.start + function.size}
         found |= {row.address for row in function.line_table or ()}
         pending = [] if function.inline is None else [function.inline]
         while pending:

@@ -121,8 +121,8 @@ def words(text: str) -> str:
 
 
 def _describe_function(function: gsym.FunctionInfo) -> Iterator[str]:
-    end = function.address + function.size
-    yield f"{function.address:x}-{end:x} {function.name}"
+    end = function.start + function.size
+    yield f"{function.start:x}-{end:x} {function.name}"
     for row in function.line_table or ():
         yield f"  {row.address:x} {row.path}:{row.line}"
     if function.inline is not None:

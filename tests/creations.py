@@ -46,7 +46,7 @@ def add_symbol(creator: Creator, symbol: FunctionInfo) -> None:
     strp, raw = ffi.new("uint64_t *"), symbol.name.encode()
     check(lib.gsym_creator_add_string(handle, raw, len(raw), strp, error), error)
     function = ffi.new("gsym_function *")
-    function.address, function.size = symbol.address, symbol.size
+    function.address, function.size = symbol.start, symbol.size
     function.name = strp[0]
     origin = lib.GSYM_ORIGIN_SYMBOL_TABLE
     check(lib.gsym_creator_add_function(handle, function, origin, error), error)
@@ -89,8 +89,8 @@ def keep(
 
 
 def _continues(info: FunctionInfo, outer: FunctionInfo) -> bool:
-    return outer.address < info.address and _end(info) <= _end(outer)
+    return outer.start < info.start and _end(info) <= _end(outer)
 
 
 def _end(info: FunctionInfo) -> int:
-    return info.address + info.size
+    return info.start + info.size

@@ -55,7 +55,7 @@ class Tables:
     def function(self, function: gsym.FunctionInfo) -> oracle.FunctionInfo:
         rows = function.line_table
         return oracle.FunctionInfo(
-            function.address,
+            function.start,
             function.size,
             self.string(function.name),
             None
@@ -195,9 +195,9 @@ def boundaries(functions: list[gsym.FunctionInfo]) -> list[int]:
     places = {0, U64_MAX}
     for function in functions:
         for info in (function, *function.merged):
-            places |= {info.address, info.address + info.size}
+            places |= {info.start, info.start + info.size}
             places |= {row.address for row in info.line_table or ()}
-            places |= {info.address + site.return_offset for site in info.call_sites}
+            places |= {info.start + site.return_offset for site in info.call_sites}
             if info.inline is not None:
                 places |= inline_boundaries(info.inline)
     near = {place + step for place in places for step in (-1, 0, 1)}

@@ -54,8 +54,8 @@ def telling_addresses(path: Path, source: str) -> list[int]:
             rows = info.line_table or ()
             if any(row.path.endswith(source) for row in rows):
                 inlined = () if info.inline is None else inline_depths(info.inline)
-                deepest = max(inlined, default=(0, info.address))
-                addresses = sorted({info.address, deepest[1]})
+                deepest = max(inlined, default=(0, info.start))
+                addresses = sorted({info.start, deepest[1]})
                 best = max(best, (1 + deepest[0], addresses))
     return best[1]
 

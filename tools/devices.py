@@ -106,7 +106,7 @@ def addresses(path: Path) -> list[int]:
         return [
             address
             for each in reader.functions()
-            for address in range(each.address, each.address + each.size, 4)
+            for address in range(each.start, each.start + each.size, 4)
         ]
 
 

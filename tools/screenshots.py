@@ -64,7 +64,7 @@ def chosen_addresses(entry: Entry) -> list[int]:
         chance = random.Random(7)  # noqa: S311 - a picture
         while len(addresses) < FRAMES:
             function = reader.function(chance.randrange(len(reader)))
-            address = function.address + chance.randrange(max(function.size, 1))
+            address = function.start + chance.randrange(max(function.size, 1))
             found = reader.lookup(address)
             if found is None or len(function.name) > 60:  # noqa: PLR2004
                 continue

@@ -116,7 +116,7 @@ static uint8_t *put_name(answer *a, uint8_t *at, uint64_t strp) {
     text_end(a->text, at);
     if (a->names == NULL)
         put_string(a, strp, 0);
-    else if (image_has_string(a->image, strp))
+    else if (strp < a->image->header.strtab_size)
         text_put_name(a->text, a->names, strp);
     return reserve_output(a, 0);
 }

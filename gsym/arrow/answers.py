@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
     Column = Any  # an array of pyarrow
 
-FRAME_FIELDS = ("function", "file", "line", "inlined", "offset")
+FRAME_FIELDS = ("name", "path", "line", "inlined", "offset")
 REASONS = (NO_FUNCTION, DAMAGED, "no address", "no module")
 
 
@@ -84,8 +84,8 @@ class Answers:
         lines = self._numbers(view.lines, count, "uint32")
         inlined = self._numbers(view.inlined, count, "uint8").cast(pa.bool_())
         columns = {
-            "function": text(view.names, view.name_texts),
-            "file": text(view.files, view.file_texts),
+            "name": text(view.names, view.name_texts),
+            "path": text(view.files, view.file_texts),
             "line": pa.compute.if_else(pa.compute.equal(lines, 0), None, lines),
             "inlined": known(inlined),
             "offset": known(self._numbers(view.offsets, count, "uint64")),

@@ -63,7 +63,7 @@ def answer_type() -> Any:
     It has `stack`, `reason` and `unsure`, as the answers of `symbolize`.
     """
     pa = import_pyarrow()
-    texts = [("function", pa.string()), ("file", pa.string())]
+    texts = [("name", pa.string()), ("path", pa.string())]
     numbers = [("line", pa.uint32()), ("inlined", pa.bool_()), ("offset", pa.uint64())]
     stack = pa.list_(pa.struct([*texts, *numbers]))
     remarks = [("reason", pa.string()), ("unsure", pa.string())]

@@ -48,8 +48,8 @@ def symbolize(  # noqa: PLR0913 - independent keywords
 ) -> Any:
     """Look up the addresses of a batch, each distinct one of a module once.
 
-    The engine's part runs without the interpreter lock. Function, file and reason are
-    dictionary-encoded; unknown files and lines are null.
+    The engine's part runs without the interpreter lock. Name, path and reason are
+    dictionary-encoded; unknown paths and lines are null.
 
     Args:
         batch: A record batch, a table, or what has `__arrow_c_stream__`, such as data

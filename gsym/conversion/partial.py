@@ -136,5 +136,5 @@ def _starts(data: bytes, addresses: Sequence[int]) -> set[int]:
     """Starts of the functions and symbols that answer an address."""
     with Reader(data) as reader:
         function_ranges = reader.mapped.function_ranges
-        functions = {*reader.lookup_many(addresses, misses=False).function}
+        functions = {*reader.lookup_many(addresses, misses=False).function_index}
         return {each.start for at in functions for each in function_ranges(at)}

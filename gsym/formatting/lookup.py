@@ -75,8 +75,8 @@ def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Styl
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
         '"frames": [<*frames><?later>, </>{"name": "<name>", '
-        '"directory": "<directory>", "filename": "<filename>", "line": <line>, '
-        '"offset": <offset>, "inlined": <?inlined>true<:>false</>}</>]'
+        '"path": "<path>", "directory": "<directory>", "filename": "<filename>", '
+        '"line": <line>, "offset": <offset>, "inlined": <?inlined>true<:>false</>}</>]'
         '<?patterns>, "call_site_patterns": '
         '[<*patterns><?later>, </>"<pattern>"</>]</>'
     )

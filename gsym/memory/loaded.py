@@ -215,9 +215,9 @@ class LoadedSymbols(Loaded):
             TypeError: The address is not an integer.
         """
         number = integer_of("address", address)
-        return self.lookup_many([number], is_return=is_return)[0]
+        return self.lookup_each([number], is_return=is_return)[0]
 
-    def lookup_many(
+    def lookup_each(
         self, addresses: Iterable[int], *, is_return: bool = False
     ) -> list[Lookup | None]:
         """Look up many addresses; the answers are in their order, as of `lookup`."""
@@ -227,7 +227,7 @@ class LoadedSymbols(Loaded):
             for each in items_of("addresses", addresses, "integers")
         ]
         if is_return:
-            calls = self.lookup_many([each - 1 for each in asked])
+            calls = self.lookup_each([each - 1 for each in asked])
             return [None if each is None else after_call(each) for each in calls]
         placed: dict[int, list[tuple[int, int]]] = {}  # numbers and load biases
         for number, address in enumerate(asked):

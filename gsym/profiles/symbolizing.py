@@ -269,7 +269,7 @@ def _frames(
 
 def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
     """The frames of each of *count* addresses that were looked up together."""
-    names, paths = answers.names, answers.files
+    names, paths = answers.names, answers.paths
     readable = {name: demangle(name) for name in set(names)}
     places = list(zip(names, paths, answers.line, strict=True))
     made = {place: (Frame(readable[place[0]], *place),) for place in set(places)}

@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 _ADDRESS_SIZE = 8
 _MOST_SHOWN = 50  # rows in a notebook
-_TEXTS = ("name", "file", "reason")
+_TEXTS = ("name", "path", "reason")
 # Where the engine has a column, and its format.
 _COLUMNS = {
     "address_index": ("address_index", "I"),
-    "function": ("function", "i"),
+    "function_index": ("function", "i"),
     "name": ("name", "Q"),
-    "file": ("file", "I"),
+    "path": ("file", "I"),
     "line": ("line", "I"),
     "offset": ("offset", "Q"),
     "inlined": ("inlined", "?"),
     "reason": ("miss", "B"),
 }
 # The row of an address that no function covers.
-_MISS = dict.fromkeys(("name", "file", "line", "offset", "inlined"), 0)
-_MISS |= {"function": -1, "reason": 1}
+_MISS = dict.fromkeys(("name", "path", "line", "offset", "inlined"), 0)
+_MISS |= {"function_index": -1, "reason": 1}
 _IS_ZERO = bytes([1]) + bytes(255)
 _ARROW_TYPES = {"I": "uint32", "i": "int32", "Q": "uint64", "B": "uint8", "?": "uint8"}
 _REASONS = ("", NO_FUNCTION, DAMAGED)
@@ -59,9 +59,9 @@ class FrameRow(NamedTuple):
 
     address_index: int
     address: int
-    function: int
+    function_index: int
     name: str
-    file: str
+    path: str
     line: int
     offset: int
     inlined: bool
@@ -77,9 +77,9 @@ class Frames:
 
     Attributes:
         address_index: Index of the address.
-        function: Index of the function in the file's address table, or -1.
+        function_index: Index of the function in the file's address table, or -1.
         name: String offset of the frame's name; `names` decodes it.
-        file: File index, or 0; `files` decodes it.
+        path: Index of the source file, or 0; `paths` decodes it.
         line: Line number; 0 if unknown.
         offset: Address minus the start of the function, or of the first range
             of an inlined call.
@@ -104,20 +104,20 @@ class Frames:
         "answered",
         "batch",
         "damaged",
-        "file",
-        "function",
+        "function_index",
         "inlined",
         "line",
         "name",
         "offset",
+        "path",
         "reason",
         "tables",
     )
 
     address_index: memoryview
-    function: memoryview
+    function_index: memoryview
     name: memoryview
-    file: memoryview
+    path: memoryview
     line: memoryview
     offset: memoryview
     inlined: memoryview
@@ -208,9 +208,9 @@ class Frames:
         return FrameRow(
             at,
             self._addresses[at],
-            self.function[index],
+            self.function_index[index],
             self.tables.strings[self.name[index]],
-            join_path(*self.tables.files[self.file[index]]),
+            join_path(*self.tables.files[self.path[index]]),
             self.line[index],
             self.offset[index],
             bool(self.inlined[index]),
@@ -245,9 +245,9 @@ class Frames:
         return [texts[code] for code in codes]
 
     @property
-    def files(self) -> list[str]:
+    def paths(self) -> list[str]:
         """The path of each row; "" if unknown."""
-        codes, texts = self._encoded("file")
+        codes, texts = self._encoded("path")
         return [texts[code] for code in codes]
 
     @property
@@ -284,9 +284,9 @@ class Frames:
         return (
             self.address_index,
             self.address,
-            self.function,
+            self.function_index,
             self.names,
-            self.files,
+            self.paths,
             self.line,
             self.offset,
             self.inlined,
@@ -308,8 +308,8 @@ class Frames:
     def to_numpy(self, *, demangle: bool = False) -> dict[str, np.ndarray[Any, Any]]:
         """NumPy arrays by names of the columns, without a copy of the numbers.
 
-        `name`, `file` and `reason` are dictionary-encoded: codes, which index the
-        arrays of text `names`, `files` and `reasons`.
+        `name`, `path` and `reason` are dictionary-encoded: codes, which index the
+        arrays of text `names`, `paths` and `reasons`.
 
         Raises:
             ImportError: The package numpy is missing.
@@ -326,7 +326,7 @@ class Frames:
         return arrays
 
     def to_pandas(self, *, demangle: bool = False) -> Any:
-        """A pandas DataFrame; `name`, `file` and `reason` are categories.
+        """A pandas DataFrame; `name`, `path` and `reason` are categories.
 
         Raises:
             ImportError: The package pandas is missing.
@@ -341,7 +341,7 @@ class Frames:
     def to_arrow(self, *, demangle: bool = False) -> pa.Table:
         """An Arrow table of the rows of `to_pylist`, without a copy of the numbers.
 
-        `name`, `file` and `reason` are dictionary-encoded; bytes in them that are not
+        `name`, `path` and `reason` are dictionary-encoded; bytes in them that are not
         UTF-8 are replaced. Polars and DuckDB accept the table; libraries with the Arrow
         C stream interface (`__arrow_c_stream__`) accept this object.
 
@@ -384,14 +384,14 @@ class Frames:
 
         shown = self[:_MOST_SHOWN]
         rows = [
-            (f"{each.address:#x}", demangled(each.name), each.file, each.line or "")
+            (f"{each.address:#x}", demangled(each.name), each.path, each.line or "")
             if each.found
             else (f"{each.address:#x}", each.reason, "", "")
             for each in shown
         ]
         more = len(self) - len(shown)
         caption = f"{self!r}" + f"; {more} more rows" * bool(more)
-        return html_table(("address", "name", "file", "line"), rows, caption)
+        return html_table(("address", "name", "path", "line"), rows, caption)
 
     def _encoded(
         self, name: str, *, demangle: bool = False

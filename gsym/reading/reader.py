@@ -538,7 +538,7 @@ class Reader:
             for each in (function, *function.merged):
                 rows = each.line_table or ()
                 starts = [row.address for row in rows[1:]]
-                end = each.address + each.size
+                end = each.start + each.size
                 for row, stop in zip(rows, [*starts, end], strict=True):
                     if row.line == number and row.path in known and row.address < stop:
                         found.append(Range(row.address, stop))

@@ -515,7 +515,7 @@ def _calls_at(
     for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table
         frames.address_index,
         frames.name,
-        frames.file,
+        frames.path,
         frames.line,
         frames.offset,
         frames.inlined,

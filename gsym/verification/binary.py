@@ -201,7 +201,7 @@ class BinaryReference(Reference):
     def _decode_unit(self, part: Part, unit: Unit) -> None:
         covered: list[Range] = []
         for _, info in UnitFunctions(unit, call_sites=True):
-            span = Range(info.address, info.address + info.size)
+            span = Range(info.start, info.start + info.size)
             if info.name:
                 covered.append(span)
             for own, distance in part.file.moved(*span):
@@ -225,13 +225,13 @@ class BinaryReference(Reference):
         functions = [
             info
             for info in ReferencePclntab(file, path_map)
-            if file.is_text(info.address)
+            if file.is_text(info.start)
         ]
         starts = {start for start, _ in self.functions}
-        if not starts & {each.address for each in functions}:
+        if not starts & {each.start for each in functions}:
             self.source = "the pclntab"
             for info in functions:
-                self.functions[info.address, info.address + info.size] = [info]
+                self.functions[info.start, info.start + info.size] = [info]
 
 
 def _start(bare: Bare) -> int:
@@ -250,7 +250,7 @@ def move_function(info: FunctionInfo, distance: int) -> FunctionInfo:
     if not distance:
         return info
     return info._replace(
-        address=info.address + distance,
+        start=info.start + distance,
         line_table=info.line_table and move_rows(info.line_table, distance),
         inline=info.inline and _move_calls(info.inline, distance),
     )

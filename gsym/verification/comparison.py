@@ -111,9 +111,9 @@ class Comparer:
             return
         expected, nameless = dict(reference.functions), dict(reference.nameless)
         for info in reader.functions():
-            key = (info.address, info.address + info.size)
+            key = (info.start, info.start + info.size)
             candidates = expected.pop(key, nameless.pop(key, None))
-            symbols = reference.symbols.get(info.address, [])
+            symbols = reference.symbols.get(info.start, [])
             outer = self._outer(info)
             if key in reference.excused:
                 self.uncompared[reference.excused[key]] += 1
@@ -124,7 +124,7 @@ class Comparer:
                 names = self._names(info, symbols)
                 yield from _compare_functions(info, _rest(outer, info), names)
             elif not reference.is_sample:
-                end = functions.end(info.address, info.size)
+                end = functions.end(info.start, info.size)
                 yield from self._explain(info, end, symbols)
         for (start, end), candidates in sorted(expected.items()):
             expected_text = f"{candidates[0].name} {_range_text(start, end)}"
@@ -163,12 +163,10 @@ class Comparer:
 
     def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
         """The outer function if *info* is the rest of it after a nested one."""
-        end = info.address + info.size
-        self._around = [f for f in self._around if f.address + f.size > info.address]
+        end = info.start + info.size
+        self._around = [f for f in self._around if f.start + f.size > info.start]
         for outer in reversed(self._around):
-            is_inside = (
-                outer.address < info.address and end <= outer.address + outer.size
-            )
+            is_inside = outer.start < info.start and end <= outer.start + outer.size
             if is_inside and outer.name == info.name:
                 return outer
         self._around.append(info)
@@ -182,7 +180,7 @@ class Comparer:
             return
         names = self._names(info, symbols)
         found = list(_compare_functions(info, candidates[0], names))
-        is_shared = self._reference.is_shared((info.address, info.address + info.size))
+        is_shared = self._reference.is_shared((info.start, info.start + info.size))
         if found and is_shared:
             self.undecided += 1
         else:
@@ -192,7 +190,7 @@ class Comparer:
         self, info: FunctionInfo, end: int, symbols: list[Symbol]
     ) -> Iterator[Difference]:
         """A function that is not in the DWARF is a symbol, with rows of its own."""
-        start = info.address
+        start = info.start
         # Without DWARF, a size that the decoder works out for a symbol counts, too.
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         rows, has_rows = self._reference.rows(start, end)
@@ -263,9 +261,9 @@ class Comparer:
         beyond = Range(limit, end)
         text_ranges = self._reference.text_ranges
         if limit < end and next(gaps(beyond, text_ranges), None) != beyond:
-            expected, found = (_range_text(info.address, e) for e in (limit, end))
+            expected, found = (_range_text(info.start, e) for e in (limit, end))
             yield Difference(
-                info.address,
+                info.start,
                 "function",
                 f"{info.name} {expected}, up to the end of its section",
                 f"{info.name} {found}",
@@ -311,9 +309,9 @@ def _compare_merged(
     expected = {_without_call_sites(each) for each in candidates}
     found = {_without_call_sites(each) for each in (info, *info.merged)}
     for missing in sorted(expected - found):
-        yield Difference(info.address, "function", f"{missing[0]} (merged)", NOTHING)
+        yield Difference(info.start, "function", f"{missing[0]} (merged)", NOTHING)
     for extra in sorted(found - expected):
-        yield Difference(info.address, "function", NOTHING, f"{extra[0]} (merged)")
+        yield Difference(info.start, "function", NOTHING, f"{extra[0]} (merged)")
 
 
 def _without_call_sites(
@@ -324,7 +322,7 @@ def _without_call_sites(
 
 def _rest(outer: FunctionInfo, info: FunctionInfo) -> FunctionInfo:
     """The part of *outer* at the addresses of *info*."""
-    start, end = info.address, info.address + info.size
+    start, end = info.start, info.start + info.size
     return info._replace(
         line_table=tuple(rows_within(outer.line_table or (), start, end)) or None,
         inline=outer.inline and _rest_of_calls(outer.inline, start, end),
@@ -346,7 +344,7 @@ def _rest_of_calls(node: InlineInfo, start: int, end: int) -> InlineInfo:
 def _compare_functions(
     info: FunctionInfo, expected: FunctionInfo, names: set[str]
 ) -> Iterator[Difference]:
-    start = info.address
+    start = info.start
     if not _is_name(info, expected, names):
         yield Difference(start, "name", expected.name or NOTHING, info.name)
     rows, rows_found = expected.line_table or (), info.line_table or ()

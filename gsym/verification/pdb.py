@@ -261,7 +261,7 @@ class PdbReference(Reference):
             self.excused[base + part[0].to, base + end_of(part)] = reason
 
     def _keep(self, info: FunctionInfo) -> None:
-        start, end = info.address, info.address + info.size
+        start, end = info.start, info.start + info.size
         # Of functions that the linker folded, the first that has lines is kept.
         kept = self.functions.setdefault((start, end), [])
         if info not in kept:

@@ -80,14 +80,14 @@ class Reference:
             self.uncompared[_TOO_LARGE] += 1
             return
         if info.size > _LARGEST:
-            start, end = info.address, info.address + info.size
+            start, end = info.start, info.start + info.size
             while end - start > _LARGEST:
                 self.excused[start, start + _PART] = _TOO_LARGE
                 start += _PART
             self.excused[start, end] = _TOO_LARGE
             return
         functions = self.functions if info.name else self.nameless
-        key = info.address, info.address + info.size
+        key = info.start, info.start + info.size
         candidates = functions.setdefault(key, [])
         if info not in candidates:
             is_best = not candidates or is_better(info, candidates[0])

@@ -261,7 +261,7 @@ class Creator:
             alive.append(view)
             return view
 
-        function.address = info.address
+        function.address = info.start
         function.size = info.size
         function.name = self._string(info.name)
         if info.line_table:
@@ -329,7 +329,7 @@ def _check_function(name: str, info: FunctionInfo) -> None:
     """
     if not isinstance(info, FunctionInfo):
         raise refusal(name, "a FunctionInfo", info)
-    integer_of(f"{name}.address", info.address, 0, UINT64_MAX)
+    integer_of(f"{name}.start", info.start, 0, UINT64_MAX)
     integer_of(f"{name}.size", info.size, 0, UINT64_MAX)
     text_of(f"{name}.name", info.name)
     for row, each in _numbered(f"{name}.line_table", info.line_table, "LineEntry", 3):

@@ -124,7 +124,7 @@ def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> N
         out = tmp_path / shape
         options = ("-o", out, "--modules", place, "--answers", shape)
         assert run(tmp_path / "in.parquet", *options) == 0
-    fields = 'function, file, line, inlined, "offset"'
+    fields = 'name, path, line, inlined, "offset"'
     joined = duckdb.sql(
         f"SELECT id, {fields} FROM (SELECT id, unnest(frame_ids) AS frame_id "  # noqa: S608 - of the test
         f"FROM '{tmp_path}/ids/*.parquet') "
@@ -389,7 +389,7 @@ def test_types_of_addresses_are_those_of_the_first(
     assert run(path, "-o", out, "--modules", place) == 0
     found = parts(out)
     assert [row["address"] for row in found] == list(values)
-    assert found[-1]["stack"][-1]["function"] == "f1_0"
+    assert found[-1]["stack"][-1]["name"] == "f1_0"
 
 
 @pytest.mark.no_engine
@@ -488,7 +488,7 @@ def test_a_range_without_the_start_of_a_line_has_no_rows(
     out = tmp_path / "out"
     assert run(path, "-o", out, "--modules", place) == 0
     assert list(out.glob("*.empty"))
-    names = [row["stack"][0]["function"] for row in parts(out)]
+    names = [row["stack"][0]["name"] for row in parts(out)]
     assert names == ["f0_0", "f0_0"]
 
 

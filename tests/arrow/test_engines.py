@@ -74,7 +74,7 @@ def wanted(rows: Path, place: str) -> Any:  # noqa: ANN401
 
 def normal(table: Any) -> Any:  # noqa: ANN401
     """The answers in the order of ids, with the same types for all engines."""
-    fields = [("function", pa.string()), ("file", pa.string()), ("line", pa.int64())]
+    fields = [("name", pa.string()), ("path", pa.string()), ("line", pa.int64())]
     fields += [("inlined", pa.bool_()), ("offset", pa.int64())]
     kinds = [pa.int64(), pa.list_(pa.struct(fields)), pa.string()]
     schema = pa.schema(list(zip(("id", "stack", "reason"), kinds, strict=True)))

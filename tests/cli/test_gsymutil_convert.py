@@ -170,7 +170,7 @@ def test_each_source_of_symbols_is_reported(
     ]
     assert steps(printed) == lines
     with gsym.open(folder / "a.gsym") as reader:
-        names = [each.name for each in reader.functions() if each.address == 0x2000]
+        names = [each.name for each in reader.functions() if each.start == 0x2000]
     assert names == ["symbol stub for: puts"] * (expected[-1] == 1)
 
 

@@ -106,7 +106,7 @@ def every_address(path: str) -> list[str]:
     """Options for each byte of each function of a small program."""
     with gsym.open(path) as reader:
         return [
-            f"--address={info.address + offset:#x}"
+            f"--address={info.start + offset:#x}"
             for info in reader.functions()
             for offset in range(-1, info.size + 2)
         ]

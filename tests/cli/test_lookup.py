@@ -242,8 +242,8 @@ def test_a_file_of_another_uuid_is_refused(tmp_path: Path, capsys: Captured) -> 
     with gsym.Creator(uuid="a65a-0b") as creator:
         creator.add(BARE)
         creator.save(path)
-    assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a0b"]) == 0
-    assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a"]) == 1
+    assert main(["lookup", path, hex(BARE.start), "--uuid", "a65a0b"]) == 0
+    assert main(["lookup", path, hex(BARE.start), "--uuid", "a65a"]) == 1
     assert "the UUID is a65a0b, not a65a" in capsys.readouterr().err
 
 

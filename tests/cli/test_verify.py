@@ -103,7 +103,7 @@ def json_of(capsys: Captured, *arguments: str, status: int = 0) -> dict[str, Any
 
 def test_json_has_what_the_text_has(program: str, capsys: Captured) -> None:
     path = f"{program}.gsym"
-    alone = {"file": path, "valid": True, "errors": [], "unanswered": []}
+    alone = {"path": path, "valid": True, "errors": [], "unanswered": []}
     assert json_of(capsys, path) == {**alone, "comparison": None}
     found = json_of(capsys, path, "--against", program)
     comparison = found.pop("comparison")
@@ -167,7 +167,7 @@ def test_long_lists_are_cut(tmp_path: Path, capsys: Captured) -> None:
     with gsym.Creator() as creator:
         for number in range(60):
             info = gsym.FunctionInfo(0x1000 + 16 * number, 16, f"f{number}")
-            row = gsym.LineEntry(info.address + 8, "a.c", 1)
+            row = gsym.LineEntry(info.start + 8, "a.c", 1)
             creator.add(info._replace(line_table=(row,)))
         path = os.fspath(tmp_path / "file.gsym")
         creator.save(path)

@@ -56,7 +56,7 @@ def without_headers(path: Path) -> bytearray:
 def names_in(path: Path) -> dict[str, tuple[int, int]]:
     gsym.convert(path)
     with gsym.open(f"{path}.gsym") as reader:
-        found = {each.name: (each.address, each.size) for each in reader}
+        found = {each.name: (each.start, each.size) for each in reader}
     return {name: place for name, place in found.items() if name in NAMES}
 
 
@@ -166,7 +166,7 @@ def test_some_processors_have_words_of_8_bytes_in_the_hash_table(
     path.write_bytes(without_headers(path))
     gsym.convert(path)
     with gsym.open(f"{path}.gsym") as reader:
-        assert [(each.name, each.address) for each in reader] == [
+        assert [(each.name, each.start) for each in reader] == [
             ("one", 0x800),
             ("two", 0x810),
         ]
@@ -197,4 +197,4 @@ def test_functions_of_64_bit_powerpc_may_have_descriptors(
         else {"one": 0x818, "two": 0x800}
     )
     with gsym.open(f"{path}.gsym") as reader:
-        assert {each.name: each.address for each in reader} == expected
+        assert {each.name: each.start for each in reader} == expected

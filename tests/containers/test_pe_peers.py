@@ -79,9 +79,9 @@ def test_every_function_that_nm_names_is_found(target: str, tmp_path: Path) -> N
     with gsym.open(str(tmp_path / "a.gsym")) as reader:
         ours = list(reader.functions())
     assert len(functions) > 50
-    assert {address for address, _ in functions} <= {each.address for each in ours}
+    assert {address for address, _ in functions} <= {each.start for each in ours}
     # The runtime of MinGW has debug information, with names of its own.
-    bare = {(each.address, each.name) for each in ours if each.line_table is None}
+    bare = {(each.start, each.name) for each in ours if each.line_table is None}
     assert len(bare) > 30
     assert bare <= functions
 

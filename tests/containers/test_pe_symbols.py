@@ -157,7 +157,7 @@ def test_functions_are_found(name: str, tmp_path: Path) -> None:
         exports=case.exports,
     )
     functions = convert_bytes(tmp_path, image.to_bytes()).functions
-    found = [each._replace(address=each.address - BASE) for each in functions]
+    found = [each._replace(start=each.start - BASE) for each in functions]
     assert ", ".join(describe(found).splitlines()) == case.expected
 
 
@@ -200,7 +200,7 @@ def with_stubs(
 
 def found_in(image: bytes, folder: Path) -> str:
     functions = convert_bytes(folder, image).functions
-    found = [each._replace(address=each.address - BASE) for each in functions]
+    found = [each._replace(start=each.start - BASE) for each in functions]
     return ", ".join(describe(found).splitlines())
 
 
@@ -298,5 +298,5 @@ def test_a_stripped_library_names_stubs_as_the_linker_did(
 def named_in(library: Path) -> dict[str, int]:
     output = gsym.convert(library, library.with_suffix(".gsym")).outputs[0]
     with gsym.open(output) as reader:
-        functions = {each.name: each.address for each in reader.functions()}
+        functions = {each.name: each.start for each in reader.functions()}
     return {name: functions[name] for name in {"puts", "rand"} & functions.keys()}

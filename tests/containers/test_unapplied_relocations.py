@@ -81,7 +81,7 @@ def check(found: Answers, whole: Answers) -> None:
     """Each name is right, and what else is said as well."""
     assert found.keys() == whole.keys()
     for name, function in found.items():
-        assert function.address == whole[name].address
+        assert function.start == whole[name].start
         assert function.line_table in {None, whole[name].line_table}
         named, known = calls_of(function.inline), calls_of(whole[name].inline)
         assert named <= known | {("", *rest) for _, *rest in known}

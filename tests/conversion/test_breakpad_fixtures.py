@@ -53,9 +53,9 @@ def test_it_has_the_build_id_and_the_lines_of_its_binary(
         for function in one.functions():
             if function.line_table is None:
                 continue
-            lookup = other.lookup(function.address + base)
+            lookup = other.lookup(function.start + base)
             assert lookup is not None
-            own = one.lookup(function.address)
+            own = one.lookup(function.start)
             assert own is not None
             # Names are demangled in one of them, or cut; and crash.sym has no calls.
             places, count = places_of(lookup), len(own.frames)
@@ -73,7 +73,7 @@ def places_in(reader: gsym.Reader) -> Iterable[int]:
     """Where an answer may change, and beside."""
     found = set()
     for function in reader.functions():
-        edges = {function.address, function.address + function.size}
+        edges = {function.start, function.start + function.size}
         edges |= {row.address for row in function.line_table or ()}
         found |= {edge + step for edge in edges for step in (-1, 0, 1)}
     return sorted(address for address in found if address >= 0)

@@ -94,7 +94,7 @@ def test_a_binary_is_described_by_the_bundle_beside_it(
     for each in (path, path.with_suffix(".dSYM")):
         report = gsym.convert(str(each), str(tmp_path / "out"))
         found[each] = {
-            function.address: describe([function])
+            function.start: describe([function])
             for function in read_functions(str(tmp_path / "out"))
         }
         assert report.functions_with_lines > 100

@@ -231,7 +231,7 @@ def test_sections_of_stubs_are_no_larger_than_the_file(tmp_path: Path) -> None:
     image = image_of(MACHINES["x86-64"], more=[*sharing, filler])
     report, functions = convert_bytes(tmp_path, image)
     assert report.warnings.keys() == {LIMIT_REACHED}
-    assert [each.name for each in functions if each.address < 0x3000] == [
+    assert [each.name for each in functions if each.start < 0x3000] == [
         "start",
         "a@plt",
         "b@plt",
@@ -398,7 +398,7 @@ def test_stubs_of_powerpc_are_found_among_functions(
     subprocess.run([objcopy, "-w", "-N", "*plt_*", str(main)], check=True)
     assert not stub_symbols(main)
     with gsym.open(gsym.convert(main, tmp_path / "a.gsym").outputs[0]) as reader:
-        ours = {each.address: each.name for each in reader.functions()}
+        ours = {each.start: each.name for each in reader.functions()}
     stubs = {at: name for at, name in ours.items() if name.endswith("@plt")}
     assert sorted(set(stubs.values())) == ["alpha@plt", "beta@plt"]
     assert {at: stubs.get(at) for at in named} == named

@@ -56,7 +56,7 @@ def test_everything_stays_in_any_version_and_order(
         assert (file.version, file.byteorder) == (other_version, other_order)
         assert (file.uuid, file.base_address) == (
             b"\xaa\xbb\xcc\xdd",
-            FUNCTIONS[0].address,
+            FUNCTIONS[0].start,
         )
         assert decoded(out) == FUNCTIONS
         sections = {77: b"unknown"} if version == other_version == 2 else {}

@@ -177,7 +177,7 @@ def test_symbols_of_another_file_are_moved(tmp_path: Path) -> None:
     path = place(tmp_path / "app", image(base=HERE))
     report = gsym.convert(path, symbol_table=table)
     (found,) = read_functions(report.outputs[0])
-    assert (found.address, found.name) == (HERE, "s")
+    assert (found.start, found.name) == (HERE, "s")
 
 
 def test_split_units_are_moved_with_their_skeletons(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def compare(tmp_path: Path, image: bytes) -> None:
     with gsym.open(tmp_path / "app.gsym") as reader:
         ends = {0}
         for each in reader:
-            ends |= {each.address, each.address + each.size}
+            ends |= {each.start, each.start + each.size}
             ends |= {row.address for row in each.line_table or ()}
         addresses = sorted({end + by for end in ends for by in (0, 1) if end + by > 0})
         addresses = sorted({*addresses, *(each - 1 for each in addresses)})

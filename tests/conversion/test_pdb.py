@@ -286,7 +286,7 @@ def test_symbols_whose_names_begin_with_their_size_are_read(convert: Convert) ->
     public = sized(S_PUB32_ST, pack("<IIH", 2, 0x80, 1), "public")
     pdb = Pdb([Module(symbols=b"".join(symbols))], symbol_records=public)
     with convert(pdb) as reader:
-        found = [(each.address, each.name) for each in reader.functions()]
+        found = [(each.start, each.name) for each in reader.functions()]
     assert found == [
         (0x1020, "global"),
         (0x1030, "local"),
@@ -613,7 +613,7 @@ def test_a_jump_of_an_incremental_link_has_the_name_of_its_target(
     convert: Convert,
 ) -> None:
     with convert(PDBS["trampolines"]) as reader:
-        found = [(each.address, each.size, each.name) for each in reader.functions()]
+        found = [(each.start, each.size, each.name) for each in reader.functions()]
     assert found == [
         (0x1000, 5, "first"),
         (0x1005, 5, "?f@@YAXXZ"),

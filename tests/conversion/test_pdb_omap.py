@@ -97,7 +97,7 @@ def test_a_function_is_at_each_place_of_its_bytes(
     pdb = replace(TWO, omap_to_source=STRETCHED, original_sections=original)
     with convert(tmp_path, pdb) as reader:
         found = {
-            each.address: (each.name, each.size, [row.line for row in each.line_table])
+            each.start: (each.name, each.size, [row.line for row in each.line_table])
             for each in reader.functions()
             if each.line_table
         }
@@ -117,14 +117,14 @@ def test_removed_functions_are_counted(tmp_path: Path, mark: int, kind: str) -> 
     report = gsym.convert(pdb.to_bytes(), tmp_path / "x.gsym", name="made.pdb")
     assert (report.functions, report.warnings) == (1, {REMOVED: 1})
     with gsym.open(report.outputs[0]) as reader:
-        assert [each.address for each in reader.functions()] == [IMAGE]
+        assert [each.start for each in reader.functions()] == [IMAGE]
 
 
 def test_the_end_of_one_place_is_the_start_of_the_next(tmp_path: Path) -> None:
     """Without the other table nothing says that 0x10 bytes of f were removed."""
     pdb = replace(TWO, omap=[(TEXT, IMAGE), (TEXT + 0x20, IMAGE + 0x10)])
     with convert(tmp_path, pdb) as reader:
-        ranges = [(each.name, each.address, each.size) for each in reader.functions()]
+        ranges = [(each.name, each.start, each.size) for each in reader.functions()]
     assert ranges == [("f", IMAGE, 0x10), ("g", IMAGE + 0x10, 0x10)]
 
 
@@ -162,7 +162,7 @@ def test_inlined_calls_follow_the_places_of_their_function(tmp_path: Path) -> No
             *([6, 22, 11], [6, 22, 11], [22, 11], [20, 11], [6, 22, 11]),
             *([10], [22, 11], [12], [12]),
         ]
-        assert len([each for each in reader.functions() if each.address == IMAGE]) == 1
+        assert len([each for each in reader.functions() if each.start == IMAGE]) == 1
 
 
 @pytest.mark.parametrize("mark", MARKS)
@@ -302,7 +302,7 @@ def test_addresses_do_not_wrap(tmp_path: Path, last: int, size: int) -> None:
             continue
         with reader:
             for each in reader.functions():
-                assert each.address + each.size <= 1 << 32
+                assert each.start + each.size <= 1 << 32
 
 
 def in_pieces(count: int) -> Table:

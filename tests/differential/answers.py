@@ -29,7 +29,7 @@ def ask(binary: Path, folder: Path, judged_copy: Path | None = None) -> Answers:
     gsym.convert(str(binary), str(ours))
     with gsym.open(str(ours)) as reader:
         functions = list(reader.functions())
-    addresses = {function.address for function in functions}
+    addresses = {function.start for function in functions}
     addresses |= {row.address for each in functions for row in each.line_table or ()}
     addresses |= set(sampling.random_addresses(sampling.functions(ours), 200, seed=1))
     asked = sorted(addresses)
@@ -47,7 +47,7 @@ def relative_functions(binary: Path) -> dict[str, object]:
             each.name: (
                 each.size,
                 [
-                    (row.address - each.address, row.path, row.line)
+                    (row.address - each.start, row.path, row.line)
                     for row in each.line_table or ()
                 ],
                 each.inline and len(each.inline.children),

@@ -65,7 +65,7 @@ def cover(binary: Path, debug_file: Path, ours: Path) -> Coverage:
     }
     with gsym.open(ours) as reader:
         known = {
-            (function.address, function.size)
+            (function.start, function.size)
             for function in reader.functions()
             if function.line_table is not None
         }

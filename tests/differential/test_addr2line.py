@@ -62,7 +62,7 @@ def addresses_of(path: str, cache: Path) -> list[int]:
                 address
                 for function in reader.functions()
                 for address in range(
-                    max(0, function.address - 2), function.address + function.size + 3
+                    max(0, function.start - 2), function.start + function.size + 3
                 )
             }
         )
@@ -144,7 +144,7 @@ def test_names_of_functions_are_those_of_addr2line(
     path = str(tmp_path / "program")
     run("g++", *options.split(), "-o", path, str(SOURCES / "shapes.cc"))
     with gsym.open(converted(path, tmp_path)) as reader:
-        ours = {each.address: each.name for each in reader.functions()}
+        ours = {each.start: each.name for each in reader.functions()}
     aliases: dict[int, set[str]] = {}
     for symbol in symbol_table(Path(path)).symbols:
         if symbol.size:

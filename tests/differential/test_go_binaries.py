@@ -150,7 +150,7 @@ def boundaries(path: str) -> list[int]:
     """First and last byte of each function, and of each row and inlined call."""
     found = set()
     for function in read_functions(path):
-        found |= {function.address, function.address + function.size - 1}
+        found |= {function.start, function.start + function.size - 1}
         found |= {row.address for row in function.line_table or ()}
         nodes = [function.inline] if function.inline else []
         for node in nodes:

@@ -71,7 +71,7 @@ def described(path: Path) -> dict[int, str]:
     takes their names from the symbol table.
     """
     return {
-        function.address: describe([function])
+        function.start: describe([function])
         for function in read_functions(str(path))
         if function.line_table and function.line_table[0].path.startswith(OWN)
     }

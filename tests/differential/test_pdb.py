@@ -166,7 +166,7 @@ def folded_ranges(program: Path, output: Path) -> list[range]:
     gsym.convert(program, output, merged_functions=True)
     with gsym.open(output) as reader:
         return [
-            range(each.address, each.address + each.size)
+            range(each.start, each.start + each.size)
             for each in reader.functions()
             if each.merged
         ]
@@ -342,7 +342,7 @@ def test_functions_and_lines_are_those_of_dump_syms(
         gsym.open(tmp_path / "sym.gsym") as peer,
     ):
         for function in peer.functions():
-            for address in range(function.address, function.address + function.size):
+            for address in range(function.start, function.start + function.size):
                 mine, other = ours(reader, address), ours(peer, address)
                 is_known = not mine or any(address in each for each in folded)
                 if is_known or other[0].line in NEVER_STEP:
@@ -374,7 +374,7 @@ def test_names_with_parameters_are_those_of_llvm(program: Path, tmp_path: Path) 
     gsym.convert(program, tmp_path / "made.gsym")
     with gsym.open(tmp_path / "made.gsym") as reader:
         functions = {
-            each.address: each.name
+            each.start: each.name
             for each in reader.functions()
             if "<" not in each.name and not each.name.startswith("same")
         }

@@ -91,7 +91,7 @@ def compare_ranges(output: Path, judge: Path) -> None:
             address
             for each in reader.functions()
             if each.line_table
-            for address in range(each.address, each.address + each.size)
+            for address in range(each.start, each.start + each.size)
         ]
     assert found
     addresses = found[:: len(found) // MOST_ADDRESSES + 1]

@@ -78,8 +78,8 @@ def addresses_in(path: str, folder: Path) -> list[str]:
     with gsym.open(output) as reader:
         for function in reader.functions():
             if function.line_table:
-                end = function.address + function.size
-                found += range(function.address, end, STEP)
+                end = function.start + function.size
+                found += range(function.start, end, STEP)
     assert len(found) > 100
     return [f"{address:#x}" for address in sorted(set(found))]
 

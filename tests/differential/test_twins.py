@@ -152,11 +152,11 @@ def starts_of(source: Path, folder: Path) -> dict[int, Start]:
         base = reader.header.base_address
         found = {}
         for function in reader.functions():
-            answer = reader.lookup(function.address)
+            answer = reader.lookup(function.start)
             assert answer is not None
             places = [Place(frame.path, frame.line) for frame in answer.frames]
             has_lines = function.line_table is not None
-            found[function.address - base] = Start(
+            found[function.start - base] = Start(
                 function.name, places if has_lines else []
             )
     return found

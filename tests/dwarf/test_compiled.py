@@ -61,7 +61,7 @@ def test_units_of_one_line_table_have_lines_without_functions(
     run(tmp_path, linker, "-shared", "all.o", "-o", "all.so")
     gsym.convert(tmp_path / "all.so")
     with gsym.open(tmp_path / "all.so.gsym") as reader:
-        places = {each.name: each.address for each in reader}
+        places = {each.name: each.start for each in reader}
         found = {name: str(reader.lookup(at)) for name, at in places.items()}
     assert found == {
         "slow": f"{places['slow']:#x}: slow at /src/a.c:2",

@@ -63,7 +63,7 @@ def test_a_file_holds_the_functions_that_were_added(
         assert len(reader) == len(functions)
         assert reader.uuid == uuid
         assert (reader.header.version, reader.header.byteorder) == (version, byteorder)
-        assert reader.header.base_address == functions[0].address
+        assert reader.header.base_address == functions[0].start
 
 
 @given(strategies.function_lists(), strategies.byte_orders)
@@ -155,9 +155,9 @@ def expected_rows(
         {
             "address_index": index,
             "address": answer.address,
-            "function": oracle.find_entry(file, answer.address),
+            "function_index": oracle.find_entry(file, answer.address),
             "name": frame.name,
-            "file": frame.path,
+            "path": frame.path,
             "line": frame.line,
             "offset": frame.offset,
             "inlined": frame.inlined,

@@ -143,7 +143,7 @@ def test_blocks_of_random_files_are_answered_as_single_lines(
     data: st.DataObject,
 ) -> None:
     near = [
-        st.integers(max(function.address - 2, 0), function.address + function.size + 2)
+        st.integers(max(function.start - 2, 0), function.start + function.size + 2)
         for function in functions
     ]
     addresses = st.one_of(near).map(lambda address: min(address, 2**64 - 1))

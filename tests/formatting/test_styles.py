@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-BASE = OUTER.address
+BASE = OUTER.start
 TWIN = gsym.FunctionInfo(BASE + 0x3000, 8, "twin")
 MERGED = gsym.FunctionInfo(BASE + 0x3000, 8, "first", merged=(TWIN, TWIN))
 
@@ -184,9 +184,7 @@ def test_any_template_and_any_line_is_answered_or_refused(  # noqa: PLR0913, PLR
 def test_json_has_what_the_reader_answers(
     functions: list[gsym.FunctionInfo], kind: tuple[int, str], data: st.DataObject
 ) -> None:
-    near = [
-        st.integers(max(f.address - 2, 0), f.address + f.size + 2) for f in functions
-    ]
+    near = [st.integers(max(f.start - 2, 0), f.start + f.size + 2) for f in functions]
     asked = data.draw(st.lists(st.one_of(near), min_size=1))
     asked = [address for address in asked if address < 2**64]
     with gsym.Reader(oracle.encode_file(to_oracle(functions, *kind))) as reader:
@@ -199,8 +197,4 @@ def test_json_has_what_the_reader_answers(
                 wanted["reason"] = "no function covers this address"
             else:
                 wanted = found.to_dict()
-                for each in (wanted, *wanted.get("merged", ())):
-                    for named in (each["function"], *each["frames"]):
-                        if not named["name"]:  # has no other name
-                            del named["demangled"]
             assert json.loads(text.one(address)) == wanted

@@ -233,7 +233,7 @@ def request(line: str, port: int, folder: Path) -> str:
 def functions_of(path: Path) -> list[tuple[int, int]]:
     """Address and size of each function of a GSYM file; none of another file."""
     with suppress(gsym.GsymError, OSError), gsym.open(str(path)) as reader:
-        return [(each.address, each.size) for each in reader.functions()]
+        return [(each.start, each.size) for each in reader.functions()]
     return []
 
 

@@ -269,7 +269,7 @@ def test_convert_reports_its_output_as_json(
     path = tmp_path / "made.folded"
     made = json.loads(output(capsys, "convert", trace, "--json", "-o", path))
     assert made == {
-        "file": str(trace),
+        "input": str(trace),
         "output": str(path),
         "form": "collapsed",
         "samples": 4,

@@ -113,7 +113,7 @@ def test_blobs_of_one_name_are_one_file(
         "1._._.._evil.perfetto-trace",
     }
     assert (folder / "1.log").read_bytes() == b"first second"
-    assert Path(made[0]["file"]).read_bytes() == b"first second"
+    assert Path(made[0]["path"]).read_bytes() == b"first second"
     assert run("blobs", trace, "--name", "log") == 0
     assert capsys.readouterr().out == "   1  data                   12 bytes  log\n"
 

@@ -145,7 +145,7 @@ def placed(path: Path) -> dict[str, int]:
     made = path.with_suffix(".gsym")
     gsym.convert(path, made)
     with gsym.open(made) as reader:
-        return {each.name: each.address for each in reader}
+        return {each.name: each.start for each in reader}
 
 
 def test_the_program_of_a_core_without_a_list_of_files_is_found(

@@ -68,14 +68,14 @@ def library(tmp_path_factory: pytest.TempPathFactory, compiler: str) -> Library:
 
 
 def test_a_leaf_returns_to_what_is_on_top_of_the_stack(library: Library) -> None:
-    pc = library.functions["callee"].address
+    pc = library.functions["callee"].start
     found = step(library.header, pc, {7: STACK, 6: 5}, library.memory)
     assert found == Step(RETURN, {7: STACK + 8, 6: 5}, is_signal=False)
 
 
 def test_what_a_function_has_on_the_stack_is_skipped(library: Library) -> None:
     function = library.functions["outer"]
-    inside = function.address + function.size // 2
+    inside = function.start + function.size // 2
     found = step(library.header, inside, {7: STACK, 6: 5}, library.memory)
     assert found is not None
     assert found.values[7] > STACK + 8
@@ -83,7 +83,7 @@ def test_what_a_function_has_on_the_stack_is_skipped(library: Library) -> None:
 
 
 def test_an_address_without_a_function_has_no_caller(library: Library) -> None:
-    last = max(each.address + each.size for each in library.functions.values())
+    last = max(each.start + each.size for each in library.functions.values())
     for pc in (0, last + 0x10000):
         assert step(library.header, pc, {7: STACK}, library.memory) is None
 
@@ -98,7 +98,7 @@ def test_damaged_tables_raise_nothing(
         for at, value in changes:
             library.data[library.header + at] = value
         for function in library.functions.values():
-            pc = function.address + function.size // 2
+            pc = function.start + function.size // 2
             found = step(library.header, pc, {7: STACK}, library.memory)
             assert found is None or found.pc is None or found.pc >= 0
     finally:
@@ -267,7 +267,7 @@ def test_what_a_signal_interrupted_is_exact_without_a_symbol_of_the_return(
     subprocess.run(command, check=True, cwd=tmp_path)
     gsym.convert(tmp_path / "a.so", tmp_path / "all.gsym")
     with gsym.open(tmp_path / "all.gsym") as reader:
-        places = {each.name: each.address for each in reader}
+        places = {each.name: each.start for each in reader}
     returns = "handler_returns_here" if is_signal else "caller_returns_here"
     assert places["before"] + 1 < places["stopped"]
     (tmp_path / "stripped").mkdir()

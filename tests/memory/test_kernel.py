@@ -135,7 +135,7 @@ def test_answers_are_those_of_llvm_symbolizer(tree: Tree) -> None:
     linked = [hex(each - BIAS) for each in range(first, last + 1)]
     printed = run_llvm("-e", str(tree.vmlinux), "--functions=linkage", *linked)
     with gsym.Kernel(root=tree.root) as kernel:
-        found = kernel.lookup_many(range(first, last + 1))
+        found = kernel.lookup_each(range(first, last + 1))
     answers = [each.frames[0] for each in found if each is not None]
     assert [f"{each.name}\n{each.path}:{each.line}:0" for each in answers] == [
         *printed.out.strip().split("\n\n")
@@ -192,7 +192,7 @@ def test_modules_are_answered_by_their_files(tree: Tree, suffix: str) -> None:
     contents = lzma.compress(data) if suffix else data
     tree.load(f"kernel/net/nf-tables.ko{suffix}", contents)
     with gsym.Kernel(root=tree.root) as kernel:
-        found = kernel.lookup_many([0xFFFFFFFFC0201042, 0xFFFFFFFFC0202001, 0x1234])
+        found = kernel.lookup_each([0xFFFFFFFFC0201042, 0xFFFFFFFFC0202001, 0x1234])
     assert [each and str(each.frames[0]).partition(" at ")[0] for each in found] == [
         *("nft_eval + 2", "nft_init + 1", None)
     ]
@@ -206,7 +206,7 @@ def test_modules_without_a_file_are_answered_by_the_list(tree: Tree) -> None:
         "ffffffffc0300100 d data\t[bpf]\n"
     )
     with gsym.Kernel(root=tree.root) as kernel:
-        found = kernel.lookup_many([0xFFFFFFFFC0201041, 0xFFFFFFFFC0300010])
+        found = kernel.lookup_each([0xFFFFFFFFC0201041, 0xFFFFFFFFC0300010])
         place = kernel.module_at(0xFFFFFFFFC0300010)
     assert [each and each.function.name for each in found] == [
         *("nft_eval", "bpf_prog_6deef7357e7b4530_count")

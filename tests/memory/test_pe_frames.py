@@ -142,7 +142,7 @@ def functions(path: Path) -> dict[str, tuple[int, int]]:
     made = path.with_suffix(".gsym")
     gsym.convert(path, made)
     with gsym.open(made) as reader:
-        return {each.name: (each.address, each.size) for each in reader}
+        return {each.name: (each.start, each.size) for each in reader}
 
 
 def test_a_minidump_is_walked_by_the_table_of_its_program(

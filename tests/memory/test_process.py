@@ -88,7 +88,7 @@ def test_answers_are_those_of_llvm_symbolizer(
 def test_many_addresses_are_answered_in_their_order(built: tuple[Path, Path]) -> None:
     with running(*built) as (pid, printed), gsym.Process(pid) as process:
         asked = [printed["in_library"], 8, printed["main"], printed["in_library"]]
-        found = process.lookup_many(asked)
+        found = process.lookup_each(asked)
         assert [each and each.function.name for each in found] == [
             *("in_library", None, "main", "in_library")
         ]
@@ -103,7 +103,7 @@ def test_a_closed_process_answers_no_more() -> None:
         assert known.modules_at([start, 0]) == [place, None]
     for use in (
         lambda: known.lookup(start),
-        lambda: known.lookup_many([start]),
+        lambda: known.lookup_each([start]),
         lambda: known.module_at(start),
         known.__enter__,
     ):
@@ -132,7 +132,7 @@ def test_a_deleted_file_is_read_through_the_process(built: tuple[Path, Path]) ->
         program.unlink()
         library.unlink()
         with gsym.Process(pid) as process:
-            found = process.lookup_many([printed["leaf"], printed["in_library"]])
+            found = process.lookup_each([printed["leaf"], printed["in_library"]])
     assert [each and each.frames[-1].line for each in found] == [12, 1]
 
 
@@ -217,7 +217,7 @@ def test_code_of_a_jit_is_answered_by_its_perf_map(
             f"{code + 0x10:x} 8 LazyCompile:~f\n-5 2 x\nunfinis"
         )
         with gsym.Process(pid) as process:
-            found = process.lookup_many([code, code + 15, code + 0x17, code + 0x18])
+            found = process.lookup_each([code, code + 15, code + 0x17, code + 0x18])
             assert [each and each.frames[0].name for each in found] == [
                 *("py::run:/a b.py", "py::run:/a b.py", "LazyCompile:~f", None)
             ]

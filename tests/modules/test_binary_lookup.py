@@ -251,7 +251,7 @@ def test_a_cache_that_is_read_only_is_used(
 def test_a_binary_is_opened_as_its_gsym_file_is(tmp_path: Path, cache: Path) -> None:
     path = place(tmp_path / "app", debug_file(ID))
     with gsym.open(path) as reader:
-        start = next(iter(reader)).address
+        start = next(iter(reader)).start
     found = gsym.lookup(path, start, ID)
     assert found is not None
     assert found == gsym.lookup(made(cache)[0], start)

@@ -304,9 +304,9 @@ def check_offsets(binary: Path, folder: Path) -> None:
         assert base
         functions = list(reader.functions())
         for function in (functions[0], functions[len(functions) // 2], functions[-1]):
-            expected = reader.lookup(function.address)
-            answer = symbolizer.symbolize(key, offset=function.address - base)
+            expected = reader.lookup(function.start)
+            answer = symbolizer.symbolize(key, offset=function.start - base)
             assert answer.lookup == expected
             assert expected is not None
-            names = symbolizer.open(key).lookup_many([function.address - base]).names
+            names = symbolizer.open(key).lookup_many([function.start - base]).names
             assert names == [frame.name for frame in expected.frames]

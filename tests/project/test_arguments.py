@@ -261,8 +261,8 @@ TABLE: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     ),
     "Creator uuid": (lambda value: gsym.Creator(uuid=value), (7, "xyz", NOTHING)),
     "Creator.add info": (gsym.Creator().add, ("main", 7, NOTHING, (1, 2, "f"))),
-    "Creator.add info.address": (
-        lambda value: _add({"address": value}),
+    "Creator.add info.start": (
+        lambda value: _add({"start": value}),
         (*NO_NUMBERS, NOTHING, -1, 1 << 64),
     ),
     "Creator.add info.size": (lambda value: _add({"size": value}), (*NO_NUMBERS, -1)),

@@ -27,7 +27,7 @@ ROWS = [
     (4, START + 0x48, -1, "", "", 0, 0, False, *MISS),
 ]
 COLUMNS = (
-    *("address_index", "address", "function", "name", "file", "line", "offset"),
+    *("address_index", "address", "function_index", "name", "path", "line", "offset"),
     *("inlined", "found", "reason"),
 )
 
@@ -130,12 +130,12 @@ def test_columns_and_rows_say_the_same() -> None:
     assert list(frames) == [frames[at] for at in range(len(frames))] == ROWS
     assert frames[-1] == ROWS[-1]
     assert frames[1:3] == ROWS[1:3]
-    assert (frames.files, frames.reasons) == (
+    assert (frames.paths, frames.reasons) == (
         [row[4] for row in ROWS],
         [row[9] for row in ROWS],
     )
     for at, column in enumerate(COLUMNS):
-        if column not in {"name", "file", "reason"}:
+        if column not in {"name", "path", "reason"}:
             assert getattr(frames, column).tolist() == [row[at] for row in ROWS]
     assert frames.line.readonly
     assert repr(frames) == "<gsym.Frames: 7 rows, 3 of 5 addresses found>"
@@ -166,7 +166,7 @@ def test_no_addresses_give_no_rows() -> None:
     frames = gsym.Reader(file_bytes()).lookup_many([])
     assert len(frames) == frames.answered == 0
     assert frames.to_pylist() == []
-    assert frames.names == frames.files == []
+    assert frames.names == frames.paths == []
     assert frames.offset.format == "Q"
 
 
@@ -176,7 +176,7 @@ def test_many_answers_equal_single_ones(gsym_fixtures: Path) -> None:
         frames = reader.lookup_many(addresses)
         singles = [reader.lookup(address) for address in addresses]
     assert [
-        (row["name"], row["file"], row["line"], row["offset"], row["inlined"])
+        (row["name"], row["path"], row["line"], row["offset"], row["inlined"])
         for row in frames.to_pylist()
         if row["found"]
     ] == [
@@ -208,9 +208,10 @@ def test_arrow_tables_hold_the_rows() -> None:
 def test_numpy_arrays_hold_the_rows() -> None:
     pytest.importorskip("numpy", reason="numpy is not installed")
     arrays = gsym.Reader(file_bytes()).lookup_many(ASKED).to_numpy()
-    names, files = arrays["names"][arrays["name"]], arrays["files"][arrays["file"]]
+    names, paths = arrays["names"][arrays["name"]], arrays["paths"][arrays["path"]]
     columns = (
-        *(arrays["address_index"], arrays["address"], arrays["function"], names, files),
+        *(arrays["address_index"], arrays["address"], arrays["function_index"]),
+        *(names, paths),
         *(arrays["line"], arrays["offset"], arrays["inlined"], arrays["found"]),
         arrays["reasons"][arrays["reason"]],
     )
@@ -241,11 +242,11 @@ def test_a_path_that_two_file_entries_spell_is_one_category() -> None:
         *functions, strings=strings, files=((0, 0), (folder, base), (0, path))
     )
     frames = gsym.Reader(oracle.encode_file(file)).lookup_many([START, START + 4])
-    assert frames.file.tolist() == [1, 2]
+    assert frames.path.tolist() == [1, 2]
     table = frames.to_pandas()
-    assert [*table.file] == ["/src/a.c", "/src/a.c"]
-    assert [*table.file.cat.categories] == ["/src/a.c"]
-    assert frames.to_arrow()["file"].to_pylist() == frames.files
+    assert [*table.path] == ["/src/a.c", "/src/a.c"]
+    assert [*table.path.cat.categories] == ["/src/a.c"]
+    assert frames.to_arrow()["path"].to_pylist() == frames.paths
 
 
 def test_what_reads_arrow_streams_takes_the_frames() -> None:

@@ -101,9 +101,9 @@ def expected_rows(image: Image, asked: list[int]) -> Iterator[dict[str, object]]
             yield {
                 "address_index": at,
                 "address": address,
-                "function": entry,
+                "function_index": entry,
                 "name": frame.name,
-                "file": frame.path,
+                "path": frame.path,
                 "line": frame.line,
                 "offset": frame.offset,
                 "inlined": frame.inlined,
@@ -179,6 +179,6 @@ def test_real_files_answer_the_same(fixtures: Path) -> None:
         indexed = gsym.open(path)
         for function in itertools.islice(plain.functions(), 2_000):
             for offset in {0, function.size // 3, max(0, function.size - 1)}:
-                expected = plain.lookup(function.address + offset)
+                expected = plain.lookup(function.start + offset)
                 for _ in range(3):
-                    assert indexed.lookup(function.address + offset) == expected
+                    assert indexed.lookup(function.start + offset) == expected

@@ -256,7 +256,7 @@ def test_the_complete_function_is_found_by_any_of_its_addresses() -> None:
             assert function is None
         else:
             assert function is not None
-            assert function.address == answer.function.start
+            assert function.start == answer.function.start
             assert function == reader.function(0)
     assert reader.function_at(-1) is None
     assert reader.function_at(1 << 64) is None

@@ -258,11 +258,11 @@ def test_full_caches_are_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
         for at in range(40)
     ]
     reader = gsym.Reader(file_bytes(functions))
-    expected = [reader.lookup(function.address) for function in functions]
+    expected = [reader.lookup(function.start) for function in functions]
     monkeypatch.setattr(mapped_image, "_MAX_CACHED", 7)
     small = gsym.Reader(file_bytes(functions))
     for _ in range(2):
-        assert [small.lookup(each.address) for each in functions] == expected
+        assert [small.lookup(each.start) for each in functions] == expected
         assert list(small.functions()) == functions
     mapped = small.mapped
     assert mapped is not None

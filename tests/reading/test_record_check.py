@@ -146,7 +146,7 @@ def test_what_is_reported_fails_the_thorough_check_too(
 def test_functions_out_of_order_are_reported() -> None:
     data = small_file(1, "little")
     with gsym.Reader(data) as reader:
-        starts = [function.address for function in reader.functions()]
+        starts = [function.start for function in reader.functions()]
         at, width = HEAD_SIZE, reader.header.addr_off_size
     assert starts[1] == START
     first, second = data[at : at + width], data[at + width : at + 2 * width]

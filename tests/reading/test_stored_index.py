@@ -301,7 +301,7 @@ def test_real_files_answer_the_same(gsym_fixtures: Path, tmp_path: Path) -> None
         assert report.index_size < 0.3 * plain.size + FILE_MULTIPLE
         for function in plain.functions():
             for offset in range(max(1, min(function.size, 300))):
-                address = function.address + offset
+                address = function.start + offset
                 answer = plain.lookup(address, merged=True)
                 assert indexed.lookup(address, merged=True) == answer
 
@@ -323,7 +323,7 @@ def test_llvm_passes_over_it(
 
 def _llvm_texts(program: str, folder: Path, option: str) -> str:
     with gsym.open(folder / "a.gsym") as reader:
-        starts = [function.address for function in reader.functions()]
+        starts = [function.start for function in reader.functions()]
     asked = [f"--address={start + offset}" for start in starts for offset in (0, 3, 9)]
     arguments = [option] if option else []
     return "".join(

@@ -145,8 +145,8 @@ def test_real_linker(
         for caller, name in (("of_first", "first"), ("of_second", "second")):
             (site,) = at[caller].call_sites
             lines = [
-                f"    #0 0x1 ({program}+{same.address + 4:#x})",
-                f"    #1 0x1 ({program}+{at[caller].address + site.return_offset:#x})",
+                f"    #0 0x1 ({program}+{same.start + 4:#x})",
+                f"    #1 0x1 ({program}+{at[caller].start + site.return_offset:#x})",
             ]
             report = gsym.symbolicate("\n".join(lines), source=tmp_path)
             frame, _ = report.frames()

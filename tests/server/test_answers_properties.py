@@ -80,7 +80,7 @@ def offsets_in(draw: st.DrawFn, functions: list[gsym.FunctionInfo], base: int) -
     if functions and is_near:
         function = draw(st.sampled_from(functions))
         step = draw(st.integers(-2, min(function.size, 1 << 32) + 2))
-        return max(-1, min(function.address + step - base, _END - 1))
+        return max(-1, min(function.start + step - base, _END - 1))
     return draw(st.integers(-1, _END - 1))
 
 
@@ -88,7 +88,7 @@ def offsets_in(draw: st.DrawFn, functions: list[gsym.FunctionInfo], base: int) -
 @given(st.data())
 def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
     first, second = data.draw(function_lists()), data.draw(function_lists())
-    base = min((function.address for function in first), default=0)
+    base = min((function.start for function in first), default=0)
     bases = {FIRST: base, SECOND.upper(): 0}
     with tempfile.TemporaryDirectory() as folder:
         readers, entries = {}, []

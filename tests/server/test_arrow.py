@@ -324,7 +324,7 @@ def test_polars_and_duckdb_read_the_answer(server: RunningServer) -> None:
     answer = post(server, stream(batch(), batch(seed=2)), "?output=frames")
     found = polars.read_ipc_stream(answer.body)
     table = table_of(answer)
-    assert found["function"].to_list() == table["function"].to_pylist()
-    query = "select count(*), count(function) from found"
+    assert found["name"].to_list() == table["name"].to_pylist()
+    query = "select count(*), count(name) from found"
     counts = duckdb.from_arrow(table).query("found", query).fetchall()
-    assert counts == [(len(table), len(table) - table["function"].null_count)]
+    assert counts == [(len(table), len(table) - table["name"].null_count)]

@@ -45,7 +45,7 @@ def addresses_round(data: bytes, ranges: Sequence[Range]) -> list[int]:
         rows = (each.elf_va + row.offset for row in each.line_table)
         edges |= {each.elf_va, each.elf_va + each.length, *rows}
     for function in gsym.Reader(data).functions():
-        edges |= {function.address, function.address + function.size}
+        edges |= {function.start, function.start + function.size}
     beside = {edge + step for edge in edges for step in (-1, 0, 1)}
     return sorted(each for each in beside if 0 <= each < 2**64)
 
@@ -53,10 +53,10 @@ def addresses_round(data: bytes, ranges: Sequence[Range]) -> list[int]:
 def assert_equal_answers(data: bytes) -> None:
     ranges = ranges_of(data)
     reader = gsym.Reader(data)
-    starts = [function.address for function in reader.functions()]
+    starts = [function.start for function in reader.functions()]
     last = max(starts)
     is_endless = any(
-        each.address == last and not each.size for each in reader.functions()
+        each.start == last and not each.size for each in reader.functions()
     )
     for address in addresses_round(data, ranges):
         if is_endless and address >= last:

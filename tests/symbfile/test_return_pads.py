@@ -81,7 +81,7 @@ def pads_of(reader: gsym.Reader, calls: Calls, **options: str) -> list[Record]:
 def pads_in(info: gsym.FunctionInfo, **options: str) -> list[Record]:
     """The return pads of one function whose code is CODE."""
     with gsym.Reader(create([info])) as reader:
-        calls = machine_code.find_calls(reader, {info.address: CODE})
+        calls = machine_code.find_calls(reader, {info.start: CODE})
         return pads_of(reader, calls, **options)
 
 

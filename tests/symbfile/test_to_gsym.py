@@ -176,7 +176,7 @@ def test_parts_of_one_function_have_lines_of_different_files_side_by_side(
 
 def test_functions_that_come_late_may_overlap() -> None:
     records: list[Record] = [Range(0x20, 16, "b"), Range(0x18, 16, "a")]
-    assert [each.address for each in functions_of(*records)] == [0x18, 0x20]
+    assert [each.start for each in functions_of(*records)] == [0x18, 0x20]
     assert engine_and_second_opinion_agree(records)
 
 
@@ -185,7 +185,7 @@ def test_functions_after_one_of_parts_may_overlap() -> None:
     outer, call = Range(0x100, 16, "f"), Range(0x104, 4, "g", depth=1)
     records: list[Record] = [*parts, outer, call, Range(0x10A, 16, "h")]
     *_, last = functions_of(*records)
-    assert (last.address, last.size) == (0x10A, 16)
+    assert (last.start, last.size) == (0x10A, 16)
     assert engine_and_second_opinion_agree(records)
 
 

@@ -63,7 +63,7 @@ def test_errors_are_found(
     address: int, change: Change, subject: str, tmp_path: Path
 ) -> None:
     path, source = convert(tmp_path)
-    rewrite(path, lambda info: change(info) if info.address == address else info)
+    rewrite(path, lambda info: change(info) if info.start == address else info)
     assert subject in subjects(compare(path, source))
 
 

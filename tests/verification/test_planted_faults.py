@@ -436,7 +436,7 @@ def planted(path: str, fault: Fault) -> None:
         header, functions = reader.header, list(reader.functions())
     names = {each.name for each in fault.functions}
     kept = [each for each in functions if each.name not in names]
-    faulty = [each for each in fault.functions if each.size or each.address]
+    faulty = [each for each in fault.functions if each.size or each.start]
     with gsym.Creator(base_address=header.base_address, uuid=header.uuid) as creator:
         for each in sorted([*kept, *faulty]):
             creator.add(each)

@@ -139,9 +139,9 @@ def test_every_address_is_answered_by_the_last_function_that_covers_it(
     with gsym.Reader(create(functions)) as reader:
         for address in range(START, START + 42):
             around = [
-                (-each.address, each.size, each.name)
+                (-each.start, each.size, each.name)
                 for each in functions
-                if each.address <= address < each.address + each.size
+                if each.start <= address < each.start + each.size
             ]
             expected = answer_of(alone[min(around)[2]], address) if around else None
             assert answer_of(reader, address) == expected
@@ -176,7 +176,7 @@ def test_entries_added_for_a_nested_function_agree_with_the_binary(
     assert compare(output, str(path)).differences == []
     with gsym.open(output) as reader:
         functions = [
-            each._replace(line_table=None) if each.address == 0x1018 else each
+            each._replace(line_table=None) if each.start == 0x1018 else each
             for each in reader.functions()
         ]
         plain = create(functions, uuid=reader.uuid, base_address=0x1000)

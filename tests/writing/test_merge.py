@@ -180,7 +180,7 @@ def convert_symbols(folder: Path, *symbols: Symbol) -> dict[str, tuple[int, int]
     image = Elf([code_section(0xF00)], symbols=symbols).to_bytes()
     kept: dict[str, tuple[int, int]] = {}
     for info in convert_bytes(folder, image).functions:
-        kept.setdefault(info.name, (info.address, info.size))
+        kept.setdefault(info.name, (info.start, info.size))
     return kept
 
 
@@ -238,7 +238,7 @@ def test_a_last_function_without_a_size_ends_where_its_section_does(
     ]
     image = Elf(sections, symbols=symbols).to_bytes()
     *_, last = convert_bytes(tmp_path, image).functions
-    assert (last.address, last.size) == (start, size)
+    assert (last.start, last.size) == (start, size)
 
 
 # ---- the rules once more, said another way --------------------------------------
@@ -256,10 +256,10 @@ def kept_by_the_rules(
     """Every rule applied to every pair."""
     best: dict[tuple[int, int], FunctionInfo] = {}
     for info in (*symbols, *functions):
-        key = info.address, info.size
+        key = info.start, info.size
         if key not in best or richness(info) >= richness(best[key]):
             best[key] = info
-    described = {(info.address, info.size) for info in functions}
+    described = {(info.start, info.size) for info in functions}
     ranges = [
         (start, size)
         for start, size in best

@@ -58,7 +58,7 @@ def test_each_segment_belongs_to_the_binary_of_the_whole(
     paths, _ = write_segments(oracle.encode_file(file), str(tmp_path / "out"), 500)
     for path in paths:
         with gsym.open(path) as reader:
-            first = next(iter(reader.functions())).address
+            first = next(iter(reader.functions())).start
             assert reader.header[:3] == (
                 version,
                 byteorder,

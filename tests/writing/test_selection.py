@@ -128,8 +128,8 @@ def test_a_function_without_a_size_does_not_answer_for_a_dropped_one(
     tmp_path: Path,
 ) -> None:
     a, c = selected(tmp_path, SIZELESS, drop_functions=["b"])
-    assert (a.name, a.address, a.size) == ("a", 0x10, 0x10)
-    assert (c.name, c.address, c.size) == ("c", 0x40, 0)
+    assert (a.name, a.start, a.size) == ("a", 0x10, 0x10)
+    assert (c.name, c.start, c.size) == ("c", 0x40, 0)
     (a,) = selected(tmp_path, SIZELESS, keep_functions=["a"])
     assert a.size == 0x10
     (c,) = selected(tmp_path, SIZELESS, keep_functions=["c"])

@@ -98,7 +98,7 @@ def _addresses(path: Path) -> list[str]:
     found = [0, 0x1000, (1 << 64) - 1]
     with suppress(GsymError), open_gsym(path) as reader:
         for info in islice(reader.functions(), _FUNCTIONS):
-            found += [info.address, (info.address + info.size // 2) % (1 << 64)]
+            found += [info.start, (info.start + info.size // 2) % (1 << 64)]
     return [hex(address) for address in found]
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gsym.arrow.modules import Modules
 
 _ANSWER = (
-    'STRUCT(stack STRUCT("function" VARCHAR, file VARCHAR, line UINTEGER, '
+    "STRUCT(stack STRUCT(name VARCHAR, path VARCHAR, line UINTEGER, "
     'inlined BOOLEAN, "offset" UBIGINT)[], reason VARCHAR, unsure VARCHAR)'
 )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gsym.arrow.modules import Modules
 
 _FRAME = (
-    *(("function", "string"), ("file", "string"), ("line", "bigint")),
+    *(("name", "string"), ("path", "string"), ("line", "bigint")),
     *(("inlined", "boolean"), ("offset", "bigint")),
 )
 

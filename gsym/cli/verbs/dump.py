@@ -79,8 +79,8 @@ def _module_lines(module: ModuleKey | None) -> Iterator[str]:
 def _function_lines(
     info: FunctionInfo, show: Callable[[str], str], indent: str = ""
 ) -> Iterator[str]:
-    end = info.address + info.size
-    yield f"{indent}{info.address:#x}..{end:#x} {show(info.name)}"
+    end = info.start + info.size
+    yield f"{indent}{info.start:#x}..{end:#x} {show(info.name)}"
     if info.line_table is not None:
         yield f"{indent}  lines"
         for row in info.line_table:
@@ -120,7 +120,7 @@ def _function_object(
     """The record with the format's own field names; None where it has no such part."""
     rows = info.line_table
     return {
-        "address": info.address,
+        "start": info.start,
         "size": info.size,
         **names(info.name),
         "line_table": None if rows is None else [row._asdict() for row in rows],

@@ -54,7 +54,7 @@ def find(values: Values) -> int:
                 if values.flag("--json"):
                     record = {"start": function.start, "size": function.size}
                     named = fields(function.name)
-                    print_json({**named, **record, "file": path, "line": line})
+                    print_json({**named, **record, "path": path, "line": line})
                 else:
                     at = f" at {printable(path)}:{line or '?'}" if path else ""
                     print(f"{function.start:#x}-{end:#x} {show(function.name)}{at}")

@@ -175,7 +175,7 @@ def _json(
 
     own, merged = statistics.own._asdict(), statistics.merged._asdict()
     found = {
-        "file": path,
+        "path": path,
         "version": statistics.version,
         "uuid": statistics.uuid.hex(),
         "functions": statistics.num_addresses,

@@ -75,7 +75,7 @@ def show_statistics(values: Values) -> int:
     if values.flag("--json"):
         figures = statistics._asdict()
         counts = figures.pop("counts")._asdict()
-        print_json({"file": path, "file_size": size, **counts, **figures})
+        print_json({"path": path, "file_size": size, **counts, **figures})
         return 0
     for label, text in _stats_lines(statistics, size):
         print(f"{label:<{_LABEL_WIDTH}} {text}")
@@ -249,7 +249,7 @@ def print_ids(values: Values) -> int:
         else:
             found = FileId.of_file(path)
         if values.flag("--json"):
-            print_json({"file": path, "hex": found.hex(), "base64": found.base64})
+            print_json({"path": path, "hex": found.hex(), "base64": found.base64})
         else:
             print(f"{found.hex()} {found.base64} {printable(path)}")
     return 0

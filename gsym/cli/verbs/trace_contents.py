@@ -55,7 +55,7 @@ def _describe(source: ProfileInput, profile: Profile) -> dict[str, Any]:
     begin, length = time_range(profile)
     known, _ = resolution(profile)
     return {
-        "file": source.name,
+        "path": source.name,
         "file_size": os.stat(source.path).st_size,
         "format": source.kind,
         "begin_ns": begin,
@@ -114,7 +114,7 @@ _MAX_MODULES = 24  # --json has all
 
 
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
-    yield f"{info['file']}"
+    yield f"{info['path']}"
     yield labelled("profile", f"{info['format']}, {info['file_size']} bytes")
     yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
     for value in info["values"]:
@@ -152,7 +152,7 @@ def profile_stats(source: InputFile, values: Values) -> int:
         if values.flag("--json"):
             print_json(
                 {
-                    "file": source.name,
+                    "path": source.name,
                     "samples": len(profile.samples),
                     "deepest": max(depths, default=0),
                     "locations": sum(depths),

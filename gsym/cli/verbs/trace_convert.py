@@ -179,7 +179,7 @@ def convert(values: Values) -> int:
             profile, made = _write_samples(source, values, form)
         if values.flag(JSON.name):
             path = values.text(OUTPUT.name)
-            print_json({"file": source.name, "output": path, "form": form, **made})
+            print_json({"input": source.name, "output": path, "form": form, **made})
     return source.exit_code(profile)
 
 
@@ -341,7 +341,7 @@ def _report(profile: Profile, values: Values, name: str) -> bool:
     total = len(profile.locations)
     if values.flag("--json"):
         rows = [row._asdict() for row in missing]
-        summary = {"file": name, "locations": total, "known": known}
+        summary = {"path": name, "locations": total, "known": known}
         print_json({**summary, "unknown": rows, "unsure": unsure_rows(profile)})
         return not missing
     lines = [f"{name}: {known} of {total} addresses have functions"]

@@ -75,7 +75,7 @@ def flame(values: Values) -> int:
     known, _ = resolution(profiles[-1])
     samples, locations = len(profiles[-1].samples), len(profiles[-1].locations)
     if values.flag("--json"):
-        made = {"file": shown, "output": path, "samples": samples}
+        made = {"input": shown, "output": path, "samples": samples}
         unsure = unsure_rows(profiles[-1])
         print_json({**made, "locations": locations, "known": known, "unsure": unsure})
     else:

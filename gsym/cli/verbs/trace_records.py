@@ -60,7 +60,7 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
             survey.add_any(record)
             kinds[kind_of(record)] += 1
     return {
-        "file": trace.name,
+        "path": trace.name,
         "file_size": trace.size,
         "byteorder": trace.byteorder,
         **describe_trace(survey, kinds, whole.objects),
@@ -70,7 +70,7 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
 
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     size = "" if info["file_size"] is None else f"{info['file_size']} bytes, "
-    yield f"{info['file']}"
+    yield f"{info['path']}"
     yield labelled("trace", f"{size}{info['byteorder']}-endian")
     yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
     kinds = {kind: n for kind, n in info["kinds"].items() if kind not in EVENT_KINDS}
@@ -175,7 +175,7 @@ def _blobs_describe(stream: Stream, path: str | None) -> dict[str, Any]:
     made["pieces"] = len(stream.pieces)
     made["size"] = sum(map(len, stream.pieces))
     if path is not None:
-        made["file"] = path
+        made["path"] = path
     return made
 
 
@@ -183,4 +183,4 @@ def _line(blob: dict[str, Any]) -> str:
     who = "-" if blob["provider"] is None else blob["provider"]
     name = ":".join(filter(None, (blob["category"], blob["name"])))
     line = f"{who:>4}  {blob['type']!s:<12} {blob['size']:>12} bytes  {name}"
-    return f"{line} -> {blob['file']}" if "file" in blob else line
+    return f"{line} -> {blob['path']}" if "path" in blob else line

@@ -82,7 +82,7 @@ def _measure(trace: TraceInput) -> dict[str, Any]:
         sizes = trace.counts().bytes
     counts = trace.counts()
     return {
-        "file": trace.name,
+        "path": trace.name,
         "file_size": trace.size,
         "records": sum(kinds.values()),
         "bytes": sum(sizes.values()) if sizes else None,
@@ -113,7 +113,7 @@ def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
 
 def _print(statistics: dict[str, Any], limit: int | None) -> None:
     size = statistics["file_size"]
-    print(printable(statistics["file"]) + ("" if size is None else f": {size} bytes"))
+    print(printable(statistics["path"]) + ("" if size is None else f": {size} bytes"))
     whole, weight = statistics["records"], statistics["bytes"]
     rows = sorted(statistics["kinds"].items(), key=lambda row: -row[1]["records"])
     cells = [

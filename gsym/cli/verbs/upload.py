@@ -131,7 +131,7 @@ class _Uploading:
         return self._finish()
 
     def _fail(self, path: str, reason: str) -> None:
-        self._outcomes.append({"file": path, "outcome": "failed", "reason": reason})
+        self._outcomes.append({"path": path, "outcome": "failed", "reason": reason})
         print(f"gsym: error: {reason}", file=sys.stderr)
 
     def _send(self, file: _File, report: Callable[[int], object]) -> None:
@@ -149,7 +149,7 @@ class _Uploading:
                 self._note(file, each.outcome, f"{each.debug_file} {each.debug_id}")
 
     def _note(self, file: _File, outcome: str, module: str = "") -> None:
-        self._outcomes.append({"file": file.path, "outcome": outcome, "module": module})
+        self._outcomes.append({"path": file.path, "outcome": outcome, "module": module})
         if not self._is_quiet:
             shown = f" as {module}" if module else ""
             print(printable(f"{file.path}: {outcome}{shown}"))

@@ -149,7 +149,7 @@ def verify(  # noqa: PLR0913 - independent keywords
     if is_json:
         print_json(
             {
-                "file": path,
+                "path": path,
                 "valid": is_valid,
                 "errors": [finding._asdict() for finding in findings],
                 "unanswered": [each._asdict() for each in unanswered],

@@ -81,7 +81,7 @@ class Omap:
 
     def move(self, info: FunctionInfo, base: int) -> Iterator[FunctionInfo]:
         """The parts of a function that the source has at an address."""
-        start = info.address - base
+        start = info.start - base
         for part in self.parts(start, start + info.size):
             places = [
                 Place(each.to + base, each.start + base, each.end + base)
@@ -89,7 +89,7 @@ class Omap:
             ]
             moved = _call(info.inline, places) if info.inline else None
             yield info._replace(
-                address=places[0].to,
+                start=places[0].to,
                 size=end_of(places) - places[0].to,
                 line_table=tuple(_rows(info.line_table or (), places)) or None,
                 inline=moved if moved and moved.children else None,
