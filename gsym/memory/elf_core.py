@@ -153,7 +153,8 @@ class _Core:
         read = partial(read_converted, file.data)
         number = self._loaded.add_module(module._replace(path="", read=read))
         data = memoryview(file.data)
-        self._files.add(number, loaded_file(data, name, Image()))
+        found = loaded_file(data, name, Image(), self._notes.machine)
+        self._files.add(number, found)
         for _, start, end in sections:
             self._loaded.add(Region(start, end, number, 0, start))
 

@@ -68,6 +68,7 @@ class Machine(NamedTuple):
         prologues: The first instructions of a function that has a frame pointer, where
             these are known by their bytes; the first byte pushes the register.
         trampolines: What handlers of signals return to.
+        names: The names of the registers, in the order of their numbers.
     """
 
     word: int
@@ -84,6 +85,12 @@ class Machine(NamedTuple):
     link_saves: LinkSaves = LinkSaves()
     prologues: tuple[bytes, ...] = ()
     trampolines: tuple[Trampoline, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def _numbered(letter: str, count: int) -> tuple[str, ...]:
+    """Names of registers that are a letter and a number, from 0 on."""
+    return tuple(f"{letter}{each}" for each in range(count))
 
 
 def _swapped(code: bytes) -> bytes:
@@ -99,6 +106,11 @@ _S390X_REGISTERS = tuple(range(16, 144, 8))
 X86_64 = Machine(
     *(8, 7, 6),
     pc=16,
+    names=(
+        *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
+        *_numbered("r", 16)[8:],
+        "rip",
+    ),
     prologues=(b"\x55\x48\x89\xe5", b"\x55\x48\x8b\xec"),
     trampolines=tuple(
         Trampoline(bytes.fromhex(code), 40, 8 * 16, _X86_64_REGISTERS)
@@ -108,6 +120,7 @@ X86_64 = Machine(
 X86 = Machine(
     *(4, 4, 5),
     pc=8,
+    names=("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip"),
     prologues=(b"\x55\x89\xe5", b"\x55\x8b\xec"),
     trampolines=(
         Trampoline(bytes.fromhex("58b877000000cd80"), 4, 56, _X86_REGISTERS),
@@ -118,6 +131,7 @@ AARCH64 = Machine(
     *(8, 31, 29),
     signature=0xFFFF << 48,
     link=30,
+    names=(*_numbered("x", 31), "sp"),
     link_saves=LinkSaves(
         # STP X29, X30 and STR X30; RET, RETAA, RETAB
         saves=((0xFF407FFF, 0xA9007BFD), (0xFFE00FFF, 0xF8000FFE)),
@@ -130,6 +144,7 @@ ARM = Machine(
     pc=15,
     link=14,
     has_modes=True,
+    names=(*_numbered("r", 13), "sp", "lr", "pc"),
     trampolines=tuple(
         Trampoline(bytes.fromhex(code), at, 60, tuple(range(0, 60, 4)))
         for code, at in (
@@ -138,20 +153,26 @@ ARM = Machine(
         )
     ),
 )
+_RISCV_NAMES = (
+    *("zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1"),
+    *(*_numbered("a", 8), *_numbered("s", 12)[2:], *_numbered("t", 7)[3:]),
+)
 RISCV64 = Machine(
     *(8, 2, 8),
     record_at=-2,
     link=1,
+    names=_RISCV_NAMES,
     # C.SDSP ra; C.JR ra
     link_saves=LinkSaves(2, ((0xE07F, 0xE006),), ((0xFFFF, 0x8082),)),
     # The program counter is in the place of the register that is always 0.
     trampolines=(Trampoline(bytes.fromhex("9308b00873000000"), 304, 0, _FIRST_32),),
 )
-RISCV32 = Machine(4, 2, 8, record_at=-2, link=1)
+RISCV32 = Machine(4, 2, 8, record_at=-2, link=1, names=_RISCV_NAMES)
 LOONGARCH64 = Machine(
     *(8, 3, 22),
     record_at=-2,
     link=1,
+    names=_numbered("r", 32),
     trampolines=(
         Trampoline(bytes.fromhex("0b2c820300002b00"), 304, 0, tuple(range(8, 264, 8))),
     ),
@@ -161,6 +182,7 @@ _POWER_RETURNS = {"38210080380000ac44000002": 352, "380000ac44000002": 368}
 POWER64 = Machine(
     *(8, 1, 31),
     link=65,
+    names=_numbered("r", 32),
     order="big",
     back_chain=2,
     # MFLR r0; BLR
@@ -182,6 +204,7 @@ POWER32 = POWER64._replace(word=4, back_chain=1, trampolines=())
 S390X = Machine(
     *(8, 15, 11),
     link=14,
+    names=_numbered("r", 16),
     order="big",
     frame_bias=160,
     trampolines=(  # SVC 173; SVC 119

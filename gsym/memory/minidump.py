@@ -197,8 +197,8 @@ class _Minidump:
         if all(each.trust != "scan" for each in frames):
             return made
         note = (
-            "Frames marked [scan] may be wrong. minidump-stackwalk knows stacks by "
-            ".sym files, and gsym reads its output."
+            "Frames marked [scan] may be wrong: their callees' modules have no call "
+            "frame information here. Binaries and .sym files have it."
         )
         return made._replace(notes=(*made.notes, note))
 

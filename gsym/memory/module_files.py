@@ -11,16 +11,18 @@ from gsym.containers.data_symbols import DataSymbols
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.memory.arm_tables import SECTION, step_by_tables
+from gsym.memory.breakpad_frames import BreakpadFrames
 from gsym.memory.expressions import DamagedError
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
-from gsym.memory.go_frames import GoFrames, GoTable, go_table
+from gsym.memory.go_frames import GoFrames, go_table
 from gsym.memory.images import Image, image_in_file
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import AARCH64, ARM, X86, X86_64
 from gsym.memory.pe_arm_frames import step_by_pe_arm
-from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
+from gsym.memory.pe_frames import pe_image, step_by_pe
 from gsym.memory.prologues import FollowedCode
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from gsym.memory.stack_parts import StackModule
 
     FindFiles = Callable[[StackModule], Iterable[str]]
+    FrameSource = Callable[[int, dict[int, int], Memory], Step | None]
+    """The registers in the caller of the function at a link-time address."""
 
 # What is beyond these is not compared, and not called equal.
 _MOST_COMPARED = 16 << 20  # bytes of code
@@ -47,7 +51,6 @@ _MAX_FILES = 8  # of a module that may have call frame information
 _FUNCTIONS = frozenset({2, 10})  # types of symbols: STT_FUNC, STT_GNU_IFUNC
 _PAGE = 4096
 _BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
-_PE_STEPS = {X86_64: step_by_pe, AARCH64: step_by_pe_arm}
 _MOST_RELOCATED = 8  # bytes at a place
 
 
@@ -132,11 +135,13 @@ class ModuleFiles:
             found = self._frames[module, bias].step(linked, values, self.memory)
             if found is not None:
                 return found
+        base = self._base(module)
         for number in range(_MAX_FILES):
             file = self._file(module, number)
             if file is None:
                 break
-            found = file.step(self._machine, linked, values, self.memory)
+            place = linked - base if file.is_relative else linked
+            found = file.step(place, values, self.memory)
             if found is not None:
                 return found
         start = self._function_start(module, linked)
@@ -151,7 +156,9 @@ class ModuleFiles:
             region = self._loaded.region(pc)
             if region is None:
                 return -1, None
-            place = region.module, _linked(region, self._image(region.module).segments)
+            module = region.module
+            segments = self._image(module).segments
+            place = module, _linked(region, segments, self._base(module))
             self._placed[pc] = place
         return place
 
@@ -188,6 +195,13 @@ class ModuleFiles:
         known = self._images.get(module)
         return self._binary(module).image if known is None else known
 
+    def _base(self, module: int) -> int:
+        """The link-time address of the start of a module; 0 if unknown."""
+        segments = self._image(module).segments
+        first = None if segments else self._file(module, 0)
+        segments = segments if first is None else first.image.segments
+        return min((each.address for each in segments), default=0)
+
     def _binary(self, module: int) -> LoadedFile:
         """The first file of a module that has code; an empty one if there is none."""
         for number in range(_MAX_FILES):
@@ -199,7 +213,7 @@ class ModuleFiles:
         return NO_FILE
 
     def _file(self, module: int, number: int) -> LoadedFile | None:
-        """A file of a module that has segments, by its number."""
+        """A file of a module that has segments or frames, by its number."""
         if module not in self._files:
             self._files[module] = []
             self._paths[module] = iter(self._find(self._loaded.modules[module]))
@@ -208,10 +222,23 @@ class ModuleFiles:
             path = next(paths, None)
             if path is None:
                 return None
-            file = read_file(path)
+            file = read_file(path, self._machine) or self._read_symbols(path)
             if file is not None:
                 files.append(file)
         return files[number]
+
+    def _read_symbols(self, path: str) -> LoadedFile | None:
+        """The Breakpad file at *path*, which has no segments; None if it is none."""
+        with suppress(GsymError, OSError):
+            if recognise_file(path) == "breakpad":
+                data = map_file(path)
+                frames = BreakpadFrames(self._machine, data, self._is_code)
+                return LoadedFile(Image(), data, [frames.step], is_relative=True)
+        return None
+
+    def _is_code(self, address: int) -> bool:
+        region = self._loaded.covering(address)
+        return region is not None and region.is_executable
 
     def compare_code(self, module: int, path: str) -> Comparison:
         """Compare the code in a file with what the dump has of that of a module.
@@ -270,71 +297,45 @@ class ModuleFiles:
 
 
 class LoadedFile:
-    """An ELF file, read by link-time addresses.
+    """A file of a module, read by link-time addresses.
+
+    Args:
+        image: Its headers.
+        data: Its contents.
+        sources: Its call frame information, the best first.
+        is_relative: Whether addresses count from the start of the module there.
 
     Attributes:
         image: As given.
+        is_relative: As given.
         is_whole: Whether it has its code: one with debug information alone has only
             the headers of what it was made from.
-        arm_table: Address and size of `.ARM.exidx`; None if it has none.
-        go_table: The table of functions of Go; None if it has none.
-        pe_table: `.pdata`; None if it has none.
+        frames: `.eh_frame` and `.debug_frame`.
     """
 
     def __init__(
         self,
         image: Image,
         data: memoryview,
-        sections: Sequence[FrameSection] = (),
+        sources: Sequence[FrameSource] = (),
         *,
-        is_whole: bool = False,
+        is_relative: bool = False,
     ) -> None:
         self.image = image
-        self.is_whole = is_whole
+        self.is_relative = is_relative
+        self.is_whole = False
+        self.frames = CallFrames(X86_64, self.read)
+        self.sources = list(sources)
         self._data = data
-        self._sections = sections
-        self._frames: CallFrames | None = None
-        self.arm_table: tuple[int, int] | None = None
-        self.go_table: GoTable | None = None
-        self._go_frames: GoFrames | None = None
-        self.pe_table: PeTable | None = None
         self._functions: DataSymbols | None = None
 
-    def step(
-        self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
-    ) -> Step | None:
-        """The registers in the caller of the function at a link-time address."""
-        found = self._go_step(machine, pc, values, memory)
-        step_by_table = _PE_STEPS.get(machine)
-        if found is None and self.pe_table is not None and step_by_table is not None:
-            found = step_by_table(self.pe_table, pc, values, self.read, memory)
-        found = found or self.frames(machine).step(pc, values, memory)
-        if found is None and machine == ARM and self.arm_table is not None:
-            return step_by_tables(self.arm_table, pc, values, self.read, memory)
-        return found
-
-    def _go_step(
-        self, machine: Machine, pc: int, values: dict[int, int], memory: Memory
-    ) -> Step | None:
-        if self.go_table is None:
-            return None
-        if self._go_frames is None:
-            try:
-                self._go_frames = GoFrames(machine, self.go_table)
-            except DamagedError:
-                self.go_table = None
-                return None
-        return self._go_frames.step(pc, values, memory)
-
-    def frames(self, machine: Machine | None = None) -> CallFrames:
-        """The call frame information; by default of a machine with little endian."""
-        if self._frames is None:
-            if machine is None:
-                is_64 = bytes(self._data[4:5]) == b"\2"  # ELFCLASS64
-                machine = X86_64 if is_64 else X86
-            header = self.image.frame_header if self.is_whole else 0
-            self._frames = CallFrames(machine, self.read, header, self._sections)
-        return self._frames
+    def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
+        """The registers in the caller of the function at an address."""
+        for each in self.sources:
+            found = each(pc, values, memory)
+            if found is not None:
+                return found
+        return None
 
     def symbol(self, name: bytes) -> int | None:
         """Link-time address of a symbol; None if there is none of this name."""
@@ -380,39 +381,64 @@ NO_FILE = LoadedFile(Image(), memoryview(b""))
 _NOT_COMPARED = Comparison(UNKNOWN, "the dump has none of its code")
 
 
-def read_file(path: str) -> LoadedFile | None:
-    """The file at *path*; None if it has no segments."""
+def read_file(path: str, machine: Machine | None = None) -> LoadedFile | None:
+    """The file at *path*; None if it has no segments.
+
+    Args:
+        path: The file.
+        machine: What it is for; by default one with little endian.
+    """
     image, table = image_in_file(path), None
     if not image.segments:
         with suppress(GsymError, OSError):
             image, table = pe_image(map_file(path))
     if not image.segments:
         return None
-    found = loaded_file(map_file(path), path, image)
-    found.pe_table = table
+    found = loaded_file(map_file(path), path, image, machine)
+    if table is not None:
+        step = step_by_pe_arm if machine == AARCH64 else step_by_pe
+        found.sources.insert(
+            0,
+            lambda pc, values, memory: step(table, pc, values, found.read, memory),
+        )
     return found
 
 
-def loaded_file(data: memoryview, path: str, image: Image) -> LoadedFile:
+def loaded_file(
+    data: memoryview, path: str, image: Image, machine: Machine | None = None
+) -> LoadedFile:
     """A file whose headers are known."""
+    found = LoadedFile(image, data)
     sections: list[FrameSection] = []
-    is_whole, table, of_go = False, None, None
+    machine = machine or (X86_64 if bytes(data[4:5]) == b"\2" else X86)  # ELFCLASS64
+    table: tuple[int, int] | None = None
     with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
-        is_whole = any(True for _ in file.placed_code())
+        found.is_whole = any(True for _ in file.placed_code())
         extents = {each.name: each[1:3] for each in file.loaded_sections()}
         loaded = {name: address for name, (address, _) in extents.items()}
-        table = extents.get(SECTION) if is_whole else None
-        of_go = go_table(file, loaded) if is_whole else None
+        if found.is_whole:
+            table = extents.get(SECTION)
+            of_go = go_table(file, loaded)
+            if of_go is not None:
+                with suppress(DamagedError):
+                    found.sources.append(GoFrames(machine, of_go).step)
         for name in (".eh_frame", ".debug_frame")[not file.is_elf :]:
             is_debug = name not in loaded
-            held = file.section(name.encode()) if is_debug or is_whole else None
+            held = file.section(name.encode()) if is_debug or found.is_whole else None
             if held:
                 sections.append(FrameSection(held, loaded.get(name, 0), is_debug))
-    found = LoadedFile(image, data, sections, is_whole=is_whole)
-    found.arm_table, found.go_table = table, of_go
-    if not is_whole and image.frame_header:  # its sections may be gone
+    if not found.is_whole and image.frame_header:  # its sections may be gone
         magic = found.read(image.frame_header, len(HEADER_MAGIC))
         found.is_whole = magic == HEADER_MAGIC
+    header = image.frame_header if found.is_whole else 0
+    found.frames = CallFrames(machine, found.read, header, sections)
+    found.sources.append(found.frames.step)
+    if table is not None and machine == ARM:
+        found.sources.append(
+            lambda pc, values, memory: step_by_tables(
+                table, pc, values, found.read, memory
+            )
+        )
     return found
 
 

@@ -91,8 +91,9 @@ class SingleFlight:
 _LOG = logging.getLogger("gsym.store")
 _LOG.addHandler(logging.NullHandler())  # for servers; commands print the reason
 _MISSES = ".misses"
-BINARY_KINDS = ("executable", "debuginfo")
-"""Kinds of `Entry.originals` that may have code."""
+BINARY_KINDS = ("executable", "debuginfo", "sym")
+"""Kinds of `Entry.originals` that may have code or call frame information."""
+_ENOUGH = 2  # of them, for no more to be fetched
 _MAX_ASKED = 10_000  # modules whose binaries were asked for
 _ASKED_AGAIN = 600.0  # seconds after which sources are asked for binaries again
 # File names in layouts that use the build id.
@@ -225,7 +226,7 @@ class Resolver:
         with suppress(AmbiguousModuleError):
             yield from self.local_files(key)
         since = time.monotonic() - _ASKED_AGAIN
-        if len(stored) < len(BINARY_KINDS) and self._asked.get(key, since) <= since:
+        if len(stored) < _ENOUGH and self._asked.get(key, since) <= since:
             self.resolve(key)  # or what has only code would be all that is stored
             with self.store.temporary_folder() as folder:
                 for found in self.fetched_files(key, folder, kept):

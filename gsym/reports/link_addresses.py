@@ -231,7 +231,7 @@ class _Layout:
 
         if self._loaded is None:
             self._loaded = read_file(self._binary) or NO_FILE
-        return self._loaded.frames().is_signal_frame(address)
+        return self._loaded.frames.is_signal_frame(address)
 
     def link_address(self, base: str, address: int) -> int | None:
         """The link-time address of an address in a file, section or segment."""

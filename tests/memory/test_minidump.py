@@ -80,7 +80,7 @@ def test_stacks_are_walked_by_frame_pointers_then_by_scanning(
         (0x3333, "scan"),
     ]
     assert parsed.stacks[0].name == 'Thread 5 "worker"'
-    assert "minidump-stackwalk" in parsed.notes[0]
+    assert ".sym files" in parsed.notes[0]
 
 
 def test_addresses_with_a_signature_are_stripped() -> None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.containers.mapped_file import map_file
 from gsym.memory.machines import AARCH64
 from gsym.memory.module_files import read_file
 from gsym.memory.pe_arm_frames import step_by_pe_arm
-from gsym.memory.pe_frames import PeTable
+from gsym.memory.pe_frames import PeTable, pe_image
 from gsym.memory.prologues import FollowedCode
 from tests.inputs.minidump import (
     ARM64,
@@ -66,7 +67,7 @@ def test_each_instruction_has_the_caller_that_the_code_leads_to(
     """Packed and full information, of prologues, bodies and epilogues."""
     file = read_file(str(library))
     assert file is not None
-    table = file.pe_table
+    _, table = pe_image(map_file(str(library)))
     assert table is not None
     (start, _) = ENTRY.unpack(file.read(table.base + table.start + 8 * number, 8))
     start += table.base

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.containers.mapped_file import map_file
 from gsym.memory.machines import X86_64
 from gsym.memory.module_files import LoadedFile, read_file
 from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
@@ -109,15 +110,16 @@ def test_each_instruction_has_the_caller_that_dwarf_has(
     program: Path, function: str
 ) -> None:
     """Of epilogues with a frame pointer, DWARF has rules that count from that."""
-    file = read_file(str(program))
+    file = read_file(str(program), X86_64)
     assert file is not None
-    assert file.pe_table is not None
+    _, table = pe_image(map_file(str(program)))
+    assert table is not None
     start, size = functions(program)[function]
     count = 0
     for pc, name in instructions(program):
         if not start <= pc < start + size:
             continue
-        row = file.frames(X86_64).row(pc)
+        row = file.frames.row(pc)
         assert row is not None
         assert isinstance(row.frame, tuple)
         if row.frame[0] != 7 and name.startswith(EPILOGUE):
@@ -127,8 +129,8 @@ def test_each_instruction_has_the_caller_that_dwarf_has(
         values = {number: 0x100000 + number for number in range(16)}
         values |= {6: STACK + 0x100, 7: STACK, 16: pc}
         read = partial(memory_of, file)
-        expected = file.frames(X86_64).step(pc, values, read)
-        found = step_by_pe(file.pe_table, pc, values, file.read, read)
+        expected = file.frames.step(pc, values, read)
+        found = step_by_pe(table, pc, values, file.read, read)
         assert expected is not None
         assert found is not None
         assert (found.pc, registers(found)) == (expected.pc, registers(expected)), (
@@ -149,7 +151,7 @@ def test_a_minidump_is_walked_by_the_table_of_its_program(
     program: Path, tmp_path: Path
 ) -> None:
     """The frame is as large as DWARF says; its caller is not found by scanning."""
-    file = read_file(str(program))
+    file = read_file(str(program), X86_64)
     assert file is not None
     placed = functions(program)
     base = 0x7FF600000000
@@ -157,7 +159,7 @@ def test_a_minidump_is_walked_by_the_table_of_its_program(
     crash, call = (
         placed[name][0] + placed[name][1] // 2 for name in ("large", "mainCRTStartup")
     )
-    row = file.frames(X86_64).row(crash)
+    row = file.frames.row(crash)
     assert row is not None
     assert isinstance(row.frame, tuple)
     register, size = row.frame

@@ -161,7 +161,7 @@ def test_call_frame_information(
 ) -> None:
     """At each call, the stack is what call frame information says."""
     path = str(fixtures / name)
-    file = read_file(path)
+    file = read_file(path, machine)
     assert file is not None
     with ObjectFile(map_file(path), path) as binary:
         functions = list(DataSymbols(binary, FUNCTIONS))
@@ -203,7 +203,7 @@ def _compare(
         by_stack = by_stack or by_frame
         frame = TOP + by_stack.values[machine.stack] - by_frame.values[machine.stack]
     values = {**of_stack, machine.frame: frame, machine.pc: pc}
-    told = file.step(machine, pc, values, memory)
+    told = file.step(pc, values, memory)
     if told is None or not told.pc:
         return False
     assert by_stack is not None, hex(pc)

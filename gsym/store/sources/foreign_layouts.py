@@ -34,7 +34,8 @@ class Layout(NamedTuple):
         paths: Returns the paths of a module, relative to the store and with slashes,
             the best one first; none if the key lacks required fields. `ANY` in a path
             is a wildcard, for sources that can list files.
-        binaries: Likewise the paths of files with its code, then of debug files.
+        binaries: Likewise the paths of files with its code, then of those that have
+            its call frame information.
         sources: Likewise that of the source file that it has under a path.
     """
 
@@ -77,6 +78,10 @@ def _is_id(text: str) -> bool:
 def _breakpad(key: ModuleKey, suffixes: tuple[str, ...]) -> Iterator[str]:
     yield from _named_twice(key.debug_file, _debug_ids(key), ".pdb", suffixes)
     yield from _named_twice(key.code_file, _code_ids(key), ".dll", suffixes)
+
+
+def _sym_files(key: ModuleKey) -> Iterator[str]:
+    return _breakpad(key, (".sym",))
 
 
 def _named_twice(
@@ -271,7 +276,7 @@ _BUILD_ID = "a build id"
 _KINDS = ("debuginfo", "executable")
 _BINARY_KINDS = ("executable", "debuginfo")
 
-BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
+BREAKPAD = Layout("breakpad", _NAMES, _sym_files, _sym_files)
 BREAKPAD_TREE = Layout(
     "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
 )
@@ -304,5 +309,5 @@ UNIFIED = Layout(
     "unified",
     f"a debug id or {_BUILD_ID}",
     lambda key: _unified(key, ("debuginfo", "breakpad", "executable")),
-    lambda key: _unified(key, _BINARY_KINDS),
+    lambda key: _unified(key, (*_BINARY_KINDS, "breakpad")),
 )

@@ -74,5 +74,7 @@ class FoundFile(NamedTuple):
 
 
 def kind_of_binary(path: str) -> str:
-    """The kind of the file at a path of a binary: "debuginfo", else "executable"."""
+    """The kind of the file at a path: "debuginfo", "sym", else "executable"."""
+    if path.endswith((".sym", "/breakpad")):
+        return "sym"
     return "debuginfo" if path.endswith("/debuginfo") else "executable"
