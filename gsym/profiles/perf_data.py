@@ -31,12 +31,23 @@ from gsym.profiles.perf_script import (
     PerfStack,
 )
 from gsym.profiles.recognition import PERF_DATA_MAGICS
+from gsym.profiles.simpleperf import (
+    FILE,
+    FILE2,
+    INIT_MAP,
+    META_INFO,
+    VERSION,
+    event_names,
+    read_settings,
+    read_symbols,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.profiles.perf_script import PerfRecord
+    from gsym.profiles.simpleperf import FileSymbols
 
 (_MMAP, _LOST, _COMM, _FORK, _SAMPLE, _MMAP2, _LOST_SAMPLES) = (1, 2, 3, 7, 9, 10, 13)
 _DEFERRED = 22
@@ -44,6 +55,8 @@ _DEFERRED = 22
 _OF_PERF = 64
 _ATTR, _TRACING_DATA, _BUILD_ID, _AUXTRACE = 64, 66, 67, 71
 _EVENT_UPDATE, _FEATURE, _COMPRESSED, _COMPRESSED2 = 78, 80, 81, 83
+# Those of simpleperf, whose sizes have 32 bits.
+_OF_SIMPLEPERF, _EVENT_ID = 32768, 32774
 _TIMED = frozenset({_MMAP, _COMM, _FORK, _SAMPLE, _MMAP2})
 
 _BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
@@ -161,6 +174,7 @@ class PerfData:
     Attributes:
         build_ids: Those of modules by path, in the order of the file.
         kernels: Paths of those that are of the kernel and its modules.
+        symbols: Of files by path, as simpleperf writes them.
         byteorder: Of the machine: "little" or "big".
         losses: How often each kind of data is missing.
     """
@@ -170,6 +184,7 @@ class PerfData:
     ) -> None:
         self.build_ids: dict[str, list[str]] = {}
         self.kernels: list[str] = []
+        self.symbols: dict[str, FileSymbols] = {}
         self.losses: dict[str, int] = {}
         self._data = data
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
@@ -187,14 +202,16 @@ class PerfData:
         # cookie; and counts of events of a group at their last samples.
         self._deferred: dict[tuple[int, int], bytes] = {}
         self._counts: dict[int, int] = {}
+        self._has_calls = False  # chains of simpleperf have no return addresses
+        self._initial = 0, 0
         start, end = self._read_header(has_parts=bool(parts))
         # Places of records in all bytes: of the file, its parts, and those inflated.
         self._times, self._places = array("Q"), array("Q")
         self._pieces: list[memoryview] = []
         self._starts = [0]
-        for piece in (data, *parts):
+        others = ((part, 0, len(part)) for part in parts)
+        for piece, first, last in ((data, start, end), (data, *self._initial), *others):
             self._compressed: list[memoryview] = []  # all of a file are one stream
-            first, last = (start, end) if piece is data else (0, len(piece))
             self._take(piece, first, last)
             inflated = inflate_zstd(self._compressed, may_be_cut=True)
             joined = memoryview(self._joined(inflated, most_bytes))
@@ -361,6 +378,18 @@ class PerfData:
                 self._read_build_id(self._data, place, misc, size)
         elif feature == _EVENT_DESC_FEATURE:
             self._read_names(start, end)
+        elif feature == META_INFO:
+            settings = read_settings(bytes(self._data[start:end]))
+            self._has_calls = VERSION in settings
+            names = event_names(settings)
+            for event in self._events:
+                event.name = names.get((event.kind, event.config), event.name)
+        elif feature in {FILE, FILE2}:
+            self.symbols = read_symbols(
+                bytes(self._data[start:end]), feature, self._order
+            )
+        elif feature == INIT_MAP:
+            self._initial = start, end
 
     def _read_names(self, start: int, end: int) -> None:
         """The names of events, in the order of their attributes."""
@@ -405,12 +434,19 @@ class PerfData:
             cookie, count = self._unpack("QQ", place + 8, data)
             chain = bytes(data[place + 24 : place + min(size, 24 + 8 * count)])
             self._deferred[self._thread_of(data, place + size), cookie] = chain
+        elif kind == _EVENT_ID:
+            (count,) = self._unpack("Q", place + 8, data)
+            count = min(count, (size - 16) // 16)
+            numbers = self._unpack(f"{2 * count}Q", place + 16, data)
+            for index, number in zip(numbers[::2], numbers[1::2], strict=True):
+                if index < len(self._events):
+                    self._by_id[number] = self._events[index]
         elif kind in {_LOST, _LOST_SAMPLES}:
             at = place + (16 if kind == _LOST else 8)
             self._lose("records lost by perf", *self._unpack("Q", at, data))
         elif kind == _BUILD_ID:
             self._read_build_id(data, place, misc, size)
-        elif kind >= _OF_PERF and is_first:
+        elif _OF_PERF <= kind < _OF_SIMPLEPERF and is_first:
             self._read_pipe(place, kind, size)
 
     def _read_pipe(self, place: int, kind: int, size: int) -> None:
@@ -552,7 +588,7 @@ class PerfData:
         if frames.cookie is not None:
             frames = self._completed(frames, thread)
         if present & _STACK_USER:
-            self._lose("stacks of user space that only `perf script` unwinds")
+            self._lose_stack(data[at:end])
         own = ("", process, thread, cpu, time, period, event.name, frames)
         if not members:
             return _new(PerfSample, own)
@@ -566,6 +602,11 @@ class PerfData:
         if not event.sample_type & _CALLCHAIN:
             return None, at
         return self._number.unpack_from(data[at:end])[0], at + 8
+
+    def _lose_stack(self, registers: memoryview) -> None:
+        """Count a copy of a stack; simpleperf drops the registers where it unwound."""
+        if not self._has_calls or any(registers[:8]):
+            self._lose("stacks of user space that only `perf script` unwinds")
 
     def _completed(self, frames: PerfStack, thread: int) -> PerfStack:
         """The stack with its part of user space, which is recorded later."""
@@ -587,7 +628,8 @@ class PerfData:
         cookie, first = None, 0
         for at in (*marks, len(numbers)):
             if first < at:
-                parts.append(PerfPart(numbers[first:at], is_kernel, is_exact=False))
+                run = numbers[first:at]
+                parts.append(PerfPart(run, is_kernel, is_exact=self._has_calls))
             first = at + 1
             if at < len(numbers):
                 is_kernel = {_IN_KERNEL: True, _IN_USER: False}.get(numbers[at])
@@ -655,6 +697,8 @@ def _records(
     place = start
     while place + header.size <= end:
         kind, misc, size = header.unpack_from(data, place)
+        if kind >= _OF_SIMPLEPERF:
+            size |= misc << 16
         if size < header.size or place + size > end:
             reason = f"a record of {size} bytes, where {end - place} are left"
             raise _damaged(reason, place)

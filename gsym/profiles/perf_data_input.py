@@ -88,6 +88,7 @@ def _profile_of(
         recorded,
         finds_code=True,
         is_monotonic=file.is_monotonic,
+        symbols=file.symbols,
     )
     reader = PerfReader(facts, keep_symbols=False)
     for record in file.records():

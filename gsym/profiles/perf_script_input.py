@@ -50,15 +50,17 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
     from typing import Any
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
     from gsym.profiles.perf_script import PerfFork, PerfRecord
+    from gsym.profiles.simpleperf import FileSymbols
 
 
 _NONE: BuildIds = MappingProxyType({})
+_NO_SYMBOLS: Dictionary[str, FileSymbols] = MappingProxyType({})
 _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
 _OF_KERNEL = -1  # the process of its mappings
@@ -112,6 +114,7 @@ class PerfFacts(NamedTuple):
         recorded: When the file was written, in seconds since 1970; None: not known.
         finds_code: Whether names of code that processes made are looked for here.
         is_monotonic: Whether times are those of the clock that jitdumps have.
+        symbols: Of files by path, which the recording has.
     """
 
     build_ids: BuildIds = _NONE
@@ -120,6 +123,7 @@ class PerfFacts(NamedTuple):
     recorded: float | None = None
     finds_code: bool = False
     is_monotonic: bool = False
+    symbols: Dictionary[str, FileSymbols] = _NO_SYMBOLS
 
 
 class ModulePlaces:
@@ -255,6 +259,13 @@ class ModulePlaces:
         path, function = found
         mapping = Mapping(0, UINT64_MAX, 0, 0, path)
         return self._builder.mapping(mapping), function
+
+    def symbol(self, part: PerfMapping | None, address: int) -> str:
+        """The symbol that a recording has at an address in a part of memory, or ""."""
+        symbols = None if part is None else self._facts.symbols.get(part.path)
+        if part is None or symbols is None:
+            return ""
+        return symbols.find(address, part.start, part.file_offset)
 
     @staticmethod
     def is_kernel(frame: PerfFrame) -> bool:
@@ -680,15 +691,21 @@ class PerfReader:
         is_kernel, is_exact = kind
         part = self.places.part(address, process, is_kernel=is_kernel)
         mapping = self.places.mapping_of(part, is_kernel=is_kernel)
-        frames: tuple[Frame, ...] = ()
-        if not is_kernel:
-            call = address - (not is_exact)
+        call = address - (not is_exact)
+        symbol = self.places.symbol(part, call)
+        frames = (Frame(*_names(symbol)),) if symbol else ()
+        is_named_only = bool(frames) and self._has_build_id(mapping)
+        if not is_kernel and not frames:
             made = self.places.made_function(part, call, process)
             if made is not None:
                 mapping, function = made
                 frames = (function,)
         return self.builder.location(
-            address, mapping, is_return=not is_exact, frames=frames
+            address,
+            mapping,
+            is_return=not is_exact,
+            frames=frames,
+            is_named_only=is_named_only,
         )
 
     def _locations_of_lines(

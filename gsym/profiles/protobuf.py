@@ -57,15 +57,15 @@ def each_field(data: bytes) -> Iterator[Field]:
     at = 0
     while at < len(data):
         start = at
-        key, at = _varint(data, at, start)
+        key, at = varint(data, at, start)
         number, wire_type = key >> 3, key & 7
         if not 0 < number <= _MOST_NUMBER:
             raise FormatError(f"invalid protobuf field number {number}", offset=start)
         content = at
         if wire_type == VARINT:
-            _, at = _varint(data, at, start)
+            _, at = varint(data, at, start)
         elif wire_type == LENGTH_DELIMITED:
-            size, content = _varint(data, at, start)
+            size, content = varint(data, at, start)
             at = content + size
         elif wire_type in {_FIXED64, _FIXED32}:
             at += 8 if wire_type == _FIXED64 else 4
@@ -78,7 +78,7 @@ def each_field(data: bytes) -> Iterator[Field]:
         yield Field(number, wire_type, start, content, at)
 
 
-def _varint(data: bytes, at: int, start: int) -> tuple[int, int]:
+def varint(data: bytes, at: int, start: int) -> tuple[int, int]:
     """A number at *at*, and where it ends."""
     value = 0
     for index, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):

@@ -3,13 +3,14 @@
     python -m tests.differential.profile_sums [--write] [--input NAME]...
 
 Each recording is made here by its real producer, printed by `gsym trace top --json`,
-and compared with what the format's own tool sums: perf report, go tool pprof, jeprof,
-google-pprof, callgrind_annotate, Perfetto, speedscope, the Firefox Profiler. What is
-not installed is left out. --write puts the table into docs/profiles.md; the exit status
-is 1 if a sum differs.
+and compared with what the format's own tool sums: perf report, simpleperf, go tool
+pprof, jeprof, google-pprof, callgrind_annotate, Perfetto, speedscope, the Firefox
+Profiler. What is not installed is left out. --write puts the table into
+docs/profiles.md; the exit status is 1 if a sum differs.
 
-LD_LIBRARY_PATH has libjemalloc.so.2, libtcmalloc.so.4 and libprofiler.so.0 for their
-profiles, GSYM_NODE_MODULES the npm packages of speedscope and the Firefox Profiler.
+PATH has simpleperf of the wheel perftools, LD_LIBRARY_PATH libjemalloc.so.2,
+libtcmalloc.so.4 and libprofiler.so.0 for their profiles, GSYM_NODE_MODULES the
+npm packages of speedscope and the Firefox Profiler.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -35,6 +36,7 @@ from tests.differential.profile_tools import (
     node_sums,
     perf_sums,
     pprof_sums,
+    simpleperf_sums,
 )
 
 if TYPE_CHECKING:
@@ -242,6 +244,18 @@ def of_perf(folder: Path) -> Iterator[Recording]:
             yield Recording(name, "perf report", made, told, ("--value", value))
 
 
+def of_simpleperf(folder: Path) -> Iterator[Recording]:
+    """Files of simpleperf."""
+    kinds = {"one": ("-g",), "threads": ("--call-graph", "fp"), "forked": ()}
+    for word, options in kinds.items():
+        path = folder / f"simpleperf.{word}.data"
+        words = () if word == "one" else (word,)
+        command = ("record", "-e", "cpu-clock", *options, "-o", str(path), "./app")
+        run("simpleperf", *command, *words, folder=folder)
+        told = simpleperf_sums(path, folder / "app")
+        yield Recording("perf.data of simpleperf", "simpleperf report", path, told)
+
+
 def of_go(folder: Path) -> Iterator[Recording]:
     """Profiles of Go, as protobuf and as text."""
     (folder / "go.go").write_text(GO_PROGRAM)
@@ -340,6 +354,7 @@ def of_node(folder: Path) -> Iterator[Recording]:
 
 MAKERS = {
     "perf": (of_perf, ("perf",)),
+    "simpleperf": (of_simpleperf, ("simpleperf",)),
     "go": (of_go, ("go",)),
     "heaps": (of_heaps, ("jeprof", "google-pprof")),
     "valgrind": (of_valgrind, ("valgrind", "callgrind_annotate")),
@@ -384,8 +399,8 @@ def compare(recording: Recording, tally: Tally) -> bool:
             expected[key] = expected.get(key, 0) + number
         found = rows(recording.path, by, recording.options) if expected else {}
         for name, number in expected.items():
-            # No function of the program: stubs, processes, what calls `main`.
-            if name.startswith(("0x", "./", "(below")):
+            # No function of the program alone: stubs, processes, what calls `main`.
+            if name.startswith(("0x", "./", "(below", "_start")):
                 continue
             tally.compared[kind] += 1
             own = found.get(name, (0, 0))[column]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -88,6 +89,26 @@ def perf_sums(path: Path, event: str, module: str) -> Callable[[], Sums]:
         for number, period in re.findall(form, text, re.MULTILINE):
             processes[number] = processes.get(number, 0) + int(period)
         return Sums(own, None, threads, processes)
+
+    return sums
+
+
+def simpleperf_sums(path: Path, module: Path) -> Callable[[], Sums]:
+    """What `simpleperf report` prints; functions are those of one module."""
+
+    def column(heads: tuple[str, str], *options: object) -> dict[str, int]:
+        command = ("simpleperf", "report", "-i", path, "--csv", "--print-event-count")
+        text = _run(*command, *options).partition("\n\n")[2]
+        rows = csv.DictReader(text.splitlines())
+        return {row[heads[0]]: int(row[heads[1]]) for row in rows}
+
+    def sums() -> Sums:
+        options = ("--children", "--sort", "symbol", "--dsos", module)
+        own = column(("Symbol", "SelfEventCount"), *options)
+        total = column(("Symbol", "AccEventCount"), *options)
+        threads = column(("Tid", "EventCount"), "--sort", "tid")
+        processes = column(("Pid", "EventCount"), "--sort", "pid")
+        return Sums(own, total, threads, processes)
 
     return sums
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Literal
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD = (1 << bit for bit in range(9))
@@ -137,8 +138,9 @@ class PerfFile:
         records: bytes,
         events: Sequence[Event] = (Event(),),
         build_ids: bytes = b"",
+        others: Mapping[int, bytes] = MappingProxyType({}),
     ) -> bytes:
-        """A whole file."""
+        """A whole file; *others* are features by number."""
         ids = b"".join(self.pack(f"{len(each.ids)}Q", *each.ids) for each in events)
         attributes, at = b"", HEADER_SIZE
         for event in events:
@@ -147,11 +149,11 @@ class PerfFile:
             at += 8 * len(event.ids)
         start = at + len(attributes)
         names = self.names(events) if any(each.name for each in events) else b""
-        features = {2: build_ids, 12: names}
+        features = {2: build_ids, 12: names, **dict(sorted(others.items()))}
         features = {number: each for number, each in features.items() if each}
-        bits = sum(1 << number for number in features)
+        bits = [sum(1 << n % 64 for n in features if n // 64 == at) for at in range(4)]
         sections = at, len(attributes), start, len(records), 0, 0
-        numbers = HEADER_SIZE, ATTR_SIZE + 16, *sections, bits, 0, 0, 0
+        numbers = HEADER_SIZE, ATTR_SIZE + 16, *sections, *bits
         made = self.magic() + self.pack("12Q", *numbers) + ids + attributes + records
         place = len(made) + 16 * len(features)
         for contents in features.values():
