@@ -1,8 +1,6 @@
 """`python -m gsym` is the `gsym` command."""
 
-import sys
-
-from gsym.cli.main import main
+from gsym.cli.commands import gsym
 
 if __name__ == "__main__":
-    sys.exit(main())
+    gsym()

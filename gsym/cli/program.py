@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -58,6 +59,9 @@ def run_program(
         guard_terminals()
         require_streams()
         work, values = read(arguments)
+        if not gc.isenabled():  # as `commands` leaves it
+            gc.freeze()  # modules live as long as the process
+            gc.enable()
         status = work(values)
         sys.stdout.flush()
     except BrokenPipeError:

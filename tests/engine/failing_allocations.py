@@ -272,9 +272,9 @@ def run(words: list[str], given: bytes, before: Snapshot) -> Ending:
         sys.stdout, sys.stderr = (os.fdopen(i, "w", closefd=False) for i in (1, 2))
         sys.argv = words
         try:
-            status = MAINS[words[0]]()  # type: ignore[operator]
+            status = MAINS[words[0]]()
         except SystemExit as request:
-            status = request.code
+            status = request.code if isinstance(request.code, int) else 1
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

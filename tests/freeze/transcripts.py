@@ -14,11 +14,14 @@ import time
 import traceback
 from contextlib import suppress
 from http.client import HTTPConnection
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import gsym
+from gsym.cli.dropins.addr2line import main as addr2line_main
+from gsym.cli.dropins.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.symbolizer import main as symbolizer_main
+from gsym.cli.main import main as gsym_main
 from tests.freeze.inputs import kind_of, write_made_files
 
 if TYPE_CHECKING:
@@ -52,13 +55,13 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 ENVIRONMENT |= {"COLUMNS": "80", "PYTHONHASHSEED": "0"}
 
 
-def mains() -> dict[str, object]:
-    """What each installed command runs, by its name."""
-    scripts = entry_points(group="console_scripts")
-    return {each.name: each.load() for each in scripts if each.value[:5] == "gsym."}
-
-
-MAINS = mains()
+# What each installed command runs.
+MAINS = {
+    "gsym": gsym_main,
+    "gsymutil": gsymutil_main,
+    "gsym-addr2line": addr2line_main,
+    "gsym-symbolizer": symbolizer_main,
+}
 
 
 def run(words: list[str], given: bytes, folder: Path) -> tuple[bytes, bytes, int]:
@@ -105,7 +108,7 @@ def _run_main(words: list[str], folder: Path) -> int:
         setattr(sys, name, stream)
     status: object = 1
     try:
-        status = MAINS[words[0]]()  # type: ignore[operator]
+        status = MAINS[words[0]]()
     except SystemExit as request:
         status = request.code
     except BaseException:  # noqa: BLE001 - as the interpreter prints it
