@@ -150,6 +150,7 @@ class ProfileOptions(NamedTuple):
     Attributes:
         build_ids: Of modules by their paths: perf script, perf.data, addresses.
         keep_symbols: See `read_perf_script`.
+        fields: Those of a text of perf script, whatever it looks like; "": it tells.
         return_addresses: Whether addresses of callers (pprof), or all of a list
             (addresses), are return addresses.
         build_id: Build id of the module of bare addresses: addresses.
@@ -159,6 +160,7 @@ class ProfileOptions(NamedTuple):
 
     build_ids: BuildIds | None = None
     keep_symbols: bool = True
+    fields: str = ""
     return_addresses: bool = False
     build_id: str = ""
     module: str = ""
@@ -180,11 +182,12 @@ def read_profile(
         OSError: The file cannot be read.
         UnsupportedError: The layout is not supported, or a library is not installed.
     """
+    options = options or ProfileOptions()
     with InputFile(os.fspath(path)) as source:
-        kind = source.kind()
+        kind = "perf script" if options.fields else source.kind()
         if not kind:
             raise unknown_format(source.name, source.file())
-        return _read(kind, source.file(), options or ProfileOptions())
+        return _read(kind, source.file(), options)
 
 
 def unknown_format(name: str, path: str) -> FormatError:
@@ -206,7 +209,7 @@ _READERS = {
     "otlp": ("otlp_input", "read_otlp", ("most_bytes",)),
     "perf script": (
         *("perf_script_input", "read_perf_script"),
-        ("build_ids", "keep_symbols", "most_bytes"),
+        ("build_ids", "keep_symbols", "fields", "most_bytes"),
     ),
     "perf.data": ("perf_data_input", "read_perf_data", ("build_ids", "most_bytes")),
     "addresses": (

@@ -48,6 +48,26 @@ _ENDS = (
     rf"{_CPU}{_PERIOD}{_REST}",
     rf"{_CPU}(?P<rest>\S.*)?$",
 )
+# The fields of the ends, by which one is found.
+_END_FIELDS = (
+    "time event",
+    "time period",
+    "time",
+    "period event",
+    "event",
+    "period",
+    "",
+)
+# Those that `perf script -F` knows, besides others after the event.
+_HEAD_FIELDS = {"comm", "pid", "tid", "cpu", "misc", "time", "period", "event"}
+_OTHER_FIELDS = {
+    *("trace", "ip", "sym", "dso", "dsoff", "addr", "symoff", "srcline", "iregs"),
+    *("uregs", "brstack", "brstacksym", "brstackoff", "brstackinsn", "brstackinsnlen"),
+    *("brstackdisasm", "brcntr", "flags", "bpf-output", "callindent", "insn", "disasm"),
+    *("insnlen", "synth", "phys_addr", "metric", "srccode", "ipc", "weight", "cgroup"),
+    *("data_src", "data_page_size", "code_page_size", "ins_lat", "retire_lat"),
+    *("machine_pid", "vcpu"),
+}
 _WITH_EVENT = frozenset({0, 3, 4})
 _TIMED = frozenset({0, 1, 2})
 _PADDED = 3  # its period is as wide as perf prints it
@@ -124,13 +144,16 @@ class Layout:
         is_strong: Whether no line of a stack looks like one of these.
     """
 
-    def __init__(self, command: str, numbers: str, end: int) -> None:
+    def __init__(
+        self, command: str, numbers: str, end: int, form: str | None = None
+    ) -> None:
         self.end = end
         # Without blank lines in a text, each line is a sample.
         self.is_headless: bool = not (command or numbers) and end == len(_ENDS) - 1
         self.is_strong: bool = end in _WITH_EVENT | _TIMED
         self.has_numbers: bool = bool(numbers)
-        self._form = re.compile(rf"\s{{0,64}}{command}{numbers}{_ENDS[end]}", re.ASCII)
+        form = _ENDS[end] if form is None else form
+        self._form = re.compile(rf"\s{{0,64}}{command}{numbers}{form}", re.ASCII)
 
     def match(self, line: str) -> re.Match[str] | None:
         """The fields of a line; None if it does not have them."""
@@ -161,6 +184,33 @@ LAYOUTS = sorted(
         _NUMBERS.index(kind[1]),
     ),
 )
+
+
+def layout_of(fields: str) -> Layout:
+    """The layout that `perf script -F` with these fields prints.
+
+    Raises:
+        ValueError: A name is not known, or is of a time that is not read.
+    """
+    given = set(fields.split(","))
+    unknown = given - _HEAD_FIELDS - _OTHER_FIELDS
+    if unknown:
+        raise ValueError(f"unknown field of perf script: '{min(unknown)}'")
+    ends = (given.issuperset(each.split()) for each in _END_FIELDS)
+    forms = {
+        "cpu": rf"\[(?P<cpu>\d{{1,6}})\]{_GAP}",
+        "misc": _MISC,
+        "time": rf"{_TIME}(?:{_GAP}|$)",
+        "period": rf"{_PERIOD}(?:{_GAP}|$)",
+        "event": rf"{_EVENT}(?=\s|$)",
+    }
+    head = "".join(form for field, form in forms.items() if field in given)
+    return Layout(
+        _COMMANDS["comm" not in given],
+        _NUMBERS[2 - len(given & {"pid", "tid"})],
+        list(ends).index(True),
+        rf"{head}(?:\s*(?P<rest>\S.*))?\s*$",
+    )
 
 
 def find_layout(lines: Sequence[str]) -> tuple[Layout, float]:

@@ -27,6 +27,7 @@ from gsym.profiles.perf_layout import (
     Layout,
     find_layout,
     inline_frame,
+    layout_of,
 )
 from gsym.records import NamedTuple
 
@@ -202,19 +203,28 @@ _MOST_KNOWN = 1 << 14
 
 
 def parse_perf_script(
-    lines: Iterable[str], unknown: UnknownLines | None = None
+    lines: Iterable[str], unknown: UnknownLines | None = None, fields: str = ""
 ) -> Iterator[PerfRecord]:
     """The samples in a text, and what it says of memory and threads, as lines come.
 
+    Args:
+        lines: Of the text.
+        unknown: Counts those that are not understood.
+        fields: Those that `perf script -F` printed; "": as all lines tell together.
+
     Yields:
         Samples at the line after their last, others at once.
+
+    Raises:
+        ValueError: A field is not known.
     """
     texts = (line.rstrip("\r\n") for line in lines)
     first = list(islice(texts, _HEAD))
-    layout, _ = find_layout(first)
+    layout = layout_of(fields) if fields else find_layout(first)[0]
     has_blanks = not all(map(str.strip, first))
     unknown = UnknownLines() if unknown is None else unknown
-    parser = _Parser(layout, unknown, is_of_lines=layout.is_headless and not has_blanks)
+    is_of_lines = layout.is_headless and not has_blanks
+    parser = _Parser(layout, unknown, fields, is_of_lines=is_of_lines)
     for number, line in enumerate(chain(first, texts), 1):
         record = parser.take(number, line)
         if record is not None:
@@ -248,9 +258,10 @@ class _Parser:
     """Puts samples together from their lines."""
 
     def __init__(
-        self, layout: Layout, unknown: UnknownLines, *, is_of_lines: bool
+        self, layout: Layout, unknown: UnknownLines, fields: str, *, is_of_lines: bool
     ) -> None:
         self._layout = layout
+        self._fields = fields
         self._unknown = unknown
         self._is_of_lines = is_of_lines
         self._head: re.Match[str] | None = None
@@ -282,6 +293,9 @@ class _Parser:
         if is_in_stack and self._add_frame(text):
             if len(self._frames) > MOST_FRAMES:
                 raise FormatError(f"line {number}: a stack has too many frames")
+        elif self._fields and not is_in_stack:
+            reason = f"line {number} does not have the fields {self._fields}"
+            raise FormatError(reason)
         elif not (is_in_stack and _OTHER_FIELDS.match(text)):
             self._unknown.add(number)
         elif self._head is not None:

@@ -424,6 +424,7 @@ def read_perf_script(
     *,
     build_ids: BuildIds | None = None,
     keep_symbols: bool = True,
+    fields: str = "",
     most_bytes: int = MOST_TEXT_BYTES,
 ) -> Profile:
     """The profile in a file that `perf script` wrote.
@@ -435,17 +436,25 @@ def read_perf_script(
         keep_symbols: Locations for which perf has a symbol have it as their frame,
             which `symbolize` replaces if it finds more. Otherwise they have no frames
             if the build id of their module is known.
+        fields: Those that `perf script -F` printed, with commas between them; "": the
+            lines of the text tell.
         most_bytes: How large it may be, inflated.
+
+    Raises:
+        ValueError: A field is not known.
     """
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
-    return profile_of_lines(
-        lines,
-        build_ids=build_ids,
-        keep_symbols=keep_symbols,
-        path=name,
-        recorded=os.stat(name).st_mtime,
-    )
+    try:
+        return profile_of_lines(
+            lines,
+            build_ids=build_ids,
+            keep_symbols=keep_symbols,
+            fields=fields,
+            recorded=os.stat(name).st_mtime,
+        )
+    except FormatError as error:
+        raise FormatError(error.reason, path=name) from None
 
 
 def profile_of_lines(
@@ -453,20 +462,17 @@ def profile_of_lines(
     *,
     build_ids: BuildIds | None = None,
     keep_symbols: bool = True,
-    path: str | None = None,
+    fields: str = "",
     recorded: float | None = None,
 ) -> Profile:
     """The profile of lines as `perf script` prints them."""
     facts = PerfFacts(build_ids or _NONE, recorded=recorded)
     reader = PerfReader(facts, keep_symbols=keep_symbols)
     unknown = UnknownLines()
-    try:
-        for record in parse_perf_script(lines, unknown):
-            reader.add(record)
-    except FormatError as error:
-        raise FormatError(error.reason, path=path) from None
+    for record in parse_perf_script(lines, unknown, fields):
+        reader.add(record)
     if not reader.builder.profile.samples:
-        raise FormatError("no perf sample found", path=path)
+        raise FormatError("no perf sample found")
     if unknown.count:
         kind = f"unrecognized lines, the first is line {unknown.first}"
         reader.builder.lose(kind, unknown.count)

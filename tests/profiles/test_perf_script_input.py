@@ -23,6 +23,7 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.perf_script import PerfFrame, PerfMapping
 from gsym.profiles.perf_script_input import (
     MOST_MAPPINGS,
@@ -503,3 +504,51 @@ def test_where_the_kernel_is_its_name_tells() -> None:
     )
     returns = [profile.locations[at].is_return for at in profile.stacks[0]]
     assert returns == [False, False, True]
+
+
+POOL = "pool 2 25649 250000 cycles:\n\t401136 leaf+0x10 (/opt/app)\n\n"
+SPELLED = "comm,tid,period,event,ip,sym,dso"
+
+
+def test_fields_that_are_given_tell_names_and_numbers_apart() -> None:
+    guessed = profile_of_lines(POOL.splitlines())
+    told = profile_of_lines(POOL.splitlines(), fields=SPELLED)
+    assert guessed.threads[0].thread_name == "pool 2 25649"
+    assert told.threads == [Thread(25649, 25649, "pool 2", "pool 2")]
+    assert told.samples[0].values == (1, 250000)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "line"),
+    [
+        (POOL, "comm,tid,time,event,ip", 1),
+        (POOL, "comm,pid,tid,period,event,ip", 1),
+        (POOL, "comm,tid,event,ip", None),
+        (POOL + POOL.replace("pool 2 25649", "app"), SPELLED, 4),
+        (POOL + "and so on\n", SPELLED, 4),
+        ("a 1/2 [003] 5.000001: cycles: 1 f (/a)\n", "comm,pid,tid,time,event,ip", 1),
+    ],
+)
+def test_a_line_without_the_fields_that_are_given_is_an_error(
+    text: str, fields: str, line: int | None
+) -> None:
+    if line is None:
+        (thread,) = profile_of_lines(text.splitlines(), fields=fields).threads
+        # Nothing tells a number from the rest of a name.
+        assert thread.thread_name == "pool 2 25649"
+        return
+    with pytest.raises(FormatError, match=f"line {line} does not have the fields"):
+        profile_of_lines(text.splitlines(), fields=fields)
+
+
+@pytest.mark.parametrize("fields", ["comm,tid,tod", "comm,", "+ip", "hw:ip"])
+def test_unknown_fields_are_refused(fields: str) -> None:
+    with pytest.raises(ValueError, match="unknown field of perf script"):
+        profile_of_lines(POOL.splitlines(), fields=fields)
+
+
+def test_fields_make_any_text_one_of_perf(tmp_path: Path) -> None:
+    path = tmp_path / "short.txt"
+    path.write_text("1 2\n")
+    with pytest.raises(FormatError, match="line 1 does not have"):
+        read_profile(path, ProfileOptions(fields="comm,time,ip"))

@@ -30,6 +30,12 @@ PROFILE_OPTIONS = (
         "file of build ids and paths, as perf buildid-list prints them",
         metavar="FILE",
     ),
+    Option(
+        "--fields",
+        "fields that perf script -F printed, where its text does not tell them: "
+        "comm,tid,time,ip,sym,dso",
+        metavar="FIELDS",
+    ),
     Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
     Option(
         "--return-addresses",

@@ -33,7 +33,11 @@ class ProfileInput:
     def __init__(self, source: InputFile, values: Values) -> None:
         self.path: str = source.file()  # of a regular file with the contents
         self.name: str = source.name
-        self.kind: str = source.kind()  # one of `gsym.profiles.opening.KINDS`
+        self._fields = ""
+        if values.has("--fields"):
+            self._fields = _read_fields(values.text("--fields") or "")
+        # one of `gsym.profiles.opening.KINDS`
+        self.kind: str = "perf script" if self._fields else source.kind()
         if not self.kind:
             raise unknown_format(source.name, self.path)
         self.selection: Selection = read_selection(values)
@@ -113,9 +117,22 @@ class ProfileInput:
             build_ids = read_build_ids(path)
         return ProfileOptions(
             build_ids=build_ids,
+            fields=self._fields,
             build_id=(values.text("--build-id") or "").lower(),
             return_addresses=values.flag("--return-addresses"),
         )
+
+
+def _read_fields(text: str) -> str:
+    """Fields of perf script, if all of them are known."""
+    if text:
+        from gsym.profiles.perf_layout import layout_of
+
+        try:
+            layout_of(text)
+        except ValueError as error:
+            raise UsageError(f"option '--fields': {error}") from None
+    return text
 
 
 # Records of a trace that only define how others are read.
