@@ -7,7 +7,7 @@
 #   make test-peers   the same with the peers and consumers that PyPI has (1.5 GB)
 #   make test-newest  the same as test, with the newest versions of all dependencies
 #   make check        the quick tests, in less than a minute
-#   make lint         ruff, mypy --strict, C warnings as errors, lines of each folder
+#   make lint         ruff, mypy --strict, types of public names, C warnings as errors, lines of each folder
 #   make sanitize     the tests of the engine, built with ASan and UBSan
 #   make mutants      damaged files of every kind on such an engine (SECONDS=60)
 #   make mutants-python  changes of the package that no test notices (N=200 SEED=)
@@ -132,6 +132,7 @@ lint: build $(VENV)/.test-peers $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/basedpyright --verifytypes gsym --ignoreexternal
 	$(BIN)/python tools/check_c.py
 	$(BIN)/python tools/house.py --check
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
