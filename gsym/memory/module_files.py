@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice
 
 from gsym.containers.data_symbols import DataSymbols
+from gsym.containers.fat import slice_if_fat
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
@@ -15,6 +16,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.memory.arm_tables import SECTION, step_by_tables
 from gsym.memory.breakpad_frames import BreakpadFrames
+from gsym.memory.compact_unwind import CompactUnwind, MachoParts, macho_parts
 from gsym.memory.expressions import DamagedError
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.go_frames import GoFrames, go_table
@@ -50,6 +52,7 @@ _MOST_REGIONS = 64  # of a module
 _MAX_FILES = 8  # of a module that may have call frame information
 _FUNCTIONS = frozenset({2, 10})  # types of symbols: STT_FUNC, STT_GNU_IFUNC
 _PAGE = 4096
+_APPLE_NAMES = {X86_64: "x86_64", AARCH64: "arm64"}
 _BLOCK = struct.Struct("<II")  # of relocations in a PE file: page, size in bytes
 _MOST_RELOCATED = 8  # bytes at a place
 
@@ -388,13 +391,25 @@ def read_file(path: str, machine: Machine | None = None) -> LoadedFile | None:
         path: The file.
         machine: What it is for; by default one with little endian.
     """
-    image, table = image_in_file(path), None
-    if not image.segments:
-        with suppress(GsymError, OSError):
-            image, table = pe_image(map_file(path))
+    image, table, parts = image_in_file(path), None, MachoParts()
+    try:
+        data = map_file(path)
+        if not image.segments:
+            image, table = pe_image(data)
+        if not image.segments:
+            data = slice_if_fat(data, path, _APPLE_NAMES.get(machine or X86_64, ""))
+            parts = macho_parts(data)
+            image = parts.image
+    except (GsymError, OSError):
+        return None
     if not image.segments:
         return None
-    found = loaded_file(map_file(path), path, image, machine)
+    sections = () if parts.frames is None else (parts.frames,)
+    found = loaded_file(data, path, image, machine, sections)
+    if machine is not None and parts.unwind:
+        base = min(each.address for each in image.segments)
+        unwind = CompactUnwind(machine, parts.unwind, base, found.read)
+        found.sources.insert(0, unwind.step)
     if table is not None:
         step = step_by_pe_arm if machine == AARCH64 else step_by_pe
         found.sources.insert(
@@ -405,11 +420,15 @@ def read_file(path: str, machine: Machine | None = None) -> LoadedFile | None:
 
 
 def loaded_file(
-    data: memoryview, path: str, image: Image, machine: Machine | None = None
+    data: memoryview,
+    path: str,
+    image: Image,
+    machine: Machine | None = None,
+    known: Sequence[FrameSection] = (),
 ) -> LoadedFile:
-    """A file whose headers are known."""
+    """A file whose headers, and perhaps sections, are known."""
     found = LoadedFile(image, data)
-    sections: list[FrameSection] = []
+    sections = list(known)
     machine = machine or (X86_64 if bytes(data[4:5]) == b"\2" else X86)  # ELFCLASS64
     table: tuple[int, int] | None = None
     with suppress(GsymError, ValueError), ObjectFile(data, path) as file:
