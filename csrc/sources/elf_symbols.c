@@ -296,16 +296,17 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                binding_of(symbol) | untyped, error);
 }
 
-/* Add the functions of the symbol table, or else of the dynamic symbols. */
+/* Add the functions of the symbol table, else of the dynamic symbols, else those that a
+ * kernel lists. */
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                                   gsym_error *error) {
+                            gsym_error *error) {
     const elf_object *elf = elf_of(object);
     symbol_table table;
     elf_symbol symbol;
     gsym_status status;
     if (!find_table(elf, SHT_SYMTAB, &table) &&
         !find_table(elf, SHT_DYNSYM, &table))
-        return GSYM_OK;
+        return elf_add_kernel_symbols(conversion, elf, error);
     status = open_descriptors(elf, &table.descriptors, error);
     while (status == GSYM_OK && next_elf_function(elf, &table, &symbol))
         status = add_elf_symbol(conversion, elf, &table, &symbol, error);

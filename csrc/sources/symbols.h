@@ -22,6 +22,9 @@ uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint
 
 gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                             gsym_error *error);
+/* Add the functions of the table of a kernel of Linux, if there is one. */
+gsym_status elf_add_kernel_symbols(gsym_conversion *conversion, const elf_object *elf,
+                                   gsym_error *error);
 
 /* A function that a symbol names. */
 typedef struct symbol_function {

@@ -1,4 +1,4 @@
-"""Contents of lz4 files, which systemd-coredump wrote before it wrote zstd.
+"""Contents of lz4 files: systemd-coredump wrote them before zstd; kernels have others.
 
 Source: LZ4 frame format 1.6.4, LZ4 block format.
 """
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC = b"\x04\x22\x4d\x18"
+LEGACY_MAGIC = b"\x02\x21\x4c\x18"  # of frames without a header, in kernels
 _VERSION, _VERSION_MASK = 0x40, 0xC0
 _INDEPENDENT, _BLOCK_CHECKSUM, _SIZE, _CHECKSUM, _DICTIONARY = 0x20, 0x10, 8, 4, 1
 _STORED = 1 << 31
 _WINDOW = 1 << 16  # bytes before a block to which it may refer
 _MAX_BLOCK = 4 << 20
+_MAX_LEGACY_BLOCK = 8 << 20
 _MORE, _MIN_MATCH = 15, 4
 _TRUNCATED = "it is truncated"
 
@@ -28,6 +30,10 @@ def inflate_lz4(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         ValueError: One is damaged. Checksums are not compared.
     """
     held = _Held(pieces)
+    if held.take(len(MAGIC)) == LEGACY_MAGIC:
+        yield from _legacy_frame(held)
+        return
+    held.used -= len(MAGIC)
     yield from _frame(held)
     while held.take(len(MAGIC), may_end=True) == MAGIC:
         held.used -= len(MAGIC)
@@ -94,14 +100,27 @@ def _frame(held: _Held) -> Iterator[bytes]:
         held.take(4)
 
 
-def _inflate_block(block: bytes, output: bytearray) -> None:
+def _legacy_frame(held: _Held) -> Iterator[bytes]:
+    while size := int.from_bytes(held.take(4, may_end=True), "little"):
+        # Random data is a little longer when it is compressed.
+        if size > _MAX_LEGACY_BLOCK + _MAX_LEGACY_BLOCK // 128:
+            raise ValueError("a block is too large")
+        output = bytearray()
+        try:
+            _inflate_block(held.take(size), output, _MAX_LEGACY_BLOCK)
+        except IndexError:
+            raise ValueError(_TRUNCATED) from None
+        yield bytes(output)
+
+
+def _inflate_block(block: bytes, output: bytearray, most: int = _MAX_BLOCK) -> None:
     """Append the contents of a block.
 
     Raises:
         ValueError: It is damaged.
         IndexError: It is cut.
     """
-    most = len(output) + _MAX_BLOCK
+    most += len(output)
     at, end = 0, len(block)
     while at < end:
         token = block[at]

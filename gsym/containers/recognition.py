@@ -68,7 +68,10 @@ _KINDS = (
 )
 
 COMPRESSED = frozenset(
-    {"gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file", "cabinet"},
+    {
+        *("gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file"),
+        *("cabinet", "kernel image"),
+    },
 )
 """The kinds that hold one compressed file; `gsym.store.archives` inflates them."""
 
@@ -82,6 +85,9 @@ _OPTIONAL_SIZE_AT = 16  # only images have an optional header
 _BIG_MAGIC = b"\0\0\xff\xff"  # of an object file with very many sections
 _BIG_CLASS_AT = 12
 _BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
+
+# A kernel image of x86 may be a PE image, too.
+_KERNEL_MARK, _KERNEL_MARK_AT = b"HdrS", 0x202
 
 _FAT_MAGIC = b"\xca\xfe\xba\xbe"
 _FEWEST_JAVA_VERSION = 43  # where a fat Mach-O file has the number of its slices
@@ -107,13 +113,16 @@ def recognise(head: bytes) -> str:
     """The kind of a file.
 
     Args:
-        head: Its first bytes; 64 are enough, but for blank lines at the start.
+        head: Its first bytes; 64 are enough, but for blank lines at the start and for
+            kernel images.
 
     Returns:
         "object" (ELF, Mach-O, PE or WebAssembly), "fat" (Mach-O slices), "archive",
         "pdb", "breakpad" or "gsym"; the name of a kind that is not read; "" for an
         unknown one.
     """
+    if head[_KERNEL_MARK_AT:].startswith(_KERNEL_MARK):
+        return "kernel image"
     for kind in _KINDS:
         if head.startswith(kind.magics):
             return kind.name

@@ -48,7 +48,7 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
         path = _name_of(given) if name is None else path_of("name", name)
         if not data:
             raise FormatError("the file is empty", path=path, offset=0)
-        return InputFile("", path, data, _kind_of(data))
+        return _opened("", path, data)
     if name is not None:
         raise ValueError("name: only for bytes and file objects; a path is its name")
     path = member = path_of("input", given)
@@ -59,7 +59,21 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
 
         member = bundle_member(path)
         data = map_file(member)
-    return InputFile(path, member, data, _kind_of(data))
+    return _opened(path, member, data)
+
+
+def _opened(given: str, path: str, data: memoryview) -> InputFile:
+    """The input; a kernel image is the ELF file in it."""
+    kind = recognise(bytes(data[:HEAD_SIZE]))
+    if kind == "kernel image":
+        from gsym.containers.kernel_image import kernel_in
+
+        try:
+            data = kernel_in(data)
+        except ValueError as error:
+            raise FormatError(str(error), path=path, offset=0) from None
+        kind = recognise(bytes(data[:HEAD_SIZE]))
+    return InputFile(given, path, data, kind)
 
 
 def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
@@ -77,7 +91,3 @@ def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
 def _name_of(given: Buffer | BinaryIO) -> str:
     name = getattr(given, "name", None)  # of a pipe it is a number
     return name if isinstance(name, str) else NO_NAME
-
-
-def _kind_of(data: memoryview) -> str:
-    return recognise(bytes(data[:HEAD_SIZE]))

@@ -16,6 +16,7 @@ from gsym.containers.inflation import (
     inflate_zstd,
     limited,
 )
+from gsym.containers.kernel_image import inflate_kernel
 from gsym.containers.lz4_frames import inflate_lz4
 from gsym.containers.recognition import recognise, recognise_file
 from gsym.errors import FormatError, LimitError
@@ -50,6 +51,7 @@ INFLATERS: dict[str, Callable[[Iterable[Buffer]], Iterator[bytes]]] = {
     "bzip2 file": inflate_bzip2,
     "lz4 file": inflate_lz4,
     "cabinet": inflate_cabinet,
+    "kernel image": inflate_kernel,
 }
 _COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2", ".lz4")
 _DEBUG_SUFFIXES = (".dbg", ".debug")

@@ -10,6 +10,7 @@ KINDS = [
     (b"\xcf\xfa\xed\xfe", "object"),
     (b"\xfe\xed\xfa\xce", "object"),
     (b"MZ\x90\x00", "object"),
+    (b"MZ".ljust(0x202, b"\0") + b"HdrS", "kernel image"),
     (b"\xca\xfe\xba\xbe\x00\x00\x00\x02", "fat"),
     (b"\xca\xfe\xba\xbf\x00\x00\x00\x02", "fat"),
     (b"\xca\xfe\xba\xbe\x00\x00\x00\x34", "Java class"),

@@ -1,0 +1,68 @@
+"""Compressed kernels of Linux for x86: `vmlinuz`, which has a stripped ELF file inside.
+
+Source: Documentation/arch/x86/boot.rst of Linux.
+"""
+
+from __future__ import annotations
+
+from gsym.containers.inflation import (
+    inflate_bzip2,
+    inflate_data,
+    inflate_gzip,
+    inflate_xz,
+    inflate_zstd,
+)
+from gsym.containers.lz4_frames import LEGACY_MAGIC, inflate_lz4
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from typing_extensions import Buffer
+
+_SECTORS_AT, _VERSION_AT, _PAYLOAD_AT, _SIZE_AT = 0x1F1, 0x206, 0x248, 0x24C
+_SECTOR = 512
+_FIRST_VERSION = 0x208  # which has the place of the payload
+_SIZE_SIZE = 4  # the inflated size, behind all payloads; gzip has it itself
+_INFLATERS = (
+    (b"\x1f\x8b", inflate_gzip),
+    (b"\xfd7zXZ\0", inflate_xz),
+    (b"\x28\xb5\x2f\xfd", inflate_zstd),
+    (LEGACY_MAGIC, inflate_lz4),
+    (b"BZh", inflate_bzip2),
+)
+
+
+def kernel_in(image: memoryview) -> memoryview:
+    """The ELF file in a kernel image that is mapped.
+
+    Raises:
+        ValueError: It is damaged, or compressed in another way.
+    """
+    return inflate_data(inflate_kernel, image)
+
+
+def inflate_kernel(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The ELF file in a kernel image.
+
+    Raises:
+        ValueError: It is damaged, or compressed in another way.
+    """
+    data = memoryview(b"".join(pieces))
+    if _number(data, _VERSION_AT, 2) < _FIRST_VERSION:
+        raise ValueError("it is a kernel image of before Linux 2.6.26")
+    sectors = _number(data, _SECTORS_AT, 1) or 4
+    start = (sectors + 1) * _SECTOR + _number(data, _PAYLOAD_AT, 4)
+    size = _number(data, _SIZE_AT, 4)
+    payload = data[start:][:size]
+    if not size or len(payload) < size:
+        raise ValueError("the kernel reaches past the end of the file")
+    for magic, inflate in _INFLATERS:
+        if bytes(payload[: len(magic)]) == magic:
+            end = size if inflate is inflate_gzip else size - _SIZE_SIZE
+            return inflate([payload[:end]])
+    raise ValueError("the kernel is not compressed by gzip, xz, zstd, lz4 or bzip2")
+
+
+def _number(data: memoryview, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")
