@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import chain
 from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.arguments import path_of, refusal
+from gsym.conversion.stack_records import StackRecords
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import GsymError, UuidMismatchError
 from gsym.modules.key import (
@@ -27,7 +29,7 @@ from gsym.writing.atomic_file import AtomicFile, is_same_file
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from gsym.reading.reader import Reader
@@ -45,6 +47,7 @@ class ExportReport(NamedTuple):
         inlined_calls: INLINE records.
         files: FILE records.
         inline_origins: INLINE_ORIGIN records: names of inlined functions.
+        stack_records: STACK records: how to find the caller of a frame.
         losses: Kind of omission or change -> number.
         file_size: Size of the output in bytes.
         seconds: Wall time.
@@ -58,6 +61,7 @@ class ExportReport(NamedTuple):
     inlined_calls: int
     files: int
     inline_origins: int
+    stack_records: int
     losses: dict[str, int]
     file_size: int
     seconds: float
@@ -87,6 +91,7 @@ _LOSSES = {
     "unknown_left_out": "InfoType without a known meaning left out",
     "names_changed": "Name changed: blank, of several lines or not UTF-8",
 }
+_RULES_LEFT_OUT = "Unwind rule left out: it is an expression of DWARF"
 # Required fields of the MODULE record.
 _NEEDED = ("os", "architecture", "debug_id", "debug_file")
 
@@ -108,12 +113,13 @@ def export_breakpad(
     output: str | os.PathLike[str],
     *,
     identity: ModuleKey | None = None,
+    binary: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExportReport:
     """Write a Breakpad symbol file that answers as the GSYM file does.
 
-    It has no unwind records (STACK), which a GSYM file does not contain. Its addresses
-    are relative to the base address of the GSYM file. The output is complete or absent.
+    Its addresses are relative to the base address of the GSYM file. The output is
+    complete or absent.
 
     Args:
         source: The GSYM file, or a reader that has it open.
@@ -121,6 +127,8 @@ def export_breakpad(
         identity: The module's names and ids, as `gsym.identify` has them of a binary.
             What is "" is what *source* itself says; if it says nothing, the name is
             that of the file without `.gsym`, and ids are made of the UUID.
+        binary: The binary of the GSYM file. Its unwind information becomes STACK
+            records, which a GSYM file does not contain.
         progress: Called now and then with (work done, work in all).
 
     Raises:
@@ -136,34 +144,49 @@ def export_breakpad(
     if not isinstance(source, gsym.reading.reader.Reader):
         path = path_of("source", source, " or a Reader")
         with gsym.reading.reader.open(path) as reader:
-            return export_breakpad(reader, output, identity=identity, progress=progress)
+            return export_breakpad(
+                reader, output, identity=identity, binary=binary, progress=progress
+            )
     started = time.perf_counter()
     if source.path is not None and is_same_file(target, source.path):
         raise ValueError(f"{target}: the output would replace the input")
     named = complete_identity(identity or ModuleKey(), source)
     export = _Export(source)
+    stack = _stack_records(source, [path_of("binary", binary)] if binary else [])
     size = 0
     with AtomicFile(target) as file:
-        for block in export.blocks(_head(named), progress):
+        for block in chain(export.blocks(_head(named), progress), stack.blocks()):
             file.write(block)
             size += len(block)
+    losses = export.losses()
+    if stack.left_out:
+        losses[_RULES_LEFT_OUT] = stack.left_out
     return ExportReport(
         output=target,
         identity=named,
         **export.counts(),
-        losses=export.losses(),
+        stack_records=stack.count,
+        losses=losses,
         file_size=size,
         seconds=time.perf_counter() - started,
     )
 
 
-def breakpad_blocks(reader: Reader, identity: ModuleKey) -> Iterator[bytes]:
-    """Yield the text in blocks of about a megabyte, made as they are asked for.
+def breakpad_blocks(
+    reader: Reader, identity: ModuleKey, binaries: Iterable[str]
+) -> Iterator[bytes]:
+    """Yield the text in blocks of at most a megabyte, made as they are asked for.
 
-    The reader stays open until the last of them.
+    The STACK records are those of the first of *binaries* that has some. The reader
+    stays open until the last block.
     """
     head = _head(complete_identity(identity, reader))
-    return map(bytes, _Export(reader).blocks(head, None))
+    stack = _stack_records(reader, binaries)
+    return chain(map(bytes, _Export(reader).blocks(head, None)), stack.blocks())
+
+
+def _stack_records(reader: Reader, binaries: Iterable[str]) -> StackRecords:
+    return StackRecords(binaries, reader.header.base_address, reader.header.uuid)
 
 
 def complete_identity(identity: ModuleKey, reader: Reader) -> ModuleKey:

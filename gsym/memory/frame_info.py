@@ -56,6 +56,8 @@ _MAX_COMMON = 4096  # bytes of a CIE in a section
 # Limit: States that an entry of `.eh_frame` remembers
 _MAX_DEPTH = 256
 _MAX_ROWS = 1 << 14  # kept
+# Limit: Rules in all rows of a function that is exported
+_MAX_RULES = 1 << 18
 _PC_RELATIVE, _OMITTED, _INDIRECT = 0x10, 0xFF, 0x80
 _FIXED = {0x02: 2, 0x03: 4, 0x04: 8, 0x0A: 2, 0x0B: 4, 0x0C: 8}
 _SIGNED_FORMS = 0x08
@@ -176,7 +178,10 @@ class CallFrames:
                     return found
         for number, section in enumerate(self._sections):
             if number not in self._indexes:
-                self._indexes[number] = sorted(self._extents(section))
+                functions = self._functions(section)
+                self._indexes[number] = sorted(
+                    (each.start, place) for place, each in functions
+                )
             index = self._indexes[number]
             at = bisect_right(index, (pc, UINT64_MAX)) - 1
             if at >= 0:
@@ -228,15 +233,27 @@ class CallFrames:
         common = _read_common(self._reader(place + 8, length - 4), place + 8)
         return _read_function(common, data, address + 8)
 
-    def _extents(self, section: FrameSection) -> Iterator[tuple[int, int]]:
-        """The start of each function, and the place of its FDE in the section."""
+    def functions(self) -> Iterator[tuple[int, list[tuple[int, Row]]]]:
+        """The end of each function in the sections, and its rows with their starts.
+
+        A function with damaged rules has no rows.
+        """
+        for section in self._sections:
+            for _, function in self._functions(section):
+                rows: list[tuple[int, Row]] = []
+                with suppress(DamagedError, OverflowError):
+                    rows = _rows(function)
+                yield function.start + function.size, rows
+
+    def _functions(self, section: FrameSection) -> Iterator[tuple[int, _Function]]:
+        """The functions of a section, and the places of their FDEs there."""
         known: dict[int, _Common | None] = {}
         at = 0
         while (sized := self._sized(section, at)) is not None:
             place, at = at, sized.end
             found = self._function_in(section, place, known)
             if found is not None and found.size:
-                yield found.start, place
+                yield place, found
 
     def _function_in(
         self, section: FrameSection, at: int, known: dict[int, _Common | None]
@@ -355,20 +372,23 @@ def _read_function(common: _Common, data: ByteReader, start: int) -> _Function:
 
 def _row(function: _Function, pc: int) -> Row:
     """The rules at an address of a function."""
-    common, start, _, data = function
-    rest = ByteReader(data.data, data.word, data.order)
-    rest.at = data.at
-    if common.has_augmentation:
-        rest.take(rest.leb())
-    table = _Table(common)
-    table.run(ByteReader(common.instructions, data.word, data.order), start, pc)
-    table.begin()
-    table.run(rest, start, pc)
-    used = table.frame, *(operand for _, operand in table.rules.values())
-    size = sum(len(each) for each in used if isinstance(each, bytes))
-    return Row(
-        *(table.frame, table.rules, common.return_register, common.is_signal), size
-    )
+    table = _Table(function.common)
+    for end in table.run_function(function):
+        if end > pc:
+            break
+    return table.row()
+
+
+def _rows(function: _Function) -> list[tuple[int, Row]]:
+    """All rules of a function, each with the address from which on they hold."""
+    table, rows, at, count = _Table(function.common), [], function.start, 0
+    for end in table.run_function(function):
+        if end > at:
+            rows.append((at, table.row()))
+            at, count = end, count + len(table.rules) + 1
+            if count > _MAX_RULES:
+                raise DamagedError
+    return [*rows, (at, table.row())]
 
 
 def apply_row(
@@ -436,24 +456,36 @@ class _Table:
         self._initial: Rules = {}
         self._kept: list[tuple[tuple[int, int] | bytes, Rules]] = []
 
-    def begin(self) -> None:
-        """Keep the rules of the CIE, which instructions may restore."""
-        self._initial = dict(self.rules)
+    def row(self) -> Row:
+        """The rules where the instructions are."""
+        used = self.frame, *(operand for _, operand in self.rules.values())
+        size = sum(len(each) for each in used if isinstance(each, bytes))
+        back, is_signal = self._common.return_register, self._common.is_signal
+        return Row(self.frame, dict(self.rules), back, is_signal, size)
 
-    def run(self, data: ByteReader, location: int, pc: int) -> None:
-        """Run the instructions up to those for *pc*."""
+    def run_function(self, function: _Function) -> Iterator[int]:
+        """Run all instructions; yield where the rules end that hold at that time."""
+        common, start, _, data = function
+        rest = ByteReader(data.data, data.word, data.order)
+        rest.at = data.at
+        if common.has_augmentation:
+            rest.take(rest.leb())
+        of_all = ByteReader(common.instructions, data.word, data.order)
+        yield from self._run_all(of_all, start)
+        self._initial = dict(self.rules)
+        yield from self._run_all(rest, start)
+
+    def _run_all(self, data: ByteReader, location: int) -> Iterator[int]:
         while data.at < len(data.data):
             code = data.byte()
             low = code & 0x3F
             by = self._advance(code, low, data)
             if code == 0x01:
                 location = _pointer(data, self._common.encoding & 0x0F, 0)
-                if location > pc:
-                    return
+                yield location
             elif by is not None:
                 location += by * self._common.code_unit
-                if location > pc:
-                    return
+                yield location
             elif code >= 0xC0:  # noqa: PLR2004 - DW_CFA_restore
                 self._restore(low)
             elif code >= 0x80:  # noqa: PLR2004 - DW_CFA_offset

@@ -103,6 +103,16 @@ def mapped_segment(
     return None
 
 
+def read_image(image: Image, data: memoryview, address: int, size: int) -> bytes:
+    """Bytes at a link-time address of an image that *data* holds."""
+    for each in image.segments:
+        inside = address - each.address
+        if 0 <= inside < each.size:
+            held = min(size, each.size - inside)
+            return bytes(data[each.offset + inside :][:held])
+    return b""
+
+
 def _frame_header(headers: Sequence[ProgramHeader]) -> int:
     found = (each.address for each in headers if each.kind == _PT_GNU_EH_FRAME)
     return next(found, 0)

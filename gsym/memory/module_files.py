@@ -20,7 +20,7 @@ from gsym.memory.compact_unwind import CompactUnwind, MachoParts, macho_parts
 from gsym.memory.expressions import DamagedError
 from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
 from gsym.memory.go_frames import GoFrames, go_table
-from gsym.memory.images import Image, image_in_file
+from gsym.memory.images import Image, image_in_file, read_image
 from gsym.memory.loaded import linked_region
 from gsym.memory.machines import AARCH64, ARM, X86, X86_64
 from gsym.memory.pe_arm_frames import step_by_pe_arm
@@ -371,12 +371,7 @@ class LoadedFile:
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a link-time address."""
-        for each in self.image.segments:
-            inside = address - each.address
-            if 0 <= inside < each.size:
-                held = min(size, each.size - inside)
-                return bytes(self._data[each.offset + inside :][:held])
-        return b""
+        return read_image(self.image, self._data, address, size)
 
 
 NO_FILE = LoadedFile(Image(), memoryview(b""))

@@ -15,6 +15,8 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from gsym.memory.images import Memory
 
 _MAGIC = b"PE\0\0"
@@ -33,11 +35,10 @@ _MAX_CHAIN = 32
 # By their numbers in the processor: those of DWARF.
 _REGISTERS = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))
 _STACK = 7
-_PUSH, _ALLOCATE_LARGE, _ALLOCATE, _SET_FRAME, _SAVE, _SAVE_FAR = range(6)
-_INTERRUPTED = 10
-# Words of 2 bytes that follow the code of an operation; those of the large allocation
-# depend on it.
-_FOLLOWING = {_SAVE: 1, _SAVE_FAR: 2, 6: 1, 7: 2, 8: 1, 9: 2}
+PUSH, _ALLOCATE_LARGE, ALLOCATE, SET_FRAME, SAVE, _SAVE_FAR = range(6)
+INTERRUPTED = 10
+# Words of 2 bytes that follow the code of an operation; a large allocation may have 2.
+_FOLLOWING = {_ALLOCATE_LARGE: 1, SAVE: 1, _SAVE_FAR: 2, 6: 1, 7: 2, 8: 1, 9: 2}
 _MAX_EPILOGUE = 64
 _PAGE = 4096  # of addresses at which programs are loaded
 
@@ -48,6 +49,40 @@ class PeTable(NamedTuple):
     base: int
     start: int
     size: int
+
+
+class Operation(NamedTuple):
+    """A step of a prologue, by an instruction.
+
+    Attributes:
+        offset: The offset of the next instruction in the function.
+        kind: `PUSH`, `ALLOCATE`, `SET_FRAME`, `SAVE`, or `INTERRUPTED`, which the
+            processor did instead.
+        register: The register, by its number in the processor.
+        number: Bytes that it allocated, or where it saved the register; in an
+            interrupted function, where what the processor saved begins.
+    """
+
+    offset: int
+    kind: int
+    register: int
+    number: int
+
+
+class UnwindPart(NamedTuple):
+    """Unwind information of a function.
+
+    Attributes:
+        size: Bytes of the prologue.
+        frame: The frame pointer, by its number in the processor; 0 for none.
+        frame_offset: What it is above the stack pointer when it is set.
+        operations: What the prologue does, the last one first.
+    """
+
+    size: int
+    frame: int
+    frame_offset: int
+    operations: tuple[Operation, ...]
 
 
 def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
@@ -145,50 +180,34 @@ class _Unwinding:
 
     def _undo(self, information: int, inside: int) -> None:
         """Undo what the code has done before an offset in its function."""
-        for _ in range(_MAX_CHAIN):
-            head = self._read(self._base + information, 4)
-            flags, size, count, frame = Struct("<4B").unpack(head)
-            codes = self._read(self._base + information + 4, 2 * count)
-            words = Struct(f"<{count}H").unpack(codes)
+        for part in unwind_parts(self._read, self._base, information):
             is_set = any(
-                code >> 8 & 0xF == _SET_FRAME and (code & 0xFF) <= inside
-                for code in _operations(words)
+                each.kind == SET_FRAME and each.offset <= inside
+                for each in part.operations
             )
             base = self._values[_STACK]
-            if frame & 0xF and (is_set or inside >= size):
-                base = self._values[_REGISTERS[frame & 0xF]] - 16 * (frame >> 4)
-            self._undo_codes(words, inside, base)
-            if not flags >> 3 & _CHAINED:
-                return
-            place = self._base + information + 4 + 2 * (count + count % 2)
-            _, _, information = _ENTRY.unpack(self._read(place, _ENTRY.size))
+            if part.frame and (is_set or inside >= part.size):
+                base = self._values[_REGISTERS[part.frame]] - part.frame_offset
+            self._undo_codes(part.operations, inside, base)
             inside = UINT64_MAX  # the code before is that of another part
 
-    def _undo_codes(self, words: tuple[int, ...], inside: int, base: int) -> None:
-        values, at = self._values, 0
-        while at < len(words):
-            offset, kind, operand = _parts(words[at])
-            following = words[at + 1 : at + 3]
-            at += 1 + _count_following(kind, operand)
+    def _undo_codes(
+        self, operations: Iterable[Operation], inside: int, base: int
+    ) -> None:
+        values = self._values
+        for offset, kind, register, number in operations:
             if offset > inside:
                 continue
-            if kind == _PUSH:
-                values[_REGISTERS[operand]] = self._pop()
-            elif kind == _ALLOCATE:
-                values[_STACK] += 8 * operand + 8
-            elif kind == _ALLOCATE_LARGE:
-                (low, *more) = following
-                size = low | more[0] << 16 if operand else 8 * low
-                values[_STACK] += size
-            elif kind == _SET_FRAME:
+            if kind == PUSH:
+                values[_REGISTERS[register]] = self._pop()
+            elif kind == ALLOCATE:
+                values[_STACK] += number
+            elif kind == SET_FRAME:
                 values[_STACK] = base
-            elif kind == _SAVE:
-                values[_REGISTERS[operand]] = self._load(base + 8 * following[0])
-            elif kind == _SAVE_FAR:
-                place = following[0] | following[1] << 16
-                values[_REGISTERS[operand]] = self._load(base + place)
-            elif kind == _INTERRUPTED:
-                stack = values[_STACK] + 8 * operand
+            elif kind == SAVE:
+                values[_REGISTERS[register]] = self._load(base + number)
+            elif kind == INTERRUPTED:
+                stack = values[_STACK] + number
                 values[16], values[_STACK] = self._load(stack), self._load(stack + 24)
                 self._is_interrupted = True
 
@@ -230,22 +249,44 @@ class _Unwinding:
         return True
 
 
-def _parts(word: int) -> tuple[int, int, int]:
-    """The offset, the kind and the operand of a code."""
-    return word & 0xFF, word >> 8 & 0xF, word >> 12
+def functions_of(table: PeTable, read: Memory) -> Iterator[tuple[int, int, int]]:
+    """Start, end and unwind information of each function, in the image."""
+    data = read(table.base + table.start, table.size)
+    return _ENTRY.iter_unpack(data[: len(data) - len(data) % _ENTRY.size])
 
 
-def _count_following(kind: int, operand: int) -> int:
-    if kind == _ALLOCATE_LARGE:
-        return 2 if operand else 1
-    return _FOLLOWING.get(kind, 0)
+def unwind_parts(read: Memory, base: int, information: int) -> Iterator[UnwindPart]:
+    """The unwind information of a function, then that of what it continues.
+
+    Raises:
+        StructError: It is cut.
+    """
+    for _ in range(_MAX_CHAIN):
+        head = read(base + information, 4)
+        flags, size, count, frame = Struct("<4B").unpack(head)
+        codes = read(base + information + 4, 2 * count)
+        words = Struct(f"<{count}H").unpack(codes)
+        offset = 16 * (frame >> 4)
+        yield UnwindPart(size, frame & 0xF, offset, tuple(_operations(words)))
+        if not flags >> 3 & _CHAINED:
+            return
+        place = base + information + 4 + 2 * (count + count % 2)
+        _, _, information = _ENTRY.unpack(read(place, _ENTRY.size))
 
 
-def _operations(words: tuple[int, ...]) -> list[int]:
-    """The codes without the words that belong to them."""
-    found, at = [], 0
+def _operations(words: tuple[int, ...]) -> Iterator[Operation]:
+    """The steps of codes that change registers of a caller."""
+    at = 0
     while at < len(words):
-        found.append(words[at])
-        _, kind, operand = _parts(words[at])
-        at += 1 + _count_following(kind, operand)
-    return found
+        offset, kind, operand = words[at] & 0xFF, words[at] >> 8 & 0xF, words[at] >> 12
+        is_long = kind == _ALLOCATE_LARGE and operand
+        following = words[at + 1 : at + 1 + (2 if is_long else _FOLLOWING.get(kind, 0))]
+        at += 1 + (2 if is_long else _FOLLOWING.get(kind, 0))
+        number = sum(each << 16 * place for place, each in enumerate(following))
+        if kind == _ALLOCATE_LARGE:
+            yield Operation(offset, ALLOCATE, 0, number if is_long else 8 * number)
+        elif kind in {SAVE, _SAVE_FAR}:
+            number *= 8 if kind == SAVE else 1
+            yield Operation(offset, SAVE, operand, number)
+        elif kind in {PUSH, SET_FRAME, ALLOCATE, INTERRUPTED}:
+            yield Operation(offset, kind, operand, 8 * operand + 8 * (kind == ALLOCATE))

@@ -264,7 +264,7 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
         return FileBody(FileIO(entry.originals["sym"]))
     reader = gsym.reading.reader.open(entry.path)
     try:
-        blocks = breakpad_blocks(reader, entry.identity)
+        blocks = breakpad_blocks(reader, entry.identity, entry.binaries)
     except (GsymError, ValueError) as error:
         reader.close()
         reason = error.reason if isinstance(error, GsymError) else str(error)

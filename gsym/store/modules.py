@@ -72,6 +72,12 @@ class Entry(NamedTuple):
         return slot_of_folder(self.folder)
 
     @property
+    def binaries(self) -> tuple[str, ...]:
+        """The stored binaries, that with the code first."""
+        found = map(self.originals.get, ("executable", "debuginfo"))
+        return tuple(filter(None, found))
+
+    @property
     def all_code_ids(self) -> tuple[str, ...]:
         """Code id of its identity, then the further ones."""
         return self.identity.code_id, *self.code_ids

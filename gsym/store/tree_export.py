@@ -7,7 +7,8 @@ import os
 from contextlib import contextmanager
 from functools import partial
 
-from gsym.conversion.export import export_breakpad
+import gsym.reading.reader
+from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError, SourceError, UnsupportedError
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
@@ -121,7 +122,10 @@ def _write(entry: Entry, kind: str, target: str) -> None:
     elif "sym" in entry.originals:
         copy_file(entry.originals["sym"], target)
     else:
-        export_breakpad(entry.path, target, identity=entry.identity)
+        with AtomicFile(target) as file, gsym.reading.reader.open(entry.path) as reader:
+            blocks = breakpad_blocks(reader, entry.identity, entry.binaries)
+            for block in blocks:
+                file.write(block)
 
 
 def copy_file(source: str, target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -43,7 +44,9 @@ def export(binary: Path, folder: Path) -> Exported:
     """A binary through a GSYM file, with answers at places where they change."""
     file, target = folder / "m.gsym", folder / "m.sym"
     gsym.convert(binary, file)
-    report = gsym.export_breakpad(file, target, identity=gsym.identify(binary))
+    report = gsym.export_breakpad(
+        file, target, identity=gsym.identify(binary), binary=binary
+    )
     with gsym.open(file) as reader:
         base = reader.header.base_address
         places = sorted(a for a in boundaries(reader.functions()) if a >= base)
@@ -55,7 +58,8 @@ def export(binary: Path, folder: Path) -> Exported:
 
 
 def assert_equal(exported: Exported) -> None:
-    assert exported.report.losses == {}
+    left_out = "Unwind rule left out: it is an expression of DWARF"
+    assert exported.report.losses.keys() <= {left_out}
     parsed = SymbolFile(exported.text)
     assert list(map(parsed.lookup, exported.addresses)) == exported.expected
 
@@ -91,3 +95,65 @@ def test_small_programs_answer_the_same(flavour: Flavour, tmp_path: Path) -> Non
     assert exported.report.inlined_calls > 0 or "-O0" in flavour.options
     assert_equal(exported)
     assert_symbolic_agrees(exported)
+
+
+def rules(text: str) -> dict[int, list[tuple[str, dict[str, str]]]]:
+    """By place: extents, and rules by register."""
+    found: dict[int, list[tuple[str, dict[str, str]]]] = {}
+    for line in text.splitlines():
+        if line.startswith("STACK CFI "):
+            head, *parts = re.split(r" (?=\S+: )", line.removeprefix("STACK CFI "))
+            *_, place, size = head.split() if "INIT" in head else (head, "")
+            by_register = dict(part.split(": ") for part in parts)
+            found.setdefault(int(place, 16), []).append((size, by_register))
+    return found
+
+
+def is_documented(
+    expected: list[tuple[str, dict[str, str]]], found: list[tuple[str, dict[str, str]]]
+) -> bool:
+    """Whether the difference is that restored registers are said, or an expression."""
+    if [size for size, _ in expected] != [size for size, _ in found]:
+        # Rules that cannot be said end the record.
+        return len(found) == 1 and int(found[0][0], 16) < int(expected[0][0], 16)
+    return all(
+        wanted.items() <= given.items()
+        for (_, wanted), (_, given) in zip(expected, found, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("linux/crash", "linux/arm64/cfi_test", "py/minidump/crash_linux"),
+        "windows/CrashWithException.exe",
+    ],
+)
+def test_unwind_information_is_that_of_the_rust_dump_syms(
+    name: str, fixtures: Path, tmp_path: Path
+) -> None:
+    symbolic = pytest.importorskip("symbolic")
+    path = fixtures / "symbolic" / name
+    (binary,) = symbolic.Archive.open(str(path)).iter_objects()
+    text = symbolic.CfiCache.from_object(binary).open_stream().read()
+    expected = rules(text.decode("utf-8", "replace"))
+    gsym.convert(path, tmp_path / "m.gsym")
+    gsym.export_breakpad(
+        *(tmp_path / "m.gsym", tmp_path / "m.sym"),
+        identity=gsym.identify(path),
+        binary=path,
+    )
+    found = rules((tmp_path / "m.sym").read_text())
+    assert len(expected) > 10
+    assert expected.keys() - found.keys() == set()
+    different = [
+        place
+        for place, records in found.items()
+        if records != expected.get(place, [("", {})])
+    ]
+    assert [
+        place
+        for place in different
+        if not is_documented(expected.get(place, [("", {})]), found[place])
+    ] == []
+    assert len(different) < len(found) / 5

@@ -17,10 +17,16 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gsym"
 
 # The folders of the package, each of which imports only from those above it and from
 # the modules beside them: what users see. What a module is called stands below all that
-# reads and writes files; the search for files of a module uses these.
+# reads and writes files; the search for files of a module uses these. Walks of stacks
+# and exports read unwind information.
 FOLDERS = (
     "engine",
     "containers",
+    "memory.expressions",
+    "memory.machines",
+    "memory.images",
+    "memory.frame_info",
+    "memory.pe_frames",
     "modules.key",
     "modules.part",
     "modules.build_id_tree",

@@ -122,6 +122,29 @@ def test_a_breakpad_file_is_exported_on_demand(
     assert b"FUNC 0 10 0 f2_3\n" in answer.body
 
 
+def test_a_breakpad_file_has_the_stack_records_of_the_stored_executable(
+    tmp_path: Path, compiler: str
+) -> None:
+    (tmp_path / "a.c").write_text("int f(int x) { return x + 1; }")
+    command = [compiler, "-shared", "-g", "-O1", "-Wl,--build-id", "-o", "a.so", "a.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    gsym.convert(tmp_path / "a.so", tmp_path / "a.gsym")
+    # As CI sends them: the GSYM file, and the program without debug information.
+    subprocess.run(["strip", "a.so"], check=True, cwd=tmp_path)
+    store = Store(tmp_path / "store")
+    add_file(store, tmp_path / "a.gsym", keep_original=True)
+    entry = add_file(store, tmp_path / "a.so", keep_original=True).entry
+    assert entry.originals.keys() == {"executable"}
+    module = entry.identity
+    with running(tmp_path / "store") as server:
+        path = f"/{module.debug_file}/{module.debug_id}/{module.debug_file}.sym"
+        text = get(server, path).body.decode()
+    (function,) = (each for each in text.splitlines() if each.endswith(" f"))
+    _, start, size, *_ = function.split()
+
+    assert f"STACK CFI INIT {start} {size} " in text
+
+
 def test_a_gsym_file_is_served_by_name_and_by_build_id(
     downloads: RunningServer, tmp_path: Path
 ) -> None:

@@ -53,7 +53,8 @@ _OPTION_OF_FIELD = {
         ),
         Option(
             "--binary",
-            "take OS, architecture, ids and name from the binary of the GSYM file",
+            "take OS, architecture, ids, name and STACK records from the binary of the "
+            "GSYM file",
             metavar="BINARY",
         ),
         *IDENTITY_OPTIONS,
@@ -65,7 +66,8 @@ Without --debug-id, the id is made from the UUID; without --name, the name is th
 FILE.
 
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
-servers and profilers, but without unwind records (STACK), which GSYM does not have.""",
+servers and profilers. Unwind records (STACK) are those of --binary, or of FILE if it is
+a binary; a GSYM file has none.""",
 )
 def export(values: Values) -> int:
     """Write the output; what it cannot say is told on standard error."""
@@ -88,7 +90,11 @@ def export(values: Values) -> int:
         identity = _merge(given, binary, reader)
         try:
             report = export_breakpad(
-                reader, output, identity=identity, progress=progress.callback
+                reader,
+                output,
+                identity=identity,
+                binary=binary,
+                progress=progress.callback,
             )
         except IdentityError as error:
             options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
@@ -96,7 +102,7 @@ def export(values: Values) -> int:
                 options = f"--binary or {options}"
             raise GsymError(f"{error.reason}; use {options}", path=path) from None
     if not values.flag("--quiet"):
-        _tell(path, report)
+        _tell(path, binary, report)
     return 0
 
 
@@ -109,12 +115,13 @@ def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleK
     return identify_fitting(binary, said)._replace(**given)
 
 
-def _tell(path: str, report: ExportReport) -> None:
+def _tell(path: str, binary: str | None, report: ExportReport) -> None:
     identity = report.identity
     print(printable(f"{path} -> {report.output}"))
+    stack = f", {report.stack_records} STACK records" if report.stack_records else ""
     print(
         f"  {report.functions} functions, {report.public_symbols} public symbols, "
-        f"{report.lines} lines, {report.inlined_calls} inlined calls; "
+        f"{report.lines} lines, {report.inlined_calls} inlined calls{stack}; "
         f"{report.file_size} bytes in {report.seconds:.2f} s"
     )
     name = printable(identity.debug_file)
@@ -122,5 +129,7 @@ def _tell(path: str, report: ExportReport) -> None:
     for loss, count in report.losses.items():
         times = "once" if count == 1 else f"{count} times"
         print(printable(f"{path}: warning: {loss} ({times})"), file=sys.stderr)
-    head = printable(f"{path}: warning: ")
-    print(f"{head}no unwind records (STACK): GSYM has none", file=sys.stderr)
+    if not report.stack_records:
+        reason = "GSYM has none" if binary is None else f"{binary} has none"
+        text = f"{path}: warning: no unwind records (STACK): {reason}"
+        print(printable(text), file=sys.stderr)
