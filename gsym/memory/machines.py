@@ -69,6 +69,7 @@ class Machine(NamedTuple):
             these are known by their bytes; the first byte pushes the register.
         trampolines: What handlers of signals return to.
         names: The names of the registers, in the order of their numbers.
+        architecture: Its name, if its code can be disassembled; or "".
     """
 
     word: int
@@ -86,6 +87,7 @@ class Machine(NamedTuple):
     prologues: tuple[bytes, ...] = ()
     trampolines: tuple[Trampoline, ...] = ()
     names: tuple[str, ...] = ()
+    architecture: str = ""
 
 
 def _numbered(letter: str, count: int) -> tuple[str, ...]:
@@ -105,6 +107,7 @@ _FIRST_32 = tuple(range(0, 256, 8))
 _S390X_REGISTERS = tuple(range(16, 144, 8))
 X86_64 = Machine(
     *(8, 7, 6),
+    architecture="x86_64",
     pc=16,
     names=(
         *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
@@ -119,6 +122,7 @@ X86_64 = Machine(
 )
 X86 = Machine(
     *(4, 4, 5),
+    architecture="i386",
     pc=8,
     names=("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip"),
     prologues=(b"\x55\x89\xe5", b"\x55\x8b\xec"),
@@ -129,6 +133,7 @@ X86 = Machine(
 )
 AARCH64 = Machine(
     *(8, 31, 29),
+    architecture="aarch64",
     signature=0xFFFF << 48,
     link=30,
     names=(*_numbered("x", 31), "sp"),

@@ -200,12 +200,16 @@ class StackHeading(NamedTuple):
         end: Why it ends before the outermost frame where it was walked here; "" if it
             does not.
         left_out: Number of frames in the middle that are left out.
+        registers: Names and values of the registers of a thread that crashed.
+        instruction: The instruction at which it did, as text; "" if unknown.
     """
 
     name: str = ""
     is_crashed: bool = False
     end: str = ""
     left_out: int = 0
+    registers: tuple[tuple[str, int], ...] = ()
+    instruction: str = ""
 
 
 class ParsedReport(NamedTuple):
@@ -314,6 +318,14 @@ class StackBuilder:
                 is_crashed = is_crashed or last.is_crashed
         self._frames_before = self._frames
         self._headings.append(StackHeading(name, is_crashed, end, left_out))
+
+    def add_registers(
+        self, registers: Iterable[tuple[str, int]], instruction: str
+    ) -> None:
+        """Add the state of the thread whose stack was begun; see `StackHeading`."""
+        self._headings[-1] = self._headings[-1]._replace(
+            registers=tuple(registers), instruction=instruction
+        )
 
     def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
         """Append a frame; beyond the limits it is text.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.errors import GsymError
 from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
 from gsym.records import NamedTuple
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Limit: Frames of all threads of a core or a minidump
 _MOST_IN_ALL = 100_000
+_MAX_INSTRUCTION = 16  # bytes
 
 
 class Thread(NamedTuple):
@@ -55,6 +57,7 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         title = f"Thread {each.number}" + (f' "{each.name}"' if each.name else "")
         walked = walker.walk(each.registers, is_after=each.is_after)
         stack.begin(title, each.is_crashed, walked.end, walked.left_out)
+        stack.add_registers(*_state(each, walker))
         stack.add_text(f"\n{title}{' (crashed)' * each.is_crashed}:\n")
         for at, found in enumerate(walked.frames):
             address, trust, is_return = found
@@ -77,6 +80,37 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         if walked.end:
             stack.add_text(f"The stack is cut here: {walked.end}.\n")
     return loaded.finish(stack, dump.form)
+
+
+def _state(thread: Thread, walker: Walker) -> tuple[list[tuple[str, int]], str]:
+    """The registers of a thread that crashed, and the instruction at which it did."""
+    if not thread.is_crashed:
+        return [], ""
+    machine, (pc, values) = walker.machine, thread.registers
+    if machine.pc >= 0:
+        values = {**values, machine.pc: pc}
+    registers = [
+        (name, values[number])
+        for number, name in enumerate(machine.names)
+        if number in values
+    ]
+    if machine.pc < 0:
+        registers.append(("pc", pc))
+    at = pc - thread.is_after
+    code = walker.memory(at, _MAX_INSTRUCTION)
+    if not machine.architecture or not code:
+        return registers, ""
+    from gsym.containers.disassembly import disassembler_for
+
+    try:
+        reader = disassembler_for(
+            machine.architecture,
+            is_big_endian=machine.order == "big",
+            is_thumb=False,
+        )
+    except (GsymError, OSError):  # without the extra
+        return registers, ""
+    return registers, next(reader.read(code, at, 1)).text
 
 
 def _left_out(walked: WalkedStack) -> str:

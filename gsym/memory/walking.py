@@ -85,7 +85,7 @@ class Walker:
         scans: Whether to scan the stack where nothing else finds the caller.
 
     Attributes:
-        machine: As given.
+        machine, memory: As given.
         budget: Frames that may still be walked, in all stacks.
         entry: Where the program starts; 0 if unknown. That code has no caller.
     """
@@ -100,7 +100,7 @@ class Walker:
         scans: bool = False,
     ) -> None:
         self.machine = machine
-        self._memory = memory
+        self.memory = memory
         self._is_code = is_code
         self._step = step
         self._scans = scans
@@ -183,7 +183,7 @@ class Walker:
             stack = values.get(machine.stack, 0)
             what = "call frame information" if has_code else "code"
             self._end = f"there is no {what} at {frame.address:#x}"
-            if len(self._memory(stack, machine.word)) < machine.word:
+            if len(self.memory(stack, machine.word)) < machine.word:
                 self._end = f"the stack at {stack:#x} is not known"
         return found
 
@@ -219,7 +219,7 @@ class Walker:
         return self._load(frame + (machine.record_at + 1) * machine.word) == 0
 
     def _load(self, address: int) -> int | None:
-        held = self._memory(address & UINT64_MAX, self._word.size)
+        held = self.memory(address & UINT64_MAX, self._word.size)
         return self._word.unpack(held)[0] if len(held) == self._word.size else None
 
     def _address(self, pc: int) -> int:
@@ -250,7 +250,7 @@ class Walker:
         if pc not in self._trampolines:
             several = self.machine.trampolines
             size = max((len(each.code) for each in several), default=0)
-            code = self._memory(pc, size)
+            code = self.memory(pc, size)
             found = (each for each in several if code.startswith(each.code))
             self._trampolines[pc] = next(found, None)
         return self._trampolines[pc]
@@ -266,7 +266,7 @@ class Walker:
         start = (at or 0) + trampoline.at
         link = trampoline.link
         last = max(trampoline.pc, *trampoline.registers, link or 0)
-        held = self._memory(start & UINT64_MAX, last + self._word.size)
+        held = self.memory(start & UINT64_MAX, last + self._word.size)
         if len(held) < last + self._word.size:
             return None
         (pc,) = self._word.unpack_from(held, trampoline.pc)
@@ -308,7 +308,7 @@ class Walker:
     def _before(self, pc: int) -> bytes:
         """The code before an address, as much as is known of some sizes."""
         for size in (_MAX_PROLOGUE, pc % _PAGE, 256, 64, 16):
-            code = self._memory((pc - size) & UINT64_MAX, size)
+            code = self.memory((pc - size) & UINT64_MAX, size)
             if size and len(code) == size:
                 return code
         return b""
@@ -319,7 +319,7 @@ class Walker:
         It is known by its first instructions alone.
         """
         code = self._before(pc)
-        ahead = code + self._memory(pc, 4)
+        ahead = code + self.memory(pc, 4)
         starts = self.machine.prologues
         at = max((ahead.rfind(each) for each in starts), default=-1)
         if at < 0 or at < code.rfind(b"\xc3"):
@@ -329,7 +329,7 @@ class Walker:
 
     def _is_after_call(self, address: int) -> bool:
         """Whether the instruction of x86 before an address is a call."""
-        code = self._memory((address - 7) & UINT64_MAX, 7)
+        code = self.memory((address - 7) & UINT64_MAX, 7)
         if len(code) < 7 or not self._is_code(address - 1):  # noqa: PLR2004
             return False
         if code[-5] == 0xE8:  # noqa: PLR2004 - CALL rel32
@@ -372,7 +372,7 @@ class Walker:
         at = values.get(machine.frame, 0) + machine.record_at * machine.word
         if not stack <= at < stack + _MAX_STEP or at % machine.word:
             return None
-        held = self._memory(at, self._record.size)
+        held = self.memory(at, self._record.size)
         if len(held) < self._record.size:
             return None
         following, pc = self._record.unpack(held)
@@ -383,7 +383,7 @@ class Walker:
         """The next value on the stack that is an address of code."""
         stack = values.get(self.machine.stack, 0)
         size = self._word.size
-        held = self._memory(stack, _MAX_SCANNED.get(frame.trust, _SCANNED) * size)
+        held = self.memory(stack, _MAX_SCANNED.get(frame.trust, _SCANNED) * size)
         whole = held[: len(held) - len(held) % size]
         for number, (value,) in enumerate(self._word.iter_unpack(whole)):
             if self._is_code(value - 1):

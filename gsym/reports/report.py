@@ -97,6 +97,9 @@ class ReportThread(NamedTuple):
         end: Why it ends before the outermost frame where gsym walked it; "" if it does
             not.
         left_out: Number of frames in the middle that are left out.
+        registers: Those of a thread of a dump that crashed, by name.
+        instruction: The instruction at which that crashed, as text; "" if unknown, or
+            without the extra `asm`.
     """
 
     name: str
@@ -104,6 +107,8 @@ class ReportThread(NamedTuple):
     frames: tuple[ReportFrame, ...]
     end: str = ""
     left_out: int = 0
+    registers: dict[str, int] = {}  # noqa: RUF012 - not changed
+    instruction: str = ""
 
 
 class ReportModule(NamedTuple):
@@ -288,6 +293,10 @@ class Report(NamedTuple):
                     ],
                     "end": thread.end,
                     "left_out": thread.left_out,
+                    "registers": {
+                        name: f"{value:#x}" for name, value in thread.registers.items()
+                    },
+                    "instruction": thread.instruction,
                 }
                 for thread in self.threads
             ],

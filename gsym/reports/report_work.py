@@ -410,6 +410,7 @@ class ReportWork:
             ReportThread(
                 *(heading.name, heading.is_crashed, tuple(own)),
                 *(heading.end, heading.left_out),
+                *(dict(heading.registers), heading.instruction),
             )
             for heading, own in zip(self._stacks, frames, strict=True)
         )

@@ -58,7 +58,7 @@ class Stacks(msgspec.Struct, forbid_unknown_fields=True):
     form: str
     reason: str
     notes: list[str]
-    stacks: list[tuple[str, bool, str, int]]
+    stacks: list[tuple[str, bool, str, int, tuple[tuple[str, int], ...], str]]
     modules: list[Annotated[list[str], Meta(min_length=6, max_length=6)]]
     parts: list[str | Frame]
 

@@ -163,6 +163,8 @@ class ReportThread(msgspec.Struct, forbid_unknown_fields=True):
     frames: list[ReportFrame]
     end: str
     left_out: Annotated[int, Meta(ge=0)]
+    registers: dict[str, str]
+    instruction: str
 
 
 class ReportModule(msgspec.Struct, forbid_unknown_fields=True):

@@ -112,6 +112,10 @@ _NO_REPORT = (
             metavar="OLD=NEW",
             repeatable=True,
         ),
+        Option(
+            "--registers",
+            "also print registers and instruction of the thread of a dump that crashed",
+        ),
         Option("--explain", "also print what was tried for each module and frame"),
         JSON,
         SERVER,
@@ -315,6 +319,7 @@ def _print_report(
         sys.stdout.flush()
         for piece in [str(report)] if pieces is None else pieces:
             sys.stdout.buffer.write(piece.encode("utf-8", "surrogateescape"))
+        sys.stdout.writelines(_registers(report, values))
     frames = list(report.frames())
     if not frames:
         warn(f"{path}: no stack trace recognized", "gsym symbolicate")
@@ -334,6 +339,19 @@ def _print_report(
     are_sure = all(frame.calls and not frame.reason for frame in frames)
     is_complete = are_sure and not (doubts or is_cut)
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
+
+
+def _registers(report: Report, values: Values) -> Iterator[str]:
+    """The registers of threads that crashed and their instructions, on request."""
+    for thread in report.threads if values.flag("--registers") else ():
+        if not thread.registers:
+            continue
+        yield f"\nRegisters of {printable(thread.name)}:\n"
+        known = thread.registers.items()
+        width = 18 if any(value >> 32 for _, value in known) else 10
+        yield from (f"{name:6} {value:#0{width}x}\n" for name, value in known)
+        if thread.instruction:
+            yield f"The instruction is {thread.instruction}.\n"
 
 
 def _missing(report: Report) -> list[ReportModule]:
