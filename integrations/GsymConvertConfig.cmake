@@ -7,7 +7,8 @@
 # installed into DIR, by default the folder of programs or of libraries. It is made after
 # the link, before later commands may strip the target. With DEPFILE it has a rule of its
 # own, which also runs when another file changes that the conversion read: split units, a
-# debug file. OPTIONS are those of `gsym convert`; GSYM_PROGRAM is the command.
+# debug file. OPTIONS are those of `gsym convert`; GSYM_PROGRAM is the command. The target
+# TARGET-gsym makes the file if it is missing.
 
 cmake_policy(VERSION 3.20)
 find_program(GSYM_PROGRAM gsym)
@@ -24,28 +25,41 @@ function(gsym_convert target)
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "gsym_convert: unknown: ${arg_UNPARSED_ARGUMENTS}")
     endif()
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+        message(FATAL_ERROR "gsym_convert: ${target}: convert what it is linked into")
+    endif()
     set(binary "$<TARGET_FILE:${target}>")
-    set(convert ${GSYM_PROGRAM} convert --quiet ${arg_OPTIONS} "${binary}")
+    # The output of a rule cannot be named by the file of a target: it is made here, and
+    # copied there again when it is missing.
+    set(made "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}$<CONFIG>.gsym")
+    set(convert ${GSYM_PROGRAM} convert --quiet ${arg_OPTIONS} "${binary}" -o "${made}")
+    set(copy ${CMAKE_COMMAND} -E copy "${made}" "${binary}.gsym")
+    add_custom_target(${target}-gsym ALL
+        COMMAND ${CMAKE_COMMAND} -E copy_if_different "${made}" "${binary}.gsym"
+        VERBATIM)
     if(arg_DEPFILE)
-        # The output of a rule cannot be named by the file of a target.
-        set(output "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.gsym")
+        list(APPEND convert --depfile "${made}.d")
+        # Of a target that was stripped after the link, the better file is kept.
         add_custom_command(
-            OUTPUT "${output}"
-            COMMAND ${convert} -o "${output}" --depfile "${output}.d"
-            COMMAND ${CMAKE_COMMAND} -E copy "${output}" "${binary}.gsym"
+            OUTPUT "${made}"
+            COMMAND ${convert} --allow-empty
+            COMMAND ${CMAKE_COMMAND} -E touch "${made}"
+            COMMAND ${copy}
             DEPENDS ${target}
-            DEPFILE "${output}.d"
+            DEPFILE "${made}.d"
             COMMENT "Converting ${target} to GSYM"
             VERBATIM)
-        add_custom_target(${target}-gsym ALL DEPENDS "${output}")
+        add_custom_target(${target}-gsym-rule DEPENDS "${made}")
+        add_dependencies(${target}-gsym ${target}-gsym-rule)
     else()
-        add_custom_command(
-            TARGET ${target} POST_BUILD COMMAND ${convert} -o "${binary}.gsym" VERBATIM)
+        add_dependencies(${target}-gsym ${target})
     endif()
+    add_custom_command(
+        TARGET ${target} POST_BUILD COMMAND ${convert} COMMAND ${copy} VERBATIM)
     set_property(TARGET ${target} APPEND
-        PROPERTY ADDITIONAL_CLEAN_FILES "${binary}.gsym")
+        PROPERTY ADDITIONAL_CLEAN_FILES "${binary}.gsym" "${made}" "${made}.d")
     if(NOT arg_DESTINATION)
-        get_target_property(type ${target} TYPE)
         set(arg_DESTINATION "${CMAKE_INSTALL_LIBDIR}")
         if(type STREQUAL "EXECUTABLE")
             set(arg_DESTINATION "${CMAKE_INSTALL_BINDIR}")

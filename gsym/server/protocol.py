@@ -93,7 +93,8 @@ class Protocol(HttpToolsProtocol):
     """Answers invalid requests in JSON, and disconnects clients that are too slow.
 
     Args:
-        head_size: Approximate maximum size of the request line and headers in bytes.
+        head_size: Maximum size of the request line and headers in bytes. What cannot
+            become a head of that size is refused before its end.
         head_timeout: Seconds for them to arrive.
         write_timeout: Seconds for the client to accept more of an answer.
         connection_time: Seconds after which a connection is closed with its next
@@ -114,6 +115,7 @@ class Protocol(HttpToolsProtocol):
         self._most_head = head_size
         self._head_timeout = head_timeout
         self._head_left = head_size
+        self._head_size = 0  # of the parts that are complete
         self._head_timer: TimerHandle | None = None
         self._is_in_head = False
         self._write_timeout = write_timeout
@@ -142,11 +144,29 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_in_head = True
         self._head_left = self._most_head
+        self._head_size = len("  HTTP/1.1\r\n\r\n")
         if self._head_timer is None and not self._owes_an_answer:
             self._await_head()
 
+    def on_url(self, url: bytes) -> None:
+        """A part of the request line arrived."""
+        self._head_size += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header arrived."""
+        self._head_size += len(name) + len(value) + len(": \r\n")
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """The headers are complete."""
+        """The headers are complete.
+
+        Raises:
+            ValueError: They are too large; the parser stops.
+        """
+        self._head_size += len(self.parser.get_method())
+        if self._head_size > self._most_head:
+            raise ValueError(self._head_size)
         self._is_in_head = False
         self._end_head()
         super().on_headers_complete()
@@ -181,8 +201,11 @@ class Protocol(HttpToolsProtocol):
                 self._refuse(431)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse data that is not HTTP."""
-        self._refuse(400, msg.rstrip("."))
+        """Refuse data that is not HTTP, or a head that is too large."""
+        if self._head_size > self._most_head:
+            self._refuse(431)
+        else:
+            self._refuse(400, msg.rstrip("."))
 
     def shutdown(self) -> None:
         """Close when the request in progress, or on its way, is answered."""

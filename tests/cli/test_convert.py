@@ -18,7 +18,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.cli.terminal import Progress
 from tests.inputs.dwarf import Dwarf
-from tests.inputs.elf import Elf, Section, Symbol, code_section
+from tests.inputs.elf import Elf, Section, Symbol, code_section, elf_of
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, program, unit
 from tests.inputs.split_examples import build
@@ -416,6 +416,15 @@ def test_make_reads_the_names_of_the_depfile(name: str, tmp_path: Path) -> None:
     rule.write_text(rule.read_text().partition("\n\n")[0] + "\n")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert f"No rule to make target '{source}', needed by '{target}'" in done.stderr
+
+
+def test_an_output_that_is_passed_over_leaves_the_depfile(tmp_path: Path) -> None:
+    binary, rule = tmp_path / "app", tmp_path / "app.d"
+    binary.write_bytes(elf_of({}))
+    rule.write_text("app.gsym: app app.dwo\n")
+    arguments = ["convert", "-q", str(binary), "--depfile", str(rule)]
+    assert main([*arguments, "--allow-empty"]) == 0
+    assert rule.read_text() == "app.gsym: app app.dwo\n"
 
 
 def test_a_conversion_that_fails_leaves_the_depfile(

@@ -201,6 +201,56 @@ def test_cmake_converts_again_when_split_units_change(
     assert is_made_again(file, project, *build)
 
 
+@pytest.mark.parametrize("keywords", ["", "DEPFILE"])
+def test_cmake_makes_a_deleted_file_again_as_it_was(
+    project: Path, generator: str, keywords: str
+) -> None:
+    """Although the program is stripped after the link."""
+    strip = "add_custom_command(TARGET app POST_BUILD COMMAND strip app)\n"
+    (project / "CMakeLists.txt").write_text(CMAKE.format(keywords=keywords) + strip)
+    text = (project / "CMakeLists.txt").read_text().replace("-gsplit-dwarf", "")
+    (project / "CMakeLists.txt").write_text(text)
+    module = f"-DGsymConvert_DIR={project}"
+    run(project, "cmake", "-S", ".", "-B", "out", "-G", generator, module)
+    file, build = project / "out/app.gsym", ("cmake", "--build", "out")
+    run(project, *build)
+    assert b".debug_info" not in (project / "out/app").read_bytes()
+    assert has_lines(file)
+    assert not is_made_again(file, project, *build)
+    file.unlink()
+    run(project, *build)
+    assert has_lines(file)
+
+
+@pytest.mark.parametrize("keywords", ["", "DEPFILE"])
+def test_cmake_converts_for_each_of_several_configurations(
+    project: Path, keywords: str
+) -> None:
+    find_peer("cmake")
+    find_peer("ninja")
+    (project / "CMakeLists.txt").write_text(CMAKE.format(keywords=keywords))
+    module = f"-DGsymConvert_DIR={project}"
+    multi = ("cmake", "-S", ".", "-B", "out", "-G", "Ninja Multi-Config", module)
+    run(project, *multi)
+    for name in ("Debug", "Release"):
+        run(project, "cmake", "--build", "out", "--config", name)
+        assert has_lines(project / "out" / name / "app.gsym")
+        assert has_lines(project / "out" / name / "libpart.so.gsym")
+
+
+def test_cmake_refuses_a_static_library(project: Path) -> None:
+    find_peer("cmake")
+    text = CMAKE.format(keywords="").replace("SHARED", "STATIC")
+    (project / "CMakeLists.txt").write_text(text)
+    command = ["cmake", "-S", ".", "-B", "out", f"-DGsymConvert_DIR={project}"]
+    command += [f"-DGSYM_PROGRAM={Path(sys.executable).parent / 'gsym'}"]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "gsym_convert: part: convert what it is linked into" in done.stderr
+
+
 def test_cmake_refuses_an_unknown_keyword(project: Path) -> None:
     find_peer("cmake")
     text = CMAKE.format(keywords="DEPFIEL")

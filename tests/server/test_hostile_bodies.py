@@ -245,6 +245,41 @@ def test_the_size_of_a_header_is_limited(server: RunningServer) -> None:
     assert found == b"" or b"HTTP/1.1 431" in found
 
 
+class SlowModules:
+    """Finds nothing, and takes its time."""
+
+    def resolve(self, _key: ModuleKey) -> Resolution:
+        time.sleep(0.2)
+        return Resolution(None)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[RunningServer]:
+    with RunningServer(
+        Symbolizer(SlowModules()), head_timeout=0.1, body_timeout=0.1, max_head=10_000
+    ) as server:
+        yield server
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_a_head_has_at_most_the_size_of_the_setting(
+    slow: RunningServer, pieces: int
+) -> None:
+    """However it arrives, and whatever the size of the request before it."""
+    before = HEAD.replace(b"close", b"keep-alive")
+    before += b"Content-Length: 200000\r\n\r\n" + bytes(200_000)
+    for size, status in ((10_000, b"200"), (10_001, b"431"), (100_000, b"431")):
+        start = b"GET /__lbheartbeat__ HTTP/1.1\r\nHost: localhost\r\n"
+        start += b"Connection: close\r\nX: "
+        head = start + b"x" * (size - len(start) - 4) + b"\r\n\r\n"
+        part = -(-len(head) // pieces)
+        sent = [head[at : at + part] for at in range(0, len(head), part)]
+        assert exchange(slow, *sent).startswith(b"HTTP/1.1 " + status), size
+        found = exchange(slow, before + sent[0], *sent[1:])
+        assert found.startswith(b"HTTP/1.1 400")  # it is no JSON
+        assert (b"HTTP/1.1 200" in found[12:]) == (status == b"200")
+
+
 def test_an_upgrade_to_another_protocol_is_ignored(server: RunningServer) -> None:
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA"
     rest = b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
@@ -297,22 +332,6 @@ def test_a_heavy_body_is_answered_in_bounded_memory(
 
 
 # ---- several requests in one go, and answers that nobody takes
-
-
-class SlowModules:
-    """Finds nothing, and takes its time."""
-
-    def resolve(self, _key: ModuleKey) -> Resolution:
-        time.sleep(0.2)
-        return Resolution(None)
-
-
-@pytest.fixture(scope="module")
-def slow() -> Iterator[RunningServer]:
-    with RunningServer(
-        Symbolizer(SlowModules()), head_timeout=0.1, body_timeout=0.1, max_head=10_000
-    ) as server:
-        yield server
 
 
 WHOLE = HEAD.replace(b"close", b"keep-alive") + b"Content-Length: %d\r\n\r\n%b"

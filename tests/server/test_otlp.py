@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from opentelemetry.proto.collector.profiles.v1development import (  # noqa: E402
 
 from gsym.modules.key import ModuleKey  # noqa: E402
 from gsym.modules.symbolizer import Symbolizer  # noqa: E402
+from gsym.server.otlp import receiving  # noqa: E402
 from gsym.server.otlp.grpc_service import GrpcService  # noqa: E402
 from gsym.server.otlp.status import status_message, status_text  # noqa: E402
 from gsym.store.modules import Attempt, Entry, Resolution  # noqa: E402
@@ -472,6 +474,40 @@ def test_too_many_locations_are_refused(
 ) -> None:
     with running(module, collector, max_frames=3) as server:
         assert send(server, request().SerializeToString()).status == 413
+
+
+def test_large_requests_are_worked_on_one_at_a_time(
+    module: OneModule, collector: HttpCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones do not wait for them."""
+    at_once, most = 0, 0
+    has_begun, may_end = threading.Event(), threading.Event()
+    complete = receiving.symbolize
+
+    def symbolize(profile: Any, *arguments: Any, **options: Any) -> None:
+        nonlocal at_once, most
+        if len(profile.locations) > 10:
+            at_once += 1
+            most = max(most, at_once)
+            has_begun.set()
+            assert may_end.wait(60)
+            at_once -= 1
+        complete(profile, *arguments, **options)
+
+    monkeypatch.setattr(receiving, "symbolize", symbolize)
+    small, large = request(), request()
+    large.dictionary.string_table.append("x" * (1 << 20))
+    for address in range(100):
+        large.dictionary.location_table.add(mapping_index=1, address=LOADED + address)
+    with running(module, collector) as server, ThreadPoolExecutor(3) as threads:
+        body = large.SerializeToString()
+        waiting = [threads.submit(send, server, body) for _ in range(3)]
+        assert has_begun.wait(60)
+        assert send(server, small.SerializeToString()).status == 200
+        assert not any(each.done() for each in waiting)
+        may_end.set()
+        assert [each.result().status for each in waiting] == [200] * 3
+    assert most == 1
 
 
 @pytest.mark.parametrize(

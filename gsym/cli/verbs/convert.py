@@ -201,7 +201,8 @@ class _Outcomes:
         values, reports, failures = self._values, self._reports, self._failures
         depfile, summary = values.text("--depfile"), values.text("--json-summary")
         problems = [_try(sync_folders, reports)]
-        if depfile is not None and not failures:  # else that of before has more inputs
+        # Of outputs that were not written, that of before has more inputs.
+        if depfile is not None and reports and not failures:
             problems.append(_try(conversion_report.write_depfile, depfile, reports))
         if summary is not None:
             listed = (reports, failures, self._empty)

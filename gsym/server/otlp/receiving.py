@@ -7,6 +7,7 @@ are, and it is there for later ones.
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 
 from anyio import fail_after, move_on_after
 from starlette.exceptions import HTTPException
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
 
 PATH = "/v1development/profiles"
+_LARGE = 1 << 20  # bytes of a request whose work takes tenths of a second and more
 _RETRY_AFTER = 5
 
 
@@ -51,19 +53,22 @@ def profile_routes(service: Service) -> list[Route]:
     OtlpCompletion(b"", 0)  # fails now if protobuf is not installed
     service.on_close.append(collector.close)
     service.notes.append(f"profiles: symbolized and sent to {collector.name}")
+    turn = asyncio.Semaphore()
     if settings.grpc_port:
         service.notes.append(f"profiles by gRPC: port {settings.grpc_port}")
 
     async def receive(request: Request) -> Response:
         try:
-            return await _answer(request, service, collector)
+            return await _answer(request, service, collector, turn)
         except HTTPException as error:
             return status_response(error)
 
     return [Route(PATH, receive, methods=["POST"])]
 
 
-async def _answer(request: Request, service: Service, collector: Collector) -> Response:
+async def _answer(
+    request: Request, service: Service, collector: Collector, turn: asyncio.Semaphore
+) -> Response:
     """The answer to a request.
 
     Raises:
@@ -82,7 +87,7 @@ async def _answer(request: Request, service: Service, collector: Collector) -> R
     async with request_body(request, service, limits.max_body) as body:
         try:
             with fail_after(limits.request_timeout):
-                completed, counts = await _symbolized(body, service)
+                completed, counts = await _symbolized(body, service, turn)
                 facts |= counts
                 answer = await _forwarded(completed, service, collector)
         except FormatError as error:
@@ -105,15 +110,21 @@ class _Opened:
         return self._modules.get(key) or OpenModule(None, None)
 
 
-async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, int]]:
+async def _symbolized(
+    body: bytes, service: Service, turn: asyncio.Semaphore
+) -> tuple[bytes, dict[str, int]]:
     """The message with functions and lines, and how many locations got them.
+
+    Large requests are worked on one at a time, so that others need not wait for many.
 
     Raises:
         LimitError: It has too many locations or modules.
         HttpError: The file of a module was truncated meanwhile.
     """
     limits = service.settings.limits
-    completion = await service.run(OtlpCompletion, body, limits.max_frames)
+    own_turn = turn if len(body) > _LARGE else nullcontext()
+    async with own_turn:
+        completion = await service.run(OtlpCompletion, body, limits.max_frames)
     profile, modules = completion.profile, completion.modules()
     if len(modules) > limits.max_modules:
         raise LimitError(f"a request may have {limits.max_modules} modules")
@@ -130,7 +141,8 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
         with move_on_after(limits.profile_wait):
             await service.opening.open_all(wanted)
         used += [each.module for each in wanted if each.module]
-        completed = await service.run(complete)
+        async with own_turn:
+            completed = await service.run(complete)
     native = [each for each in profile.locations if each.mapping is not None]
     found = sum(bool(each.frames) for each in native)
     service.metrics.count_locations(found, len(native) - found)
