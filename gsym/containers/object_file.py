@@ -58,7 +58,10 @@ class LoadedSection(NamedTuple):
     type: int
 
 
-_ACCESS, _SHF_ALLOC = 7, 2
+_ACCESS, _SHF_ALLOC, _SHF_COMPRESSED = 7, 2, 0x800
+_STORED = lib.GSYM_COMPRESSION_NONE, lib.GSYM_COMPRESSION_PHANTOM_BYTES
+# Bytes before compressed contents: Elf32_Chdr, Elf64_Chdr; "ZLIB" and a size
+_HEADERS, _OLD_HEADER = (12, 24), 12
 # Limit: Decompressed sections of a file
 _MAX_INFLATED = 16 << 30
 _UNREAD = {
@@ -270,9 +273,8 @@ class ObjectFile:
 
     def compressed_sections(self) -> Iterator[str]:
         """Names of the sections that are stored compressed."""
-        stored = lib.GSYM_COMPRESSION_NONE, lib.GSYM_COMPRESSION_PHANTOM_BYTES
         for name, section in self._sections():
-            if section.compression not in stored:
+            if section.compression not in _STORED:
                 yield name
 
     def _sections(self) -> Iterator[tuple[str, Any]]:
@@ -296,12 +298,19 @@ class ObjectFile:
         return None if found is None else self.data[slice(*found)]
 
     def stored_range(self, name: bytes) -> tuple[int, int] | None:
-        """Start and end of a section in the file, as stored; None if it is absent."""
+        """Start and end of a section in the file, as stored; None if it is absent.
+
+        One that is compressed begins with the header that says so.
+        """
         section = self._find(name)
         if not section.present:
             return None
+        head = 0
+        if section.compression not in _STORED:
+            is_elf_form = section.flags & _SHF_COMPRESSED
+            head = _HEADERS[self.is_64] if is_elf_form else _OLD_HEADER
         end: int = min(len(self.data), section.offset + section.size)
-        return min(section.offset, end), end
+        return min(section.offset - head, end), end
 
     def has_section(self, name: bytes) -> bool:
         """Whether there is a section of this name, even a damaged one."""

@@ -215,8 +215,9 @@ class BinaryFiles:
     def _source(self, entry: Entry, path: str) -> bytes:
         most = self._service.settings.limits.max_source
         with open_reader(entry.path) as reader:
+            wanted = _plain(path)  # clients ask for what DWARF has
             known = next(
-                (each for each in reader.files() if normpath(each) == path), ""
+                (each for each in reader.files() if _plain(each) == wanted), ""
             )
         try:
             text = self._roots.read(known, most) if known else None
@@ -309,6 +310,11 @@ class _Named(NamedTuple):
     name: str
     build_id: str
     kinds: Callable[[], tuple[str, ...]]
+
+
+def _plain(path: str) -> str:
+    """A path without "." and "..", with single slashes."""
+    return normpath("/" + path.lstrip("/")) if path.startswith("/") else normpath(path)
 
 
 def _section_of(

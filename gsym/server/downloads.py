@@ -11,6 +11,7 @@ stream.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from io import FileIO
 from urllib.parse import quote
 
@@ -149,7 +150,10 @@ class _Downloads:
 
     async def source(self, request: Request) -> Response:
         """A source file of the module with a build id."""
-        _, found = await self._of_build_id(request)
+        key, found = await self._of_build_id(request)
+        if found.entry is None and await self._service.run(self._is_local, key):
+            module = await self._service.opening.open(key)
+            found = _Found(module.entry, found.reason)
         path = "/" + request.path_params["path"]
         return await self.binaries.source(found.entry, path)
 
@@ -182,6 +186,13 @@ class _Downloads:
         body, tag = await run(_open, store, file_id, name)
         headers = {"content-type": _BINARY}
         return body_response(request, self._service, body, tag, headers)
+
+    def _is_local(self, key: ModuleKey) -> bool:
+        """Whether a folder has a file of a module, which is no download."""
+        resolver = self._service.symbolizer.resolver
+        with suppress(AmbiguousModuleError):
+            return next(iter(resolver.local_files(key)), None) is not None
+        return False
 
     async def _find(self, key: ModuleKey | None) -> _Found:
         """The module, or the reason why it was not found."""

@@ -16,6 +16,8 @@ from urllib.parse import quote
 import pytest
 
 from gsym.confined.process import run_confined
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
 from gsym.server.file_responses import FileBody
 from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
@@ -118,6 +120,75 @@ def test_sections_are_those_of_the_file_that_has_them(
     answer = server.ask("GET", f"/buildid/{build.build_id}/section/{name}")
     assert answer.status == 200
     assert answer.body == expected.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["zlib", "zlib-gnu"])
+def test_a_compressed_section_is_as_in_the_file(tmp_path: Path, form: str) -> None:
+    """With the header that says so, as a client that reads the file has it."""
+    program, source = tmp_path / "app", tmp_path / "app.c"
+    source.write_text(SOURCE)
+    command = [tool("gcc"), "-g", f"-gz={form}", "-Wl,--build-id", "-o", str(program)]
+    subprocess.run([*command, str(source)], check=True)
+    table = subprocess.run(
+        [tool("readelf"), "-SWn", program], capture_output=True, text=True, check=True
+    ).stdout
+    found = re.search(r"(\.z?debug_info) +PROGBITS +\w+ (\w+) (\w+)", table)
+    build_id = re.search("Build ID: ([0-9a-f]+)", table)
+    assert found
+    assert build_id
+    start, size = (int(each, 16) for each in found.groups()[1:])
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "s"),
+        "sources": [str(tmp_path)],
+    }
+    symbolizer = make_symbolizer(made_settings(**settings))
+    with RunningServer(symbolizer, **settings) as running:
+        answer = running.ask("GET", f"/buildid/{build_id[1]}/section/{found[1]}")
+    symbolizer.close()
+    assert answer.status == 200
+    assert answer.body == program.read_bytes()[start : start + size]
+
+
+@pytest.mark.parametrize(
+    "path", ["../build/.//../src/app.c", "/{}/build/..//src/app.c"]
+)
+def test_a_source_file_has_the_path_that_dwarf_has(tmp_path: Path, path: str) -> None:
+    """Unchanged, as clients ask for it, before anything else is asked of the module."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "build").mkdir()
+    source = tmp_path / "src" / "app.c"
+    source.write_text(SOURCE)
+    given = path.format(tmp_path)
+    command = [tool("gcc"), "-g", "-Wl,--build-id", "-o", "app", given]
+    subprocess.run(command, check=True, cwd=tmp_path / "build")
+    program = tmp_path / "build" / "app"
+    with ObjectFile(map_file(str(program)), "app") as binary:
+        build_id = binary.uuid.hex()
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "store"),
+        "sources": [str(tmp_path / "build")],
+        "enable_source": True,
+        "source_roots": [str(tmp_path / "src")],
+    }
+    asked = given if given.startswith("/") else f"{tmp_path}/build/{given}"
+    symbolizer = make_symbolizer(made_settings(**settings))
+    with RunningServer(symbolizer, **settings) as running:
+        environment = os.environ | {
+            "DEBUGINFOD_URLS": running.url,
+            "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        }
+        found = subprocess.run(
+            [tool("debuginfod-find"), "source", build_id, asked],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        other = running.ask("GET", f"/buildid/{build_id}/source{tmp_path}/build/app")
+    symbolizer.close()
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).read_text() == SOURCE
+    assert other.status == 404
 
 
 def test_a_section_may_have_any_name(server: RunningServer, build: Build) -> None:
