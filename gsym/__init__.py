@@ -14,6 +14,9 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gsym.api.client.async_client import (
+        AsyncSymbolicationClient as AsyncSymbolicationClient,
+    )
     from gsym.api.client.jobs import (
         JobAnswer as JobAnswer,
         StackFrame as StackFrame,
@@ -140,6 +143,7 @@ def lazy_names(
 _MODULE_OF = {
     "AmbiguousModuleError": "errors",
     "ArchitectureError": "errors",
+    "AsyncSymbolicationClient": "api.client.async_client",
     "BucketStore": "store.bucket",
     "CallSite": "model",
     "CancelledError": "errors",

@@ -174,7 +174,7 @@ class Connections:
         self, address: WebAddress, *, is_trusted: bool
     ) -> httpcore2.ConnectionPool:
         is_free = is_trusted or self._allow_private
-        proxy = _proxy_for(address)
+        proxy = proxy_for(address)
         if not proxy:
             return self._trusted if is_free else self._guarded
         if not is_free:
@@ -192,7 +192,7 @@ class Connections:
             pool.close()
 
 
-def _proxy_for(address: WebAddress) -> str:
+def proxy_for(address: WebAddress) -> str:
     """The proxy that the environment names for a URL; "" for none."""
     proxies = getproxies_environment()
     if not proxies or address.host.startswith(_LOOPBACK):

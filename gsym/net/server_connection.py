@@ -11,7 +11,7 @@ from gsym.net.web_address import WebAddress, read_web_address
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gsym.net.connections import Answer
     from gsym.net.limits import TransferLimits
@@ -74,14 +74,22 @@ class ServerConnection:
         with self._connections.ask(
             address, headers, body=body, is_trusted=True, until=until
         ) as answer:
-            if answer.status in _REDIRECTS:
-                target = address.shown_target(answer.headers.get("location", ""))
-                reason = (
-                    f"HTTP status {answer.status}: redirects to {target}: "
-                    "name that server"
-                )
-                raise SourceError(reason, status=answer.status)
+            refuse_redirect(address, answer.status, answer.headers)
             yield answer
+
+
+def refuse_redirect(
+    address: WebAddress, status: int, headers: Mapping[str, str]
+) -> None:
+    """Check that an answer is none that leads to another server.
+
+    Raises:
+        SourceError: It is one.
+    """
+    if status in _REDIRECTS:
+        target = address.shown_target(headers.get("location", ""))
+        reason = f"HTTP status {status}: redirects to {target}: name that server"
+        raise SourceError(reason, status=status)
 
 
 def file_pieces(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
+from contextlib import contextmanager
 
 from gsym.api.client.jobs import (
     Assembly,
@@ -27,16 +28,17 @@ from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after, retry
 from gsym.net.server_connection import ServerConnection, read_body
+from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from typing_extensions import Self
 
-    from gsym.net.connections import Answer
+    from gsym.net.web_address import WebAddress
 
 
 class ClientSettings(NamedTuple):
@@ -87,6 +89,154 @@ _VERSION_5 = "/symbolicate/v5"
 _VERSION_4 = "/symbolicate/v4"
 
 
+class Conversation:
+    """Requests to one server and their failures, without a transport.
+
+    Args:
+        server: URL of the server, without the path of the API.
+        settings: Limits, waits and headers; None for those by default.
+
+    Raises:
+        ServerError: *server* is not a URL of http or https.
+    """
+
+    def __init__(self, server: str, settings: ClientSettings | None) -> None:
+        try:
+            self.address: WebAddress = read_web_address(text_of("server", server))
+        except ValueError as error:
+            raise ServerError(str(error)) from None
+        if settings is not None and not isinstance(settings, ClientSettings):
+            raise refusal("settings", "a ClientSettings", settings)
+        self.settings: ClientSettings = settings or ClientSettings()
+        self._headers = [("Accept-Encoding", "gzip, zstd"), *self.settings.headers]
+        if self.settings.user_agent:
+            self._headers.append(("User-Agent", self.settings.user_agent))
+        self.path: str = _VERSION_5
+
+    def encoded(self, payload: object) -> tuple[bytes, list[tuple[str, str]]]:
+        """Body and headers of a request."""
+        import json
+
+        body = json.dumps(payload, separators=(",", ":")).encode("ascii")
+        headers = [*self._headers, ("Content-Type", "application/json")]
+        if self.settings.compresses:
+            import gzip
+
+            body = gzip.compress(body, 6, mtime=0)
+            headers.append(("Content-Encoding", "gzip"))
+        return body, headers
+
+    def use_older(self, status: int) -> None:
+        """Continue with version 4.
+
+        Raises:
+            ServerError: The server lacks that too.
+        """
+        if self.path == _VERSION_4:
+            self.path = _VERSION_5
+            reason = f"HTTP status {status}: no symbolication API"
+            raise ServerError(reason, path=str(self.address))
+        self.path = _VERSION_4
+
+    def waits(self, url: str) -> Callable[[RetryableError], float | None]:
+        """Seconds to wait after each failure of a request; None to give up."""
+        waits = iter(self.settings.waits)
+
+        def wait_before(error: RetryableError) -> float | None:
+            wait = next(waits, None)
+            # Where nobody listens, a wait for minutes would only hide a wrong address.
+            if wait is None or error.is_unreachable:
+                return None
+            if error.wait is not None:
+                wait = min(error.wait, self.settings.longest_wait)
+            if wait:
+                _LOG.info("%s: %s; again in %.0f s", url, error.reason, wait)
+            return wait
+
+        return wait_before
+
+    def decoded(self, status: int, body: bytes) -> tuple[int, Any]:
+        """Status and JSON of a response.
+
+        Raises:
+            RetryableError: It is no JSON.
+        """
+        try:
+            return status, _decoded(body)
+        except (ValueError, RecursionError):
+            if status in _ABSENT:
+                return status, None
+            raise RetryableError(f"HTTP status {status} without JSON") from None
+
+
+class Answering:
+    """The requests for the jobs of one request, and their results.
+
+    Args:
+        conversation: With the server.
+        request: As for `SymbolicationClient.symbolicate`.
+
+    Raises:
+        ValueError: It is no such request.
+    """
+
+    def __init__(self, conversation: Conversation, request: Any) -> None:
+        jobs, settings = read_jobs(request), conversation.settings
+        pieces = list(cut_jobs(jobs, settings.most_frames))
+        groups = group_pieces(pieces, settings.most_jobs, settings.most_frames)
+        self._conversation = conversation
+        self._waiting = deque(groups)
+        self._batch: list[Piece] = []  # what was asked last
+        self._assembly = Assembly(len(jobs))
+
+    def next_request(self) -> tuple[str, object] | None:
+        """Path and payload of the next request; None if there is none."""
+        is_old = self._conversation.path == _VERSION_4
+        while self._waiting:
+            batch = self._waiting.popleft()
+            batch = [each for each in batch if not self._assembly.is_refused(each)]
+            if is_old and len(batch) > 1:
+                self._ask_instead([[piece] for piece in batch])
+            elif batch:
+                self._batch = batch
+                payloads = [piece.payload for piece in batch]
+                if is_old:
+                    return _VERSION_4, {**payloads[0], "version": 4}
+                return _VERSION_5, {"jobs": payloads, "version": 5}
+        return None
+
+    def take(self, status: int, body: Any) -> None:
+        """Take the answer to that request.
+
+        The status is below 500 and not 429. The JSON may be None for 404, 405 or 410.
+
+        Raises:
+            ServerError: It is not usable.
+        """
+        batch, conversation = self._batch, self._conversation
+        if status == _OK:
+            is_old = conversation.path == _VERSION_4
+            _take(batch, body, self._assembly, is_old=is_old)
+            return
+        if status in _ABSENT:
+            conversation.use_older(status)
+            self._ask_instead([batch])
+            return
+        title = body.get("title") if isinstance(body, dict) else None
+        reason = title if isinstance(title, str) else f"HTTP status {status}"
+        if status not in _REFUSALS:
+            place = str(conversation.address)
+            raise ServerError(f"HTTP status {status}: {reason}", path=place)
+        self._ask_instead(_without_refused(batch, status, reason, self._assembly))
+
+    def _ask_instead(self, batches: list[list[Piece]]) -> None:
+        self._waiting.extendleft(reversed(batches))
+
+    def results(self) -> dict[str, Any]:
+        """Response as JSON of version 5."""
+        return {"results": self._assembly.results()}
+
+
 class SymbolicationClient:
     """Asks one symbolication server; for one thread at a time.
 
@@ -110,21 +260,15 @@ class SymbolicationClient:
         *,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        server = text_of("server", server)
-        if settings is not None and not isinstance(settings, ClientSettings):
-            raise refusal("settings", "a ClientSettings", settings)
-        self._settings = settings = settings or ClientSettings()
+        self._conversation = Conversation(server, settings)
         self._sleep = sleep
+        settings = self._conversation.settings
         limits = TransferLimits(
             connect_seconds=settings.connect_timeout,
             header_seconds=settings.timeout,
             idle_seconds=settings.timeout,
         )
         self._server = ServerConnection(server, "a client", limits)
-        self._headers = [("Accept-Encoding", "gzip, zstd"), *settings.headers]
-        if settings.user_agent:
-            self._headers.append(("User-Agent", settings.user_agent))
-        self._path = _VERSION_5
 
     def __enter__(self) -> Self:
         return self
@@ -151,114 +295,58 @@ class SymbolicationClient:
 
     def answer(self, request: Any) -> dict[str, Any]:
         """Response as JSON of version 5; `{"error": reason}` for a refused job."""
-        jobs = read_jobs(request)
-        pieces = list(cut_jobs(jobs, self._settings.most_frames))
-        settings = self._settings
-        waiting = deque(group_pieces(pieces, settings.most_jobs, settings.most_frames))
-        assembly = Assembly(len(jobs))
-        while waiting:
-            batch = waiting.popleft()
-            batch = [piece for piece in batch if not assembly.is_refused(piece)]
-            if batch:
-                left = self._ask(batch, assembly)
-                waiting.extendleft(reversed(left))
-        return {"results": assembly.results()}
-
-    def _ask(self, batch: list[Piece], assembly: Assembly) -> list[list[Piece]]:
-        """Send one request; returns the requests to send in its place."""
-        if self._path == _VERSION_4 and len(batch) > 1:
-            return [[piece] for piece in batch]
-        payloads = [piece.payload for piece in batch]
-        is_old = self._path == _VERSION_4
-        payload = (
-            {**payloads[0], "version": 4}
-            if is_old
-            else {"jobs": payloads, "version": 5}
-        )
-        status, body = self._post(self._path, payload)
-        if status == _OK:
-            _take(batch, body, assembly, is_old=is_old)
-            return []
-        if status in _ABSENT:
-            return [self._older(batch, status)]
-        title = body.get("title") if isinstance(body, dict) else None
-        reason = title if isinstance(title, str) else f"HTTP status {status}"
-        if status not in _REFUSALS:
-            place = str(self._server.address)
-            raise ServerError(f"HTTP status {status}: {reason}", path=place)
-        return _without_refused(batch, status, reason, assembly)
+        answering = Answering(self._conversation, request)
+        while (asked := answering.next_request()) is not None:
+            answering.take(*self._post(*asked))
+        return answering.results()
 
     def _post(self, path: str, payload: object) -> tuple[int, Any]:
         """Status and JSON of the response, after waits and retries.
 
-        The status is below 500 and not 429. The JSON may be None for 404, 405 or 410.
-
         Raises:
             ServerError: There is no response, or a redirect.
         """
-        settings = self._settings
-        until = time.monotonic() + settings.total_timeout
-        url = str(self._server.address.below(path.lstrip("/")))
-        body, headers = self._encoded(payload)
-        waits = iter(settings.waits)
+        conversation = self._conversation
+        until = time.monotonic() + conversation.settings.total_timeout
+        url = str(conversation.address.below(path.lstrip("/")))
+        body, headers = conversation.encoded(payload)
 
         def attempt() -> tuple[int, Any]:
             with self._server.ask(path, headers, body, until) as answer:
-                return self._read(answer)
+                check_status(answer.status, answer.headers)
+                found = read_body(answer, conversation.settings.most_bytes)
+                return conversation.decoded(answer.status, found)
 
-        def wait_before(error: RetryableError) -> float | None:
-            wait = next(waits, None)
-            # Where nobody listens, a wait for minutes would only hide a wrong address.
-            if wait is None or error.is_unreachable:
-                return None
-            wait = (
-                wait if error.wait is None else min(error.wait, settings.longest_wait)
-            )
-            if wait:
-                _LOG.info("%s: %s; again in %.0f s", url, error.reason, wait)
-            return wait
-
-        try:
+        with failures(url):
+            wait_before = conversation.waits(url)
             return retry(attempt, wait_before, sleep=self._sleep, until=until)
-        except RetryableError as error:
-            reason = f"{error.reason} (attempt {error.attempts})"
-            raise ServerError(reason, path=url) from None
-        except SourceError as error:
-            raise ServerError(error.reason, path=url) from None
 
-    def _encoded(self, payload: object) -> tuple[bytes, list[tuple[str, str]]]:
-        import json
 
-        body = json.dumps(payload, separators=(",", ":")).encode("ascii")
-        headers = [*self._headers, ("Content-Type", "application/json")]
-        if self._settings.compresses:
-            import gzip
+@contextmanager
+def failures(url: str) -> Iterator[None]:
+    """Say of a failure which server it is of.
 
-            body = gzip.compress(body, 6, mtime=0)
-            headers.append(("Content-Encoding", "gzip"))
-        return body, headers
+    Raises:
+        ServerError: In place of a SourceError.
+    """
+    try:
+        yield
+    except RetryableError as error:
+        reason = f"{error.reason} (attempt {error.attempts})"
+        raise ServerError(reason, path=url) from None
+    except SourceError as error:
+        raise ServerError(error.reason, path=url) from None
 
-    def _read(self, answer: Answer) -> tuple[int, Any]:
-        status = answer.status
-        if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
-            wait = read_retry_after(answer.headers.get("retry-after", ""))
-            raise RetryableError(f"HTTP status {status}", wait=wait)
-        body = read_body(answer, self._settings.most_bytes)
-        try:
-            return status, _decoded(body)
-        except (ValueError, RecursionError):
-            if status in _ABSENT:
-                return status, None
-            raise RetryableError(f"HTTP status {status} without JSON") from None
 
-    def _older(self, batch: list[Piece], status: int) -> list[Piece]:
-        """Continue with version 4, unless the server lacks that too."""
-        if self._path == _VERSION_4:
-            self._path = _VERSION_5
-            reason = f"HTTP status {status}: no symbolication API"
-            raise ServerError(reason, path=str(self._server.address))
-        self._path = _VERSION_4
-        return batch
+def check_status(status: int, headers: Mapping[str, str]) -> None:
+    """Check that the server has answered.
+
+    Raises:
+        RetryableError: A later attempt may have an answer.
+    """
+    if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
+        wait = read_retry_after(headers.get("retry-after", ""))
+        raise RetryableError(f"HTTP status {status}", wait=wait)
 
 
 def _decoded(body: bytes) -> Any:

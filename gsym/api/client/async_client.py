@@ -1,0 +1,158 @@
+"""A client of symbolication servers for asyncio and trio."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+
+from gsym.api.client.jobs import read_answer
+from gsym.api.client.symbolication_client import (
+    Answering,
+    Conversation,
+    check_status,
+    failures,
+)
+from gsym.errors import SourceError, UnsupportedError
+from gsym.net.retry import RetryableError
+from gsym.net.server_connection import read_body, refuse_redirect
+from gsym.net.web_address import request_headers
+
+try:
+    import anyio
+    import httpx2
+
+    from gsym.net.connections import Answer, proxy_for
+except ImportError:
+    reason = "a client needs the package httpx2: pip install 'gsym[net]'"
+    raise UnsupportedError(reason) from None
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.api.client.jobs import JobAnswer
+    from gsym.api.client.symbolication_client import ClientSettings
+    from gsym.net.web_address import WebAddress
+
+
+class AsyncSymbolicationClient:
+    """Asks one symbolication server, as `SymbolicationClient` does, for many tasks.
+
+    A cancelled task leaves its request at once.
+
+    Args:
+        server: URL of the server, without the path of the API.
+        settings: Limits, waits and headers.
+
+    Raises:
+        ServerError: *server* is not a URL of http or https.
+    """
+
+    def __init__(self, server: str, settings: ClientSettings | None = None) -> None:
+        self._conversation = Conversation(server, settings)
+        limits = self._conversation.settings
+        timeout = httpx2.Timeout(limits.timeout, connect=limits.connect_timeout)
+        self._client = httpx2.AsyncClient(
+            timeout=timeout,
+            verify=httpx2.create_ssl_context(),
+            proxy=proxy_for(self._conversation.address) or None,
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def symbolicate(self, request: Any) -> list[JobAnswer]:
+        """The answer to each job, in order.
+
+        Args:
+            request: As for `SymbolicationClient.symbolicate`.
+
+        Raises:
+            ServerError: The server returns no usable response.
+            ValueError: *request* is none that the API has.
+        """
+        answer = await self.answer(request)
+        return [read_answer(result) for result in answer["results"]]
+
+    async def answer(self, request: Any) -> dict[str, Any]:
+        """Response as JSON of version 5; `{"error": reason}` for a refused job."""
+        answering = Answering(self._conversation, request)
+        while (asked := answering.next_request()) is not None:
+            answering.take(*await self._post(*asked))
+        return answering.results()
+
+    async def _post(self, path: str, payload: object) -> tuple[int, Any]:
+        """Status and JSON of the response, after waits and retries.
+
+        Raises:
+            ServerError: There is no response, or a redirect.
+        """
+        conversation = self._conversation
+        until = time.monotonic() + conversation.settings.total_timeout
+        address = conversation.address.below(path.lstrip("/"))
+        body, headers = conversation.encoded(payload)
+        wait_before = conversation.waits(str(address))
+        with failures(str(address)):
+            for number in count(1):
+                try:
+                    return await self._ask(address, headers, body, until)
+                except RetryableError as error:
+                    error.attempts = number
+                    wait = wait_before(error)
+                    if wait is None or time.monotonic() + wait >= until:
+                        raise
+                await anyio.sleep(wait)
+        raise AssertionError  # count() does not end
+
+    async def _ask(
+        self,
+        address: WebAddress,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        until: float,
+    ) -> tuple[int, Any]:
+        """Status and JSON of the answer to one request.
+
+        Raises:
+            SourceError: There is no answer, or a redirect.
+        """
+        conversation = self._conversation
+        if address.authorization:
+            headers = [*headers, ("Authorization", address.authorization)]
+        most = conversation.settings.most_bytes
+        try:
+            with anyio.fail_after(until - time.monotonic()):
+                async with self._client.stream(
+                    "POST",
+                    address.url,
+                    headers=request_headers(address, headers),
+                    content=body,
+                ) as response:
+                    status, fields = response.status_code, dict(response.headers)
+                    refuse_redirect(address, status, fields)
+                    check_status(status, fields)
+                    pieces: list[bytes] = []
+                    async for piece in response.aiter_raw():
+                        pieces.append(piece)
+                        if sum(map(len, pieces)) > most:
+                            break  # which `read_body` refuses
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise RetryableError("no answer in time") from error
+        except httpx2.TransportError as error:
+            reason = str(error) or type(error).__name__
+            if "CERTIFICATE_VERIFY_FAILED" in reason:
+                raise SourceError(reason) from error
+            is_unreachable = isinstance(error, httpx2.ConnectError)
+            raise RetryableError(reason, is_unreachable=is_unreachable) from error
+        found = read_body(Answer(status, fields, iter(pieces)), most)
+        return conversation.decoded(status, found)
