@@ -1,4 +1,4 @@
-r"""Static archives (`.a`): the files in them, of GNU and BSD tools.
+r"""Static archives (`.a`): the files in them, of GNU and BSD tools; members of bundles.
 
 "!<arch>\n", then of each member 60 bytes of text and its data, padded to 2 bytes
 """
@@ -15,7 +15,9 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gsym.containers.object_file import ObjectFile
 
 
 class Member(NamedTuple):
@@ -33,6 +35,7 @@ class Member(NamedTuple):
 
 
 _MAGIC_SIZE = 8
+_ARCHIVE = b"!<arch>\n"
 _THIN = b"!<thin>\n"
 _HEADER_SIZE = 60
 _HEADER_END = b"`\n"
@@ -41,6 +44,11 @@ _GNU_NAMES = b"//"
 # What tools put before the members; those of Microsoft's open with "/<".
 _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64")
 _MICROSOFT = b"/<"
+# Of programs with code for devices; those of PE files have names of 8 bytes.
+BUNDLE_SECTIONS = (
+    *(b".nv_fatbin", b"__nv_relfatbin", b".hip_fatbin"),
+    *(b".nv_fatb", b".hip_fat"),
+)
 _PADDING = b"\0\n "
 _HEAD_SIZE = 64
 # Limit: Name of a member of an archive
@@ -86,19 +94,44 @@ def list_members(data: memoryview, path: str) -> Iterator[Member]:
         place += _HEADER_SIZE + stored + stored % 2
 
 
-def object_members(data: memoryview, path: str) -> Iterator[tuple[str, Member]]:
-    """The object files of an archive and their names.
+def object_members(
+    data: memoryview, path: str
+) -> Iterator[tuple[str, Callable[[], memoryview]]]:
+    """The object files of an archive, or those for devices in another file.
 
-    The second file of one name is called `NAME#2`, and so on.
+    Each has its name and a function that returns its bytes. The second file of one name
+    is called `NAME#2`, and so on.
 
     Raises:
         UnsupportedError: It is a thin archive of other archives.
     """
     counts: dict[str, int] = {}
+    for name, read in _members_of(data, path):
+        count = counts[name] = counts.get(name, 0) + 1
+        yield name if count == 1 else f"{name}#{count}", read
+
+
+def _members_of(
+    data: memoryview, path: str
+) -> Iterator[tuple[str, Callable[[], memoryview]]]:
+    if bytes(data[:_MAGIC_SIZE]) not in {_ARCHIVE, _THIN}:
+        from gsym.containers.bundles import bundled_members
+
+        yield from bundled_members(data, path)
+        return
     for member in list_members(data, path):
         if _kind_of(member, data, path) in {"object", "fat"}:
-            count = counts[member.name] = counts.get(member.name, 0) + 1
-            yield member.name if count == 1 else f"{member.name}#{count}", member
+
+            def read(member: Member = member) -> memoryview:
+                return _bytes_of(member, data, path)
+
+            yield member.name, read
+
+
+def _bytes_of(member: Member, data: memoryview, path: str) -> memoryview:
+    if member.offset == 0:
+        return _map_thin_member(member, path)
+    return data[member.offset :][: member.size]
 
 
 def matching_members(
@@ -133,6 +166,12 @@ def matching_members(
     return tuple(name for name in names if name in chosen)
 
 
+def bundle_section(binary: ObjectFile) -> str:
+    """The name of a section with code for devices; "" if there is none."""
+    found = (name for name in BUNDLE_SECTIONS if binary.has_section(name))
+    return next(found, b"").decode()
+
+
 def member_label(path: str, member: str | None) -> str:
     """Name for a file in an archive, `libx.a(foo.o)`; *path* for no member."""
     return path if member is None else f"{path}({member})"
@@ -145,11 +184,9 @@ def open_member(data: memoryview, path: str, name: str) -> memoryview:
         MemberError: The archive has no such object file.
         UnsupportedError: It is a thin archive of other archives.
     """
-    for each, member in object_members(data, path):
+    for each, read in object_members(data, path):
         if each == name:
-            if member.offset == 0:
-                return _map_thin_member(member, path)
-            return data[member.offset :][: member.size]
+            return read()
     raise MemberError(f"has no object file '{name}'", path=path)
 
 

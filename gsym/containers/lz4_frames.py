@@ -113,6 +113,22 @@ def _legacy_frame(held: _Held) -> Iterator[bytes]:
         yield bytes(output)
 
 
+def inflate_lz4_block(block: bytes, size: int) -> bytes:
+    """The contents of a block without a frame.
+
+    Raises:
+        ValueError: It is damaged, or does not inflate to *size* bytes.
+    """
+    output = bytearray()
+    try:
+        _inflate_block(block, output, size)
+    except IndexError:
+        raise ValueError(_TRUNCATED) from None
+    if len(output) != size:
+        raise ValueError(f"it does not have {size} bytes as declared")
+    return bytes(output)
+
+
 def _inflate_block(block: bytes, output: bytearray, most: int = _MAX_BLOCK) -> None:
     """Append the contents of a block.
 

@@ -7,7 +7,9 @@ copied for relocation, since the engine does neither.
 from __future__ import annotations
 
 from gsym.containers.architectures import (
+    GPUS,
     elf_architecture,
+    gpu_architecture,
     macho_architecture,
     pe_architecture,
 )
@@ -199,6 +201,8 @@ class ObjectFile:
             return pe_architecture(header.machine)
         if self.is_wasm:
             return "wasm32"
+        if header.machine in GPUS and header.is_64:
+            return gpu_architecture(header.machine, bytes(self.data[:64]))
         return elf_architecture(
             header.machine, bool(header.is_64), bool(header.big_endian)
         )

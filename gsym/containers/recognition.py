@@ -21,6 +21,14 @@ class FileKind(NamedTuple):
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (
     FileKind(
+        "archive",
+        (
+            *(b"!<arch>\n", b"!<thin>\n"),
+            *(b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB", b"\x50\xed\x55\xba"),
+            b"\0asm\x0d\0\1\0",  # a component of WebAssembly
+        ),
+    ),
+    FileKind(
         "object",
         (
             b"\x7fELF",
@@ -31,7 +39,6 @@ _KINDS = (
         ),
     ),
     FileKind("fat", (b"\xca\xfe\xba\xbf",)),  # fat_arch_64
-    FileKind("archive", (b"!<arch>\n", b"!<thin>\n")),
     FileKind("gsym", (b"GSYM", b"MYSG")),
     FileKind("pdb", (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS",)),
     FileKind(

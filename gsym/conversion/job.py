@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.writing.selection import Selection
 
+_WITH_MEMBERS = frozenset({"archive", "object"})  # a program may have bundles
 _SUFFIX = ".gsym"
 _HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
@@ -218,7 +219,7 @@ def convert_file(  # noqa: PLR0913 - what its callers know
 
 def _convert(request: ConversionRequest) -> ConversionReport:
     options, source_path, kind = request.options, request.input, request.source.kind
-    if options.member is not None and kind != "archive":
+    if options.member is not None and kind not in _WITH_MEMBERS:
         raise MemberError("not an archive: it has no members", path=source_path)
     found = INPUTS.get(kind)
     if found is None:
@@ -346,7 +347,10 @@ def member_outputs(
     if not members and source.kind != "archive":
         return ((None, target),)
     names = _member_names(source, members)
-    if len(names) == 1:
+    # Beside a program, that of its only member has another name than its own.
+    if len(names) == 1 and (
+        source.kind == "archive" or target != source.given + _SUFFIX
+    ):
         return ((names[0], target),)
     stem = target.removesuffix(_SUFFIX)
     suffix = target[len(stem) :]
@@ -355,7 +359,7 @@ def member_outputs(
 
 
 def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
-    if source.kind != "archive":
+    if source.kind not in _WITH_MEMBERS:
         raise MemberError("not an archive: it has no members", path=source.path)
     names = (name for name, _ in object_members(source.data, source.path))
     return matching_members(names, wanted, source.path)

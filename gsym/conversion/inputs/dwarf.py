@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.archive import is_archive, member_label, open_member
+from gsym.containers.archive import (
+    bundle_section,
+    is_archive,
+    member_label,
+    open_member,
+)
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile, Section
@@ -61,7 +66,9 @@ def convert(request: ConversionRequest) -> ConversionReport:
             job.add_symbols()
         described = job.go_functions or job.line_functions
         missing = () if described else (found.missing,)
-        notes = tuple(filter(None, (*missing, *found.notes, *job.notes)))
+        notes = tuple(
+            filter(None, (*missing, *found.notes, *job.notes, _bundle_note(source)))
+        )
         try:
             return output.write(
                 architecture=source.architecture,
@@ -79,6 +86,12 @@ def convert(request: ConversionRequest) -> ConversionReport:
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
             raise EmptyError(reason, path=error.path) from None
+
+
+def _bundle_note(binary: ObjectFile) -> str:
+    """A word on code for devices in a program, which is not in the output."""
+    section = bundle_section(binary)
+    return section and f"{section} has code for GPUs: --member '*' converts it"
 
 
 def _open(request: ConversionRequest) -> tuple[memoryview, str]:

@@ -1,0 +1,223 @@
+"""Code of several devices in one file: fat binaries of CUDA, bundles of Clang.
+
+A fat binary is a header of 16 bytes and, of each member, a header and its bytes. A
+bundle is a table of offsets, sizes and targets, and the members; `CCOB` is the header
+of one that is compressed. Programs for the host have them in sections, one after
+another. A component of WebAssembly has core modules, in sections that may be nested.
+
+Source: clang/docs/ClangOffloadBundler.rst of LLVM; Binary.md of the component model;
+fat binaries as nvcc 13 writes them.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+from struct import unpack_from
+
+from gsym.containers.archive import BUNDLE_SECTIONS
+from gsym.containers.inflation import (
+    believable_size,
+    inflate_data,
+    inflate_zlib,
+    inflate_zstd,
+)
+from gsym.containers.lz4_frames import inflate_lz4_block
+from gsym.containers.object_file import ObjectFile
+from gsym.engine.native import to_str
+from gsym.errors import FormatError, MemberError, UnsupportedError
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from typing import TypeAlias
+
+    Bundled: TypeAlias = "tuple[str, Callable[[], memoryview]]"
+    Members: TypeAlias = "Generator[Bundled, None, int]"  # returns the end of a bundle
+
+BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+COMPRESSED_MAGIC = b"CCOB"
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+COMPONENT_MAGIC = b"\0asm\x0d\0\1\0"
+MAGICS = (BUNDLE_MAGIC, COMPRESSED_MAGIC, FATBIN_MAGIC, COMPONENT_MAGIC)
+
+_OBJECTS = (b"\x7fELF", b"\0asm\1\0\0\0")
+# Limit: Inflated size of a member of a bundle
+_MAX_MEMBER = 16 << 30
+_CUBIN = 2  # the kind of a member of a fat binary; others have source text
+_SM_AT = 28
+_LZ4, _ZSTD = 0x2000, 0x8000  # flags of it
+_CORE_MODULE, _COMPONENT = 1, 4  # kinds of sections
+_HEADER_SIZE = 8
+_MORE, _MAX_LEB = 0x80, 5
+
+
+def bundled_members(data: memoryview, path: str) -> Iterator[Bundled]:
+    """Names of the object files in a bundle, or in the sections of a program.
+
+    Each comes with a function that returns its bytes.
+
+    Raises:
+        FormatError: A bundle is damaged.
+        MemberError: It is another file.
+        UnsupportedError: It is compressed in an unknown way.
+    """
+    if bytes(data[: len(COMPONENT_MAGIC)]) == COMPONENT_MAGIC:
+        yield from _core_modules(data, path)
+        return
+    if _starts(data, 0, MAGICS):
+        yield from _sequence(data, 0, path)
+        return
+    with ObjectFile(data, path) as binary:
+        found = [binary.stored_range(name) for name in BUNDLE_SECTIONS]
+    if not any(found):
+        raise MemberError("not an archive: it has no members", path=path)
+    for each in filter(None, found):
+        yield from _sequence(data[: each[1]], each[0], path)
+
+
+def _starts(data: memoryview, at: int, magics: tuple[bytes, ...]) -> bool:
+    return bytes(data[at : at + len(BUNDLE_MAGIC)]).startswith(magics)
+
+
+def _sequence(data: memoryview, at: int, path: str) -> Iterator[Bundled]:
+    """The members of bundles that follow each other, with zeros between them."""
+    while True:
+        while at < len(data) and not data[at]:
+            at += 1
+        if at == len(data):
+            return
+        try:
+            if _starts(data, at, (FATBIN_MAGIC,)):
+                at = yield from _fat_binary(data, at, path)
+            elif _starts(data, at, (BUNDLE_MAGIC,)):
+                at = yield from _bundle(data, at, path)
+            elif _starts(data, at, (COMPRESSED_MAGIC,)):
+                at = yield from _compressed_bundle(data, at, path)
+            else:
+                raise FormatError("no bundle of code", path=path, offset=at)
+        except struct.error:
+            raise _past_end(path, at) from None
+
+
+def _past_end(path: str, at: int) -> FormatError:
+    return FormatError("a bundle reaches past its end", path=path, offset=at)
+
+
+def _part(data: memoryview, at: int, size: int, path: str) -> memoryview:
+    if size > len(data) or at > len(data) - size:
+        raise _past_end(path, at)
+    return data[at : at + size]
+
+
+def _as_it_is(member: memoryview) -> memoryview:
+    return member
+
+
+def _fat_binary(data: memoryview, start: int, path: str) -> Members:
+    _, _, header, size = unpack_from("<IHHQ", data, start)
+    end = start + len(_part(data, start, header + size, path))
+    at = start + header
+    while at < end:
+        kind, header, size, compressed = unpack_from("<H2xIQI", data, at)
+        sm, flags, full = unpack_from("<I8xQ8xQ", data, at + _SM_AT)
+        payload = _part(data[:end], at + header, size, path)
+        if kind == _CUBIN:
+            yield (
+                f"sm_{sm}.cubin",
+                partial(_cubin, payload, compressed, flags, full, path),
+            )
+        at += max(header + size, 1)
+    return end
+
+
+def _cubin(
+    payload: memoryview, compressed: int, flags: int, full: int, path: str
+) -> memoryview:
+    if not compressed:
+        return payload
+    payload = payload[:compressed]
+    if full > believable_size(compressed, _MAX_MEMBER):
+        raise FormatError("a cubin inflates to more than is believable", path=path)
+    try:
+        if flags & _LZ4:
+            return memoryview(inflate_lz4_block(bytes(payload), full))
+        if flags & _ZSTD:
+            return inflate_data(inflate_zstd, payload)
+    except ValueError as error:
+        raise FormatError(
+            f"a compressed cubin is damaged: {error}", path=path
+        ) from None
+    raise UnsupportedError("a cubin is compressed in an unknown way", path=path)
+
+
+def _bundle(data: memoryview, start: int, path: str) -> Members:
+    at = start + len(BUNDLE_MAGIC) + 8
+    (count,) = unpack_from("<Q", data, at - 8)
+    end = at
+    for _ in range(count):
+        offset, size, length = unpack_from("<QQQ", data, at)
+        name = to_str(bytes(_part(data, at + 24, length, path)))
+        at += 24 + length
+        member = _part(data, start + offset, size, path)
+        if _starts(member, 0, _OBJECTS):
+            yield name, partial(_as_it_is, member)
+        end = max(end, at, start + offset + size)
+    return end
+
+
+def _compressed_bundle(data: memoryview, start: int, path: str) -> Members:
+    version, method = unpack_from("<HH", data, start + 4)
+    layout = {1: "<8xI8x", 2: "<8xII8x", 3: "<8xQQ8x"}.get(version)
+    if layout is None or method > 1:
+        reason = f"a compressed bundle of version {version}, method {method}"
+        raise UnsupportedError(reason, path=path, offset=start)
+    sizes = unpack_from(layout, data, start)
+    header = {1: 20, 2: 24, 3: 32}[version]
+    size = sizes[0] if version > 1 else len(data) - start
+    payload = _part(data, start, size, path)[header:]
+    try:
+        inflated = inflate_data(inflate_zstd if method else inflate_zlib, payload)
+    except ValueError as error:
+        reason = f"a compressed bundle is damaged: {error}"
+        raise FormatError(reason, path=path, offset=start) from None
+    if not _starts(inflated, 0, (BUNDLE_MAGIC,)):
+        raise FormatError("no bundle of code", path=path, offset=start)
+    try:
+        yield from _bundle(inflated, 0, path)
+    except struct.error:
+        raise _past_end(path, start) from None
+    return start + max(size, header)
+
+
+def _core_modules(data: memoryview, path: str) -> Iterator[Bundled]:
+    count = 0
+    ends = [len(data)]  # of nested components, too
+    at = len(COMPONENT_MAGIC)
+    while ends:
+        if at >= ends[-1]:
+            ends.pop()
+            continue
+        kind, place = data[at], at
+        size, at = _leb(data[: ends[-1]], at + 1)
+        if at == 0:
+            raise FormatError("a section is cut off", path=path, offset=place)
+        contents = _part(data[: ends[-1]], at, size, path)
+        if kind == _CORE_MODULE:
+            yield f"module{count}", partial(_as_it_is, contents)
+            count += 1
+        if kind == _COMPONENT:
+            ends.append(at + size)
+            at += _HEADER_SIZE
+        else:
+            at += size
+
+
+def _leb(data: memoryview, at: int) -> tuple[int, int]:
+    """A ULEB128 of 32 bits, and its end; 0 where it is cut off."""
+    value = 0
+    for index, byte in enumerate(data[at : at + _MAX_LEB]):
+        value |= (byte & ~_MORE) << 7 * index
+        if not byte & _MORE:
+            return value, at + index + 1
+    return 0, 0
