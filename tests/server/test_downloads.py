@@ -157,6 +157,18 @@ def test_a_gsym_file_is_served_by_name_and_by_build_id(
         assert reader.uuid == build_id(EXPORTED)
 
 
+def test_the_page_of_a_module_has_links_to_its_files(
+    downloads: RunningServer,
+) -> None:
+    expected = {EXPORTED: {"gsym", "sym"}, EXECUTABLE: {"gsym", "sym", "debuginfo"}}
+    for number, kinds in expected.items():
+        found = get(downloads, f"/page/module?id={identity(number).debug_id}").json
+        paths = {each["kind"]: each["path"] for each in found["downloads"]}
+        assert paths.keys() == kinds
+        for path in paths.values():
+            assert get(downloads, f"/{path}").status == 200
+
+
 def test_an_id_may_be_in_lower_case(downloads: RunningServer) -> None:
     module = identity(KEPT_SYM)
     path = f"/{module.debug_file}/{module.debug_id.lower()}/{module.debug_file}.sym"

@@ -85,6 +85,77 @@ def visit(visitor: Visit, site: str) -> Iterator[Visit]:
 
 # ---- stacks
 
+SHOW = """async (calls) => {
+    const place = new URL("page/files/answer.js", document.baseURI);
+    const {reportElement} = await import(place);
+    const frames = calls.map((each) => ({
+        module: 0, offset: "0x10", text: "0x10", reason: "", calls: each,
+    }));
+    const parts = frames.flatMap((_, index) => [index, "\\n"]);
+    const state = calls.some((each) => each.length) ? "found" : "missing";
+    const modules = [{name: "app", state}];
+    const answer = {parts, frames, modules, threads: [{frames}], serves_sources: false};
+    document.getElementById("answer").replaceChildren(reportElement(answer));
+}"""
+
+
+def call(function: str, file: str = "/src/app.cc") -> dict[str, Any]:
+    return {"function": function, "file": file, "line": 1}
+
+
+def test_calls_into_headers_of_the_system_are_dimmed_and_their_callers_not(
+    visit: Visit,
+) -> None:
+    header = call("std::move", "/usr/include/c++/12/bits/move.h")
+    visit.page.evaluate(
+        SHOW, [[header, call("mine")], [header], [call("also mine", "./app.cc")]]
+    )
+    assert visit.page.locator(".call.system").count() == 2
+    assert visit.page.locator(".line.system").count() == 1
+    assert visit.texts(".line:not(.system) .call:not(.system) .function") == [
+        "mine",
+        "also mine",
+    ]
+
+
+STRING = (
+    "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("f(int)", "f(int)"),
+        (f"f({STRING} const&)", "f(std::string const&)"),
+        (f"std::vector<{STRING}, std::allocator<{STRING} > >::at", None),
+        ("std::set<int, std::less<int>, std::allocator<int> >::end", None),
+        ("x" * 200, "x" * 160 + "…"),
+    ],
+)
+def test_long_names_are_short_until_they_are_wanted(
+    visit: Visit, name: str, short: str | None
+) -> None:
+    visit.page.evaluate(SHOW, [[call(name)]])
+    (shown,) = visit.texts(".function")
+    assert shown == short or (short is None and "allocator" not in shown)
+    if short != name:
+        visit.page.click("button[aria-label='Full name']")
+        assert visit.texts(".function") == [name]
+        visit.page.click("button[aria-label='Full name']")
+        assert visit.texts(".function") == [shown]
+
+
+def test_a_missing_module_has_one_note(visit: Visit) -> None:
+    visit.page.evaluate(SHOW, [[], [], []])
+    assert visit.page.locator(".line").count() == 3
+    assert visit.texts(".reason") == ["no symbols of app"]
+
+
+def test_marks_that_turn_text_around_are_shown_as_such(visit: Visit) -> None:
+    visit.page.evaluate(SHOW, [[call("f", "/src/\u202ecc.exe")]])
+    assert visit.texts(".place") == ["/src/\ufffdcc.exe:1"]
+
 
 @pytest.mark.parametrize(
     ("paste", "heading", "function"),
@@ -348,6 +419,7 @@ def test_a_token_is_requested_if_needed(browser: Any, tmp_path: Path) -> None:
         visit.page.wait_for_function(
             "document.getElementById('token-text').value === ''"
         )
+        visit.page.wait_for_selector("#token-wrong:visible")
         visit.page.fill("#token-text", "secret")
         visit.page.press("#token-text", "Enter")
         visit.page.wait_for_selector("#other table")

@@ -26,7 +26,9 @@ _VIEWS: dict[str, dict[str, Any]] = {
     "narrow, dark": {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"},
 }
 _FAULTS = """async () => {
-    const found = await axe.run(document, {resultTypes: ["violations"]});
+    const found = await axe.run(document, {
+        resultTypes: ["violations"], rules: {"target-size": {enabled: true}},
+    });
     return found.violations.flatMap(rule => rule.nodes.map(node =>
         `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary}`));
 }"""

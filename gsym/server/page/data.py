@@ -5,6 +5,8 @@ These endpoints are private to the page and change with it.
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
@@ -13,7 +15,7 @@ import gsym
 from gsym.api.module_contents import contents_of
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
-from gsym.modules.key import key_of_debug_id
+from gsym.modules.key import is_windows, key_of_debug_id
 from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import HttpError, error_response
 from gsym.server.page_records import (
@@ -23,6 +25,7 @@ from gsym.server.page_records import (
     shown,
 )
 from gsym.server.tokens import UPLOAD
+from gsym.store.binary_facts import KINDS
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ _PAGE_SIZE = 50
 _MAX_FUNCTIONS = 200
 _MAX_MISSES = 100
 _MAX_QUERY = 1000
+_TEXTS = "gsym", "sym"
 
 
 class PageData:
@@ -71,7 +75,25 @@ class PageData:
             "functions": len(reader),
             "files": header.num_files,
             "file_size": reader.size,
+            "downloads": self._downloads(entry),
         }
+
+    def _downloads(self, entry: Entry) -> list[dict[str, str]]:
+        """The files of a module that a link without a token can fetch."""
+        service, known = self._service, entry.identity
+        settings = service.settings
+        if not settings.enable_downloads or service.tokens.is_needed_to_read():
+            return []
+        found = []
+        if known.debug_file and known.debug_id:
+            name = quote(known.debug_file, safe="")
+            stem = f"{name}/{known.debug_id}/{name}"
+            found += [{"kind": each, "path": f"{stem}.{each}"} for each in _TEXTS]
+        if not is_windows(known.os) and known.code_id:
+            folder = f"buildid/{known.code_id.lower()}"
+            kinds = [each for each in KINDS if each in entry.originals]
+            found += [{"kind": each, "path": f"{folder}/{each}"} for each in kinds]
+        return found
 
     def functions(self, debug_id: str, query: str) -> dict[str, Any]:
         """Functions of a module with *query* in their names."""

@@ -9,7 +9,7 @@ const MOST_TABS = 64; // threads that have a tab
 const LINE_HEIGHT = 1.35; // rem, of lines that are not made yet
 
 // Code that comes with the system or the compiler, by its source or its module.
-const SYSTEM_SOURCE = /^(\/usr\/(include|lib|src)|\/rustc\/|\/build\/(glibc|gcc)|\.\/csu|\.\.\/sysdeps|\.\/|.*\/libgcc\/)/;
+const SYSTEM_SOURCE = /^(\/usr\/(include|lib|src)|\/rustc\/|\/build\/(glibc|gcc)|\.\/csu\/|\.\.\/sysdeps|.*\/libgcc\/)/;
 const SYSTEM_MODULE = /^(lib(c|m|pthread|stdc\+\+|gcc_s|dl|rt|clang_rt.*|system_.*|dispatch|objc.*)[.-].*|ld-.*|dyld|linux-vdso.*|\[vdso\]|ntdll.*|kernel32.*|kernelbase.*|ucrtbase.*)$/i;
 
 function place(call) {
@@ -18,6 +18,33 @@ function place(call) {
 
 // The offset that was looked up: a return address is after its call.
 const looked = (frame) => `0x${(BigInt(frame.offset) - BigInt(frame.is_return)).toString(16)}`;
+
+const LONGEST_NAME = 160; // letters of a function that are shown at once
+
+// A name as people write it: without the arguments that templates of the C++ library add.
+function shortName(name) {
+  let short = name.replace(/std::(__cxx11::|__1::)?basic_string<char, std::(__1::)?char_traits<char>, std::(__1::)?allocator<char> ?>/g, "std::string");
+  for (let before = ""; before !== short;) {
+    before = short;
+    short = short.replace(/, std::(__1::)?(allocator|less|equal_to|hash|char_traits|default_delete)<[^<>]*> ?(?=[,>])/g, "");
+  }
+  return short.length > LONGEST_NAME ? `${short.slice(0, LONGEST_NAME)}…` : short;
+}
+
+function functionElement(name) {
+  const short = shortName(name);
+  const text = element("span", { class: "function" }, short);
+  if (short === name) return text;
+  const button = element("button", {
+    type: "button", class: "more", "aria-expanded": "false", "aria-label": "Full name", title: "Full name",
+    onclick: () => {
+      const isShort = button.getAttribute("aria-expanded") === "false";
+      button.setAttribute("aria-expanded", String(isShort));
+      text.replaceChildren(isShort ? name : short);
+    },
+  }, "…");
+  return element("span", {}, text, " ", button);
+}
 
 const AROUND = 4; // lines of source before and after that of the call
 
@@ -29,7 +56,7 @@ async function toggleSource(button, call, frame, module) {
     button.setAttribute("aria-expanded", "false");
     return;
   }
-  const lines = element("pre", { class: "source" });
+  const lines = element("pre", { class: "source", tabindex: "0", role: "region", "aria-label": `Source of ${place(call)}` });
   button.closest(".call").after(lines);
   button.setAttribute("aria-expanded", "true");
   try {
@@ -61,17 +88,26 @@ function placeElement(call, frame, answer) {
 }
 
 function callElement(name, kind, call, frame, answer) {
-  return element(name, { class: kind },
-    element("span", { class: "function" }, call.function), placeElement(call, frame, answer));
+  return element(name, { class: SYSTEM_SOURCE.test(call.file) ? `${kind} system` : kind },
+    functionElement(call.function), placeElement(call, frame, answer));
 }
 
 function where(frame, modules) {
   return frame.module < 0 ? frame.address : `${modules[frame.module].name}+${frame.offset ?? frame.address}`;
 }
 
+// Code of the system alone: an inlined call into a header leaves the caller's as it is.
 function isSystem(frame, modules) {
   const name = frame.module < 0 ? "" : modules[frame.module].name;
-  return SYSTEM_MODULE.test(name) || (frame.calls.length > 0 && SYSTEM_SOURCE.test(frame.calls[0].file));
+  return SYSTEM_MODULE.test(name) || (frame.calls.length > 0 && frame.calls.every((call) => SYSTEM_SOURCE.test(call.file)));
+}
+
+// Whether a frame is the first one with a reason: one note for each module is enough.
+function isFirst(frame, reason, answer) {
+  answer.noted ??= new Map();
+  const key = `${frame.module} ${reason}`;
+  if (!answer.noted.has(key)) answer.noted.set(key, frame.number);
+  return answer.noted.get(key) === frame.number;
 }
 
 // The innermost call, then what it was inlined into, up to the function itself.
@@ -82,7 +118,7 @@ function frameBody(frame, answer) {
     const reason = frame.reason || (missing ? `no symbols of ${module.name}` : "");
     return [element("div", { class: "call" },
       element("span", { class: "unknown" }, frame.text),
-      reason ? element("span", { class: "reason" }, reason) : null)];
+      reason && isFirst(frame, reason, answer) ? element("span", { class: "reason" }, reason) : null)];
   }
   const [innermost, ...outer] = frame.calls;
   const chain = outer.map((call) =>

@@ -1,6 +1,10 @@
 // Elements made of names, properties and children. Text goes in as text: what comes from
 // files of others never becomes markup.
 
+// Marks that change the direction of text would show a name as another one.
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
+const visible = (child) => (typeof child === "string" ? child.replace(DIRECTIONS, "\ufffd") : child);
+
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
@@ -8,7 +12,7 @@ export function element(name, properties = {}, ...children) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else made.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined).map(visible));
   return made;
 }
 

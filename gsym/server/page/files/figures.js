@@ -24,12 +24,13 @@ function chart(rates) {
   const most = Math.max(1, ...rates);
   const points = rates.map((rate, at) => `${(at + KEPT - rates.length) * (600 / (KEPT - 1))},${98 - (rate / most) * 92}`);
   const first = points[0]?.split(",")[0] || 0;
-  return drawing("svg", {
+  const axis = (...texts) => element("div", { class: "chart-axes", "aria-hidden": "true" }, texts.map((text) => element("span", {}, text)));
+  return [axis(most.toFixed(most < 10 ? 1 : 0), ""), drawing("svg", {
     class: "chart", viewBox: "0 0 600 100", preserveAspectRatio: "none", role: "img",
     "aria-label": `Requests per second in the last five minutes, at most ${most.toFixed(1)}`,
   },
   drawing("polygon", { points: `${first},100 ${points.join(" ")} 600,100` }),
-  drawing("polyline", { points: points.join(" ") }));
+  drawing("polyline", { points: points.join(" ") })), axis("5 minutes ago", "now")];
 }
 
 function scaled(number) {
@@ -48,7 +49,8 @@ export function figuresView(place) {
   const paths = element("div", { class: "wide" });
   const sources = element("div", { class: "wide" });
   const state = element("p", { class: "note", role: "status" }, "");
-  place.replaceChildren(element("h1", {}, "Status"), state, tiles,
+  const version = element("p", { class: "note" });
+  place.replaceChildren(element("h1", {}, "Status"), version, state, tiles,
     element("h2", {}, "Requests per second, the last five minutes"), picture,
     element("h2", {}, "Endpoints"), paths, element("h2", {}, "Sources"), sources);
   const rates = [];
@@ -74,8 +76,13 @@ export function figuresView(place) {
       tile("Frames", scaled(frames)),
       tile("In flight", scaled(total(now.get("gsym_requests_in_flight")))),
       tile("Open modules", scaled(total(now.get("gsym_open_modules")))),
-      tile("Mapped", sized(total(now.get("gsym_mapped_bytes")))));
-    picture.replaceChildren(chart(rates));
+      tile("Mapped", sized(total(now.get("gsym_mapped_bytes")))),
+      tile("Memory", sized(total(now.get("gsym_resident_bytes")))),
+      tile("Store", sized(total(now.get("gsym_store_bytes")))),
+      tile("Free", sized(total(now.get("gsym_store_free_bytes")))),
+      tile("Uploads", scaled(total(now.get("gsym_uploads_total")))));
+    version.textContent = (now.get("gsym_info") || []).map(({ labels }) => `Version ${labels.version}`).at(-1) ?? "";
+    picture.replaceChildren(...chart(rates));
     paths.replaceChildren(pathTable(now));
     sources.replaceChildren(sourceTable(now));
     [before, beforeAt] = [now, at];

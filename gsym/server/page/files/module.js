@@ -14,8 +14,9 @@ function facts(found) {
     ["Source files", grouped(found.files)],
     ["Size", `${bytes(found.file_size)} (GSYM version ${found.version})`],
     ["Image base", found.base_address], ["From", module.source],
+    ["Downloads", found.downloads.map(({ kind, path }) => [element("a", { href: path, download: "" }, kind), " "]).flat()],
   ];
-  return element("dl", { class: "facts" }, list.filter(([, value]) => value).flatMap(([name, value]) =>
+  return element("dl", { class: "facts" }, list.filter(([, value]) => value?.length).flatMap(([name, value]) =>
     [element("dt", {}, name), element("dd", { class: /id|base/.test(name) ? "code" : null }, value)]));
 }
 

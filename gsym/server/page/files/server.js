@@ -6,7 +6,8 @@ const TOKEN = "gsym-token"; // kept until the window is closed
 const UNAUTHORIZED = 401;
 
 // What a person gives as a token; null for none.
-function askToken() {
+function askToken(isWrong) {
+  document.getElementById("token-wrong").hidden = !isWrong;
   const dialog = document.getElementById("token");
   const field = document.getElementById("token-text");
   return new Promise((resolve) => {
@@ -33,7 +34,7 @@ let asking = null; // for all requests at once
 async function allowed(path, options) {
   const response = await reached(path, options);
   if (response.status !== UNAUTHORIZED) return response;
-  asking ??= askToken().finally(() => { asking = null; });
+  asking ??= askToken(sessionStorage.getItem(TOKEN) !== null).finally(() => { asking = null; });
   const token = await asking;
   if (token === null) return response;
   sessionStorage.setItem(TOKEN, token);
