@@ -3,6 +3,7 @@
  * The table has no sizes: a function ends at the next symbol or function start, at the
  * latest at the end of its section. Such a size may include padding, so a symbol is dropped
  * for every function from another source that covers its address. */
+#include "containers/function_starts.h"
 #include "containers/macho.h"
 #include "sources/conversion.h"
 #include "sources/symbols.h"
@@ -71,19 +72,15 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol) {
 
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
     const macho_object *macho = symbols->macho;
-    cursor deltas = macho_table_bytes(macho, macho->function_starts, 1);
+    function_starts starts = function_starts_open(&macho->object);
     cursor entries = symbols->entries;
-    uint64_t address = macho->object.header.base_address;
+    uint64_t start, end;
     macho_symbol symbol;
     while (macho_next_function(symbols, &symbol))
         GSYM_TRY(symbol_starts_add(&symbols->starts, symbol.address, error));
     symbols->entries = entries;
-    while (cursor_left(&deltas) > 0) {
-        uint64_t delta = cursor_uleb(&deltas);
-        if (delta == 0) break; /* only padding follows */
-        address += delta;
-        GSYM_TRY(symbol_starts_add(&symbols->starts, code_address(macho, address), error));
-    }
+    while (function_starts_next(&starts, &start, &end))
+        GSYM_TRY(symbol_starts_add(&symbols->starts, start, error));
     symbol_starts_sort(&symbols->starts);
     return GSYM_OK;
 }

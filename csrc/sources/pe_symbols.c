@@ -3,6 +3,7 @@
  * Neither has sizes: a function ends at the next known start of a function, at the latest
  * at the end of its section. Such a size may be wrong, so a symbol is dropped for every
  * function from another source that covers its address. */
+#include "containers/function_starts.h"
 #include "containers/pe.h"
 #include "sources/conversion.h"
 #include "sources/stubs.h"
@@ -12,11 +13,6 @@
 #define CLASS_STATIC 3
 #define CLASS_WEAK 105
 #define CLASS_GNU_WEAK 127
-
-enum {
-    X86_64_UNWIND_SIZE = 12,
-    ARM64_UNWIND_SIZE = 8
-};
 
 typedef struct symbol_reader {
     const pe_object *pe;
@@ -111,25 +107,12 @@ static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
 
 /* Add the starts and ends of functions in the unwind table of a 64-bit image. */
 static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
-    const pe_object *pe = reader->image;
-    uint64_t base;
-    bool has_ends;
-    size_t size;
-    gsym_range range;
-    cursor c;
-    if (pe == NULL) return GSYM_OK;
-    base = pe->object.header.base_address;
-    has_ends = pe->object.header.machine == IMAGE_FILE_MACHINE_AMD64;
-    size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
-    if ((!has_ends && pe->object.header.machine != IMAGE_FILE_MACHINE_ARM64) ||
-        !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
-        return GSYM_OK;
-    for (c = pe_loaded_bytes(pe, range); cursor_left(&c) >= size;) {
-        uint64_t start = base + cursor_u32_unchecked(&c);
-        uint64_t end = has_ends ? base + cursor_u32_unchecked(&c) : start;
-        cursor_skip(&c, 4);
+    function_starts starts;
+    uint64_t start, end;
+    if (reader->image == NULL) return GSYM_OK;
+    starts = function_starts_open(&reader->image->object);
+    while (function_starts_next(&starts, &start, &end))
         GSYM_TRY(add_range(reader, start, end, error));
-    }
     return GSYM_OK;
 }
 

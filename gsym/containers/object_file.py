@@ -245,6 +245,13 @@ class ObjectFile:
         _, starts, ends = zip(*sections, strict=True)
         return min(starts), max(ends)
 
+    def function_starts(self) -> list[int]:
+        """Link-time addresses where functions start by its unwind tables, ascending."""
+        count = lib.gsym_object_function_starts(self.handle, ffi.NULL, 0)
+        starts = ffi.new("uint64_t[]", count)
+        lib.gsym_object_function_starts(self.handle, starts, count)
+        return sorted(set(starts))
+
     def code_sections(self) -> Iterator[tuple[str, int, int]]:
         """Name, start and end of each."""
         for name, section in self._sections():

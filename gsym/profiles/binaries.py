@@ -9,6 +9,7 @@ from stat import S_ISREG
 from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
@@ -18,7 +19,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping as Dictionary
+    from collections.abc import Iterable, Mapping as Dictionary, Sequence
 
     from gsym.containers.headers import Segment
     from gsym.modules.file_match import FileMatch
@@ -59,6 +60,13 @@ class _Found(NamedTuple):
     unsure: str = ""
 
 
+class Functions(NamedTuple):
+    """Starts of the functions of a binary: link-time addresses, ascending."""
+
+    base: int = 0
+    starts: Sequence[int] = ()
+
+
 class Binaries:
     """The segments of the modules of mappings.
 
@@ -72,6 +80,7 @@ class Binaries:
     def __init__(self, finder: Finder | None = None) -> None:
         self._finder = finder
         self._known: dict[ModuleKey, _Found] = {}
+        self._functions: dict[ModuleKey, Functions] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
         """The segments of the module of a mapping; empty if it is not found."""
@@ -81,6 +90,17 @@ class Binaries:
         """Reason why these may be of another build, or ""."""
         return self._find(module_key(mapping)).unsure
 
+    def functions(self, mapping: Mapping) -> Functions:
+        """The functions of the module of a mapping, by its unwind information."""
+        key = module_key(mapping)
+        found = self._functions.get(key)
+        if found is None:
+            files = self._files(key) if has_id(key) else ()
+            tried = (_functions(*each) for each in files)
+            found = next((each for each in tried if each.starts), Functions())
+            self._functions[key] = found
+        return found
+
     def _find(self, key: ModuleKey) -> _Found:
         found = self._known.get(key)
         if found is None:
@@ -88,13 +108,16 @@ class Binaries:
         return found
 
     def _read(self, key: ModuleKey) -> _Found:
+        tried = (_segments(*each) for each in self._files(key))
+        return next((each for each in tried if each.segments), _Found())
+
+    def _files(self, key: ModuleKey) -> Iterable[tuple[str, FileMatch]]:
         if self._finder is None:
             # Most profiles need no segments.
             from gsym.modules.finder import find_in
 
             self._finder = find_in((), DEBUG_DIRECTORIES, at_paths=True)
-        tried = (_segments(*each) for each in self._finder.files(key))
-        return next((each for each in tried if each.segments), _Found())
+        return self._finder.files(key)
 
 
 def is_usable(path: str) -> bool:
@@ -169,3 +192,12 @@ def _segments(path: str, match: FileMatch) -> _Found:
     except (GsymError, OSError, ValueError):
         # Not a binary, or not readable: there may be another one.
         return _Found()
+
+
+def _functions(path: str, match: FileMatch) -> Functions:
+    try:
+        data = choose_slice(map_file(path), path, match.architecture)
+        with ObjectFile(data, path) as binary:
+            return Functions(binary.base_address or 0, binary.function_starts())
+    except (GsymError, OSError, ValueError):
+        return Functions()

@@ -315,7 +315,7 @@ def _add_locations(
         number = ranges.find(address - is_return)
         if number not in indexes:
             indexes[number] = builder.mapping(_mapping(code[number or 0], recorded))
-        fields = address, indexes[number], is_return, frames, "", False
+        fields = address, indexes[number], is_return, frames, "", False, ""
         locations.append(_new(Location, fields))
 
 

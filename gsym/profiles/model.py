@@ -184,6 +184,8 @@ class Location(NamedTuple):
         reason: Why there are none; "" if there are, or before symbolization.
         is_named_only: Whether the frames are symbols of the profiler, which those of
             the module replace.
+        function: Name of a function without frames, by its module and start; "" if
+            that is not known.
     """
 
     address: int
@@ -192,6 +194,7 @@ class Location(NamedTuple):
     frames: tuple[Frame, ...] = ()
     reason: str = ""
     is_named_only: bool = False
+    function: str = ""
 
 
 class Thread(NamedTuple):
@@ -318,8 +321,8 @@ class Profile:
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.
 
-        A location without frames is one frame whose name is its address, after the
-        base name of the module if that is known.
+        A location without frames is one frame whose name is that of its function, else
+        its address, after the base name of the module if that is known.
         """
         found: list[Frame] = []
         for index in self.stacks[stack]:
@@ -350,6 +353,8 @@ class Profile:
 
     def unresolved(self, location: Location) -> Frame:
         """The frame for a location without frames."""
+        if location.function:
+            return Frame(location.function)
         address = f"{location.address:#x}"
         if location.mapping is None:
             return Frame(address)
@@ -415,7 +420,7 @@ class ProfileBuilder:
         An address and a path do not identify one: processes may have different files
         there, and code that is made as they run.
         """
-        key = (address, mapping, is_return, frames, "", is_named_only)
+        key = (address, mapping, is_return, frames, "", is_named_only, "")
         found = self._locations.get(key)
         if found is None:
             found = self._locations[key] = len(self.profile.locations)

@@ -117,13 +117,13 @@ def _take(
     """Set the frames of locations, or why there are none; return whether some are."""
     has_any = False
     for index, (frames, reason) in zip(indexes, found, strict=True):
-        address, mapping, is_return, named, _, is_named_only = locations[index]
+        address, mapping, is_return, named, _, is_named_only, _ = locations[index]
         if not named:
-            own = address, mapping, is_return, frames, reason, is_named_only
+            own = address, mapping, is_return, frames, reason, is_named_only, ""
         elif _is_better(frames, named) and (
             is_sure or _are_of_one_function(frames, named)
         ):
-            own = address, mapping, is_return, frames, "", False
+            own = address, mapping, is_return, frames, "", False, ""
         else:
             continue
         locations[index] = _new(Location, own)
@@ -177,7 +177,7 @@ def _set_debug_id(
         profile.mappings[index] = mapping._replace(module=known)
 
 
-def _link_addresses(
+def link_addresses(
     locations: Iterable[Location],
     mapping: Mapping,
     base: int,
@@ -257,7 +257,7 @@ def _frames(
             places += [None] * len(indexes)
             continue
         locations = map(profile.locations.__getitem__, indexes)
-        places += _link_addresses(locations, mapping, base, segments)
+        places += link_addresses(locations, mapping, base, segments)
     addresses = array("Q", [place for place in places if place is not None])
     rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
     missing = (), f"no function of {reader.path} at this address"

@@ -143,6 +143,12 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
                                  size_t size, gsym_unapplied *unapplied_ret,
                                  gsym_error *error);
 
+/* Write the link-time addresses at which functions start by .eh_frame_hdr of an ELF image,
+ * .pdata of a 64-bit PE image, or LC_FUNCTION_STARTS of a Mach-O file, in the order of that
+ * table; return how many there are, which may be more than `capacity`. */
+size_t gsym_object_function_starts(const gsym_object *object, uint64_t *starts,
+                                   size_t capacity);
+
 /* ---- calls in machine code --------------------------------------------------- */
 
 /* A part of the machine code of a binary. */

@@ -215,6 +215,9 @@ def symbolize_profile(profile: Profile, values: Values) -> None:
         if each.metavar
     )
     if is_asked or profile.needs_symbols:
+        from gsym.profiles.function_bounds import bound_functions
         from gsym.profiles.symbolizing import symbolize
 
-        symbolize(profile, *open_profile_modules(values))
+        modules, binaries = open_profile_modules(values)
+        symbolize(profile, modules, binaries)
+        bound_functions(profile, binaries)
