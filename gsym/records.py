@@ -44,6 +44,7 @@ class _RecordType(type):
         names = tuple([sys.intern(each) for each in annotated if each[0] != "_"])
         if names:
             namespace["__match_args__"] = namespace["_fields"] = names
+            namespace["_places"] = {each: at for at, each in enumerate(names)}
             namespace["_field_defaults"] = {
                 each: namespace[each] for each in names if each in namespace
             }
@@ -79,6 +80,7 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
     __slots__ = ()
     __signature__ = _Signature()
     _fields: tuple[str, ...] = ()
+    _places: Mapping[str, int] = {}
     _field_defaults: Mapping[str, Any] = {}
 
     def __new__(cls, *values: object, **named: object) -> Self:
@@ -94,10 +96,13 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
         return made
 
     def _replace(self, **changes: object) -> Self:
-        made = self._make(map(changes.pop, self._fields, self))
-        if changes:
-            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
-        return made
+        values, places = [*self], self._places
+        if not changes.keys() <= places.keys():
+            unknown = [each for each in changes if each not in places]
+            raise ValueError(f"Got unexpected field names: {unknown!r}")
+        for name, value in changes.items():
+            values[places[name]] = value
+        return tuple.__new__(self.__class__, values)
 
     __replace__ = _replace  # what `copy.replace` calls
 

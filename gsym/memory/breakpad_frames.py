@@ -11,14 +11,14 @@ from array import array
 from bisect import bisect_right
 
 from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import Row, apply_row
+from gsym.memory.frame_info import apply_row, make_row
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.memory.frame_info import Rules, Step
+    from gsym.memory.frame_info import Row, Rules, Step
     from gsym.memory.images import Memory
     from gsym.memory.machines import Machine
 
@@ -186,7 +186,7 @@ class BreakpadFrames:
                 found[number] = _rule(rules[name], known)
         if _RETURN in rules:
             found[back] = _rule(rules[_RETURN], known)
-        return _Record(_row(frame, found, back))
+        return _Record(make_row(frame, found, back))
 
     def _by_program(self, words: list[str]) -> _Record:
         """The record of a program, or of sizes, which are as good as one."""
@@ -212,7 +212,7 @@ class BreakpadFrames:
         _, frame = found.pop(machine.stack)
         if machine.pc not in found or not isinstance(frame, bytes):
             raise DamagedError
-        return _Record(_row(frame, found, machine.pc), saved + local, parameters)
+        return _Record(make_row(frame, found, machine.pc), saved + local, parameters)
 
 
 def _add_rules(rules: dict[str, list[str]], words: Sequence[str]) -> None:
@@ -234,12 +234,6 @@ def _rule(words: list[str], known: dict[str, bytes]) -> tuple[str, int | bytes]:
     if words == [_UNDEFINED]:
         return "undefined", 0
     return "value of expression", _calculate(words, known)
-
-
-def _row(frame: bytes, rules: Rules, back: int) -> Row:
-    codes = frame, *(operand for _, operand in rules.values())
-    size = sum(len(each) for each in codes if isinstance(each, bytes))
-    return Row(frame, rules, back, is_signal=False, size=size)
 
 
 def _calculate(words: Sequence[str], known: dict[str, bytes]) -> bytes:

@@ -12,14 +12,14 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.headers import Segment
 from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import FrameSection, Row, apply_row
+from gsym.memory.frame_info import FrameSection, apply_row, make_row
 from gsym.memory.images import Image
 from gsym.memory.machines import AARCH64, X86_64
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.memory.frame_info import Rules, Step
+    from gsym.memory.frame_info import Row, Rules, Step
     from gsym.memory.images import Memory
     from gsym.memory.machines import Machine
 
@@ -208,7 +208,7 @@ def _x86_row(
         if each:
             places[_X86_REGISTERS[each]] = lowest + 8 * number
     rules: Rules = {register: ("offset", at) for register, at in places.items()}
-    return Row(frame, rules, _RIP, is_signal=False, size=0)
+    return make_row(frame, rules, _RIP)
 
 
 def _arm_row(encoding: int) -> Row | None:
@@ -224,7 +224,7 @@ def _arm_row(encoding: int) -> Row | None:
         if encoding >> pair & 1:
             for register in (19 + 2 * pair, 20 + 2 * pair):
                 rules[register] = "offset", -8 * (len(rules) + 1)
-    return Row(frame, rules, _LR, is_signal=False, size=0)
+    return make_row(frame, rules, _LR)
 
 
 def _permuted(number: int, count: int) -> list[int]:

@@ -131,7 +131,7 @@ class _Core:
 
     def _step(self, pc: int, values: dict[int, int]) -> Step | None:
         """The registers in the caller; code in no file may be that of a JIT."""
-        if self._loaded.region(pc) is None and not self._knows_jit:
+        if not self._knows_jit and self._loaded.covering(pc) is None:
             self._knows_jit = True
             for descriptor in list(self._files.symbols(DESCRIPTOR)):
                 machine, memory = self._notes.machine, self._files.memory

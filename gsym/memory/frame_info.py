@@ -56,6 +56,7 @@ _MAX_COMMON = 4096  # bytes of a CIE in a section
 # Limit: States that an entry of `.eh_frame` remembers
 _MAX_DEPTH = 256
 _MAX_ROWS = 1 << 14  # kept
+_MAX_SPAN = 4096  # bytes of saved registers that are read at once
 # Limit: Rules in all rows of a function that is exported
 _MAX_RULES = 1 << 18
 _PC_RELATIVE, _OMITTED, _INDIRECT = 0x10, 0xFF, 0x80
@@ -81,6 +82,10 @@ class Row(NamedTuple):
         return_register: The number of the return address.
         is_signal: Whether a signal interrupted the caller.
         size: Bytes of all expressions.
+        saved: Registers and their offsets from the canonical frame address, if all
+            rules are such.
+        lowest: The lowest of these offsets.
+        span: Bytes from there to the highest.
     """
 
     frame: tuple[int, int] | bytes
@@ -88,6 +93,32 @@ class Row(NamedTuple):
     return_register: int
     is_signal: bool
     size: int
+    saved: tuple[tuple[int, int], ...]
+    lowest: int
+    span: int
+
+
+def make_row(
+    frame: tuple[int, int] | bytes,
+    rules: Rules,
+    return_register: int,
+    *,
+    is_signal: bool = False,
+) -> Row:
+    """The rules at an address; see `Row`."""
+    operands = frame, *(operand for _, operand in rules.values())
+    size = sum(len(each) for each in operands if isinstance(each, bytes))
+    offsets = {
+        register: operand
+        for register, (kind, operand) in rules.items()
+        if kind == "offset" and isinstance(operand, int)
+    }
+    lowest, highest = min(offsets.values(), default=0), max(offsets.values(), default=0)
+    are_all = len(offsets) == len(rules) and not size
+    is_plain = are_all and highest - lowest <= _MAX_SPAN
+    saved = tuple(offsets.items()) if is_plain else ()
+    span = highest - lowest
+    return Row(frame, rules, return_register, is_signal, size, saved, lowest, span)
 
 
 class _Common(NamedTuple):
@@ -400,6 +431,9 @@ def apply_row(
         DamagedError: A rule reads what is not in memory, or makes no sense.
         KeyError: A register is not known.
     """
+    plain = _by_saved(row, values, memory, machine) if row.saved else None
+    if plain is not None:
+        return plain
     word, order = machine.word, machine.order
     mask = (1 << 8 * word) - 1
 
@@ -430,11 +464,37 @@ def apply_row(
         else:
             value = (frame + operand) & mask
             found[register] = load(value) if kind == "offset" else value
+    return _stepped(row, found, machine)
+
+
+def _by_saved(
+    row: Row, values: dict[int, int], memory: Memory, machine: Machine
+) -> Step | None:
+    """As of `apply_row`, with one read; None if not all that was saved is there."""
+    if isinstance(row.frame, bytes):
+        return None
+    register, offset = row.frame
+    word, order, lowest = machine.word, machine.order, row.lowest
+    mask = (1 << 8 * word) - 1
+    frame = (values[register] + offset) & mask
+    size = row.span + word
+    held = memory((frame + lowest) & mask, size)
+    if len(held) < size:
+        return None
+    found = {**values, machine.stack: (frame - machine.frame_bias) & mask}
+    for number, place in row.saved:
+        at = place - lowest
+        found[number] = int.from_bytes(held[at : at + word], order)
+    return _stepped(row, found, machine)
+
+
+def _stepped(row: Row, found: dict[int, int], machine: Machine) -> Step:
+    """The caller, whose registers are those that were found."""
     pc = _returned(row, found, machine)
     if not row.is_signal:
         found.pop(row.return_register, None)
     found.pop(machine.pc, None)
-    return Step(pc, found, row.is_signal)
+    return Step(pc, found, row.is_signal, "call frame info")
 
 
 def _returned(row: Row, found: dict[int, int], machine: Machine) -> int | None:
@@ -458,10 +518,8 @@ class _Table:
 
     def row(self) -> Row:
         """The rules where the instructions are."""
-        used = self.frame, *(operand for _, operand in self.rules.values())
-        size = sum(len(each) for each in used if isinstance(each, bytes))
         back, is_signal = self._common.return_register, self._common.is_signal
-        return Row(self.frame, dict(self.rules), back, is_signal, size)
+        return make_row(self.frame, dict(self.rules), back, is_signal=is_signal)
 
     def run_function(self, function: _Function) -> Iterator[int]:
         """Run all instructions; yield where the rules end that hold at that time."""

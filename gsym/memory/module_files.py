@@ -18,7 +18,7 @@ from gsym.memory.arm_tables import SECTION, step_by_tables
 from gsym.memory.breakpad_frames import BreakpadFrames
 from gsym.memory.compact_unwind import CompactUnwind, MachoParts, macho_parts
 from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection
+from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection, apply_row
 from gsym.memory.go_frames import GoFrames, go_table
 from gsym.memory.images import Image, image_in_file, read_image
 from gsym.memory.loaded import linked_region
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gsym.containers.headers import Segment
-    from gsym.memory.frame_info import Step
+    from gsym.memory.frame_info import Row, Step
     from gsym.memory.images import Memory
     from gsym.memory.loaded import Loaded
     from gsym.memory.machines import Machine
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 # What is beyond these is not compared, and not called equal.
 _MOST_COMPARED = 16 << 20  # bytes of code
 _MOST_REGIONS = 64  # of a module
+_MOST_PLAIN = 1 << 14  # rules that are kept
 _MAX_FILES = 8  # of a module that may have call frame information
 _FUNCTIONS = frozenset({2, 10})  # types of symbols: STT_FUNC, STT_GNU_IFUNC
 _PAGE = 4096
@@ -108,7 +109,8 @@ class ModuleFiles:
         self._paths: dict[int, Iterator[str]] = {}  # of files that are not read yet
         self._frames: dict[tuple[int, int], CallFrames] = {}  # by module and bias
         self._code = FollowedCode(machine, self.memory)
-        # By address: see _place.
+        # By address: rules without expressions; see _place.
+        self._plain: dict[int, Row] = {}
         self._placed: dict[int, tuple[int, int | None]] = {}
 
     def memory(self, address: int, size: int) -> bytes:
@@ -124,20 +126,17 @@ class ModuleFiles:
 
     def step(self, pc: int, values: dict[int, int]) -> Step | None:
         """The registers in the caller, by the call frame information of a module."""
+        row = self._plain.get(pc)
+        if row is not None:
+            with suppress(DamagedError, KeyError):
+                return apply_row(row, values, self.memory, self._machine)
         module, linked = self._place(pc)
         if linked is None:
             return None
-        image, bias = self._image(module), pc - linked
-        if image.frame_header:
-            if (module, bias) not in self._frames:
-                self._frames[module, bias] = CallFrames(
-                    self._machine,
-                    lambda address, size: self.memory(address + bias, size),
-                    image.frame_header,
-                )
-            found = self._frames[module, bias].step(linked, values, self.memory)
-            if found is not None:
-                return found
+        bias = pc - linked
+        found = self._by_header(module, linked, bias, values)
+        if found is not None:
+            return found
         base = self._base(module)
         for number in range(_MAX_FILES):
             file = self._file(module, number)
@@ -151,6 +150,26 @@ class ModuleFiles:
         if start is None:
             return None
         return self._code.step(start + bias, pc, values)
+
+    def _by_header(
+        self, module: int, linked: int, bias: int, values: dict[int, int]
+    ) -> Step | None:
+        """As of `step`, by the call frame information that is loaded."""
+        image = self._image(module)
+        if not image.frame_header:
+            return None
+        if (module, bias) not in self._frames:
+            self._frames[module, bias] = CallFrames(
+                self._machine,
+                lambda address, size: self.memory(address + bias, size),
+                image.frame_header,
+            )
+        frames = self._frames[module, bias]
+        found = frames.step(linked, values, self.memory)
+        row = None if found is None else frames.row(linked)
+        if row is not None and row.saved and len(self._plain) < _MOST_PLAIN:
+            self._plain[linked + bias] = row
+        return found
 
     def _place(self, pc: int) -> tuple[int, int | None]:
         """The module at an address, and the address in it, if that is known."""

@@ -406,6 +406,8 @@ class StackBuilder:
         self._parts = [
             _valid(part)
             if isinstance(part, str)
+            else part
+            if part.text.isascii() and part.symbol.isascii()
             else part._replace(text=_valid(part.text), symbol=_valid(part.symbol))
             for part in self._parts
         ]

@@ -45,12 +45,11 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
     """The stacks of the threads, as a report."""
     stack = StackBuilder(NO_LIMITS._replace(frames=_MOST_IN_ALL))
     stack.reason = dump.reason
-    if dump.program:
-        stack.add_text(f"Program: {dump.program}\n")
-    if dump.reason:
-        stack.add_text(f"Reason: {dump.reason}\n")
+    for what, text in (("Program", dump.program), ("Reason", dump.reason)):
+        stack.add_text(f"{what}: {text}\n" if text else "")
     width = 2 * walker.machine.word + len("0x")
-    frames: dict[WalkedFrame, StackFrame] = {}  # most threads wait in one place
+    # With the texts around them; most threads wait in one place.
+    frames: dict[WalkedFrame, tuple[str, StackFrame, str]] = {}
     for each in dump.threads:
         if stack.is_over:
             break
@@ -60,19 +59,21 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         stack.add_registers(*_state(each, walker))
         stack.add_text(f"\n{title}{' (crashed)' * each.is_crashed}:\n")
         for at, found in enumerate(walked.frames):
-            address, trust, is_return = found
             number = at
             if walked.left_out and at >= walked.left_out_at:
                 number += walked.left_out
                 if at == walked.left_out_at:
                     stack.add_text(_left_out(walked))
-            frame = frames.get(found) or loaded.frame(
-                address, is_return=is_return
-            )._replace(trust=trust)
-            frames[found] = frame
-            stack.add_text(f"#{number:<3} {address:#0{width}x} ")
+            if found not in frames:
+                address, trust, is_return = found
+                frame = loaded.frame(address, is_return=is_return)
+                before = f"{address:#0{width}x} "
+                after = f" [{trust}]\n"
+                frames[found] = before, frame._replace(trust=trust), after
+            before, frame, after = frames[found]
+            stack.add_text(f"#{number:<3} {before}")
             stack.add_frame(frame, number=number)
-            stack.add_text(f" [{trust}]\n")
+            stack.add_text(after)
         if walked.left_out:
             shown = len(walked.frames)
             several = f"{shown} of the {shown + walked.left_out:,} frames"

@@ -9,6 +9,7 @@ pointers, and, where that is asked for, the values on the stack.
 from __future__ import annotations
 
 from collections import deque
+from functools import lru_cache
 from struct import Struct
 
 from gsym.model import UINT64_MAX
@@ -67,6 +68,7 @@ _MAX_SCANNED = {"context": 160}
 _SCANNED = 40
 _MAX_PROLOGUE = _PAGE = 4096  # bytes of code before an address
 _MAX_PERIOD = 64
+_MOST_KNOWN = 1 << 16  # addresses of which it is kept whether they are of code
 _MAX_ENTRY = 256  # bytes of the first function of a program
 _MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
 
@@ -101,7 +103,7 @@ class Walker:
     ) -> None:
         self.machine = machine
         self.memory = memory
-        self._is_code = is_code
+        self._is_code = lru_cache(_MOST_KNOWN)(is_code)
         self._step = step
         self._scans = scans
         self.budget: int = _MAX_FRAMES
@@ -111,6 +113,8 @@ class Walker:
         self._word, self._record = Struct(order + form), Struct(f"{order}2{form}")
         self._end = ""
         self._trampolines: dict[int, Trampoline | None] = {}
+        # The frames of return addresses, by address and trust.
+        self._returns: dict[tuple[int, str], WalkedFrame | None] = {}
 
     def walk(self, registers: Registers, *, is_after: bool = False) -> WalkedStack:
         """The stack of a thread.
@@ -236,11 +240,15 @@ class Walker:
         """The frame of a return address, if it is one of code."""
         if pc is None:
             return None
-        pc = self._address(pc)
-        is_return = self._trampoline(pc) is None
-        if is_return and not self._is_code(pc - 1):
-            return None
-        return WalkedFrame(pc, trust, is_return), Registers(pc, values)
+        known = pc, trust
+        if known not in self._returns:
+            pc = self._address(pc)
+            is_return = self._trampoline(pc) is None
+            is_frame = not is_return or self._is_code(pc - 1)
+            found = WalkedFrame(pc, trust, is_return) if is_frame else None
+            self._returns[known] = found
+        frame = self._returns[known]
+        return None if frame is None else (frame, Registers(frame.address, values))
 
     def _trampoline(self, pc: int) -> Trampoline | None:
         """The code at an address, if the handler of a signal returns to it.

@@ -319,6 +319,7 @@ class Report(NamedTuple):
         line = ""  # the start of the current line, as far as calls are indented
         after = ""  # source lines that follow it
         last_part = len(self.parts) - 1
+        answers: dict[tuple[int, str], str] = {}  # threads share equal frames
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
                 end = part.find("\n") if after else -1
@@ -338,7 +339,10 @@ class Report(NamedTuple):
             thread, number = part
             frame = self.threads[thread].frames[number]
             between = f"\n{indent(line)}"
-            answer = self._answered(frame, between, shown)
+            place = id(frame), between
+            answer = answers.get(place)
+            if answer is None:
+                answer = answers[place] = self._answered(frame, between, shown)
             if frame.sources and frame.calls and frame.sources[-1] is not None:
                 shown_lines = frame.sources[-1].shown(frame.calls[-1].line)
                 after += "".join(f"{between}  {each}" for each in shown_lines)

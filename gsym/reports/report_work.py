@@ -266,12 +266,13 @@ class ReportWork:
             GsymError: A file is damaged.
         """
         self._settle()
-        answers = [
-            ReportFrame(
-                each.text, each.module, each.address, each.symbol, trust=each.trust
-            )
-            for each in self._frames
-        ]
+        known: dict[tuple[str, int, int, str, str], ReportFrame] = {}  # equal frames
+        answers: list[ReportFrame] = []
+        for each in self._frames:
+            fields = each.text, each.module, each.address, each.symbol, each.trust
+            if fields not in known:
+                known[fields] = ReportFrame(*fields[:4], trust=each.trust)
+            answers.append(known[fields])
         notes = list(self._stack.notes)
         text_left = _MOST_TEXT
         corrections = (self._missed_returns, self._interrupted)
@@ -483,20 +484,23 @@ class ReportWork:
                 addresses[at] = address
         calls_of, text_left = _calls_at(reader, addresses, text_left)
         base = reader.header.base_address
+        answered: dict[tuple[ReportFrame, int, bool, str], ReportFrame] = {}
         for at, address in addresses.items():
             frame = self._frames[at]
             if at in calls_of:
-                offset = address + frame.is_return - base
-                calls = [
-                    each._replace(offset=each.offset + frame.is_return)
-                    for each in calls_of[at]
-                ]
-                answers[at] = answers[at]._replace(
-                    calls=tuple(calls),
-                    offset=offset,
-                    reason=frame.doubt,
-                    is_return=frame.is_return,
-                )
+                known = answers[at], address, frame.is_return, frame.doubt
+                if known not in answered:
+                    calls = [
+                        each._replace(offset=each.offset + frame.is_return)
+                        for each in calls_of[at]
+                    ]
+                    answered[known] = answers[at]._replace(
+                        calls=tuple(calls),
+                        offset=address + frame.is_return - base,
+                        reason=frame.doubt,
+                        is_return=frame.is_return,
+                    )
+                answers[at] = answered[known]
                 continue
             reason = "no function at this address"
             if frame.base in MAY_BE_LINK:
