@@ -470,7 +470,7 @@ def apply_row(
 def _by_saved(
     row: Row, values: dict[int, int], memory: Memory, machine: Machine
 ) -> Step | None:
-    """As of `apply_row`, with one read; None if not all that was saved is there."""
+    """The caller of `apply_row`, with one read; None where not all is there."""
     if isinstance(row.frame, bytes):
         return None
     register, offset = row.frame

@@ -154,7 +154,7 @@ class ModuleFiles:
     def _by_header(
         self, module: int, linked: int, bias: int, values: dict[int, int]
     ) -> Step | None:
-        """As of `step`, by the call frame information that is loaded."""
+        """The step by call frame information that is loaded; None without it."""
         image = self._image(module)
         if not image.frame_header:
             return None
