@@ -7,6 +7,7 @@
 #   make test-peers   the same with the peers and consumers that PyPI has (1.5 GB)
 #   make test-newest  the same as test, with the newest versions of all dependencies
 #   make check        the quick tests, in less than a minute
+#   make soak         servers and stores under faults for MINUTES (30)
 #   make lint         ruff, mypy --strict, types of public names, C warnings as errors, lines of each folder
 #   make sanitize     the tests of the engine, built with ASan and UBSan
 #   make mutants      damaged files of every kind on such an engine (SECONDS=60)
@@ -62,7 +63,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build help demo test test-peers test-newest lock check lint analyze sanitize \
+.PHONY: build help demo soak test test-peers test-newest lock check lint analyze sanitize \
     sanitized mutants mutants-python findings bench accept sweep deaths docs wheel deb libgsym \
     install man clean
 
@@ -127,6 +128,9 @@ test-newest:
 # While thinking: what takes less than a minute.
 check: build $(VENV)/.test
 	$(BIN)/python -m pytest -q -m "not slow and not long" $(PYTEST_ARGS)
+
+soak: $(VENV)/.test
+	$(BIN)/python -m tests.soak $(MINUTES)
 
 lint: build $(VENV)/.test-peers $(VENV)/.lint
 	$(BIN)/ruff check

@@ -87,6 +87,10 @@ class Eviction(RuleBasedStateMachine):
     def free(self) -> int:
         return max(0, CAPACITY - self.foreign - size_of(self.folder))
 
+    def make_room(self) -> None:
+        """No disk has more than it has room for: others have less then."""
+        self.foreign = min(self.foreign, CAPACITY - size_of(self.folder))
+
     @initialize(has_size=booleans(), has_age=booleans())
     def start(self, *, has_size: bool, has_age: bool) -> None:
         self.max_store = MAX_STORE if has_size else 0
@@ -109,6 +113,7 @@ class Eviction(RuleBasedStateMachine):
             return
         source = "upload" if is_upload else f"{SOURCE}/{number}"
         put(self.store, number, source=source)
+        self.make_room()
         self.used[number] = self.served
         if is_upload:
             self.uploads.add(number)
@@ -157,6 +162,7 @@ class Eviction(RuleBasedStateMachine):
             self.use(0, number, is_held=True)
         self.foreign = 0
         self.foreign = max(0, self.free() - MIN_FREE + lacking)
+        self.make_room()
         self.tick(0)
         self.tick(1)
 
