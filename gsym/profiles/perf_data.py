@@ -22,6 +22,7 @@ from gsym.containers.inflation import believable_size, inflate_zstd
 from gsym.containers.mapped_file import drop_pages
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
+from gsym.profiles.bpf_programs import BPF_PROGRAMS, BPF_TYPES, BpfPrograms
 from gsym.profiles.perf_script import (
     PerfCommand,
     PerfFork,
@@ -186,6 +187,7 @@ class PerfData:
         self.kernels: list[str] = []
         self.symbols: dict[str, FileSymbols] = {}
         self.losses: dict[str, int] = {}
+        self._bpf: dict[int, bytes] = {}
         self._data = data
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
         self.byteorder = "little" if self._order == "<" else "big"
@@ -298,6 +300,14 @@ class PerfData:
                 raise
             self._lose("damage, behind which nothing is read")
 
+    def bpf_programs(self) -> BpfPrograms:
+        """The programs of BPF that the file describes."""
+        about, types = (self._bpf.get(each, b"") for each in (BPF_PROGRAMS, BPF_TYPES))
+        programs = BpfPrograms(about, types, self._order)
+        if programs.damaged:
+            self._lose("programs of BPF that are damaged", programs.damaged)
+        return programs
+
     def _lose(self, kind: str, count: int = 1) -> None:
         self.losses[kind] = self.losses.get(kind, 0) + count
 
@@ -378,6 +388,8 @@ class PerfData:
                 self._read_build_id(self._data, place, misc, size)
         elif feature == _EVENT_DESC_FEATURE:
             self._read_names(start, end)
+        elif feature in {BPF_PROGRAMS, BPF_TYPES}:
+            self._bpf[feature] = bytes(self._data[start:end])
         elif feature == META_INFO:
             settings = read_settings(bytes(self._data[start:end]))
             self._has_calls = VERSION in settings

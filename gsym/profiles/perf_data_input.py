@@ -89,6 +89,7 @@ def _profile_of(
         finds_code=True,
         is_monotonic=file.is_monotonic,
         symbols=file.symbols,
+        programs=file.bpf_programs(),
     )
     reader = PerfReader(facts, keep_symbols=False)
     for record in file.records():

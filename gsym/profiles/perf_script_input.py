@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.binaries import BuildIds
+    from gsym.profiles.bpf_programs import BpfPrograms
     from gsym.profiles.model import Profile
     from gsym.profiles.perf_script import PerfFork, PerfRecord
     from gsym.profiles.simpleperf import FileSymbols
@@ -115,6 +116,7 @@ class PerfFacts(NamedTuple):
         finds_code: Whether names of code that processes made are looked for here.
         is_monotonic: Whether times are those of the clock that jitdumps have.
         symbols: Of files by path, which the recording has.
+        programs: Of BPF, which the kernel compiled.
     """
 
     build_ids: BuildIds = _NONE
@@ -124,6 +126,7 @@ class PerfFacts(NamedTuple):
     finds_code: bool = False
     is_monotonic: bool = False
     symbols: Dictionary[str, FileSymbols] = _NO_SYMBOLS
+    programs: BpfPrograms | None = None
 
 
 class ModulePlaces:
@@ -259,6 +262,15 @@ class ModulePlaces:
         path, function = found
         mapping = Mapping(0, UINT64_MAX, 0, 0, path)
         return self._builder.mapping(mapping), function
+
+    def program(self, address: int) -> tuple[int, Frame] | None:
+        """The function of a BPF program at an address, and its mapping."""
+        programs = self._facts.programs
+        found = None if programs is None else programs.find(address)
+        if found is None:
+            return None
+        mapping = Mapping(found.start, found.end, 0, 0, found.name)
+        return self._builder.mapping(mapping), found.frame(address)
 
     def symbol(self, part: PerfMapping | None, address: int) -> str:
         """The symbol that a recording has at an address in a part of memory, or ""."""
@@ -701,8 +713,12 @@ class PerfReader:
         symbol = self.places.symbol(part, call)
         frames = (Frame(*_names(symbol)),) if symbol else ()
         is_named_only = bool(frames) and self._has_build_id(mapping)
-        if not is_kernel and not frames:
-            made = self.places.made_function(part, call, process)
+        if not frames:
+            made = (
+                self.places.program(call)
+                if is_kernel
+                else self.places.made_function(part, call, process)
+            )
             if made is not None:
                 mapping, function = made
                 frames = (function,)

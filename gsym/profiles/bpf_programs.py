@@ -1,0 +1,184 @@
+"""Programs of BPF that the kernel had compiled while perf recorded.
+
+perf stores what the kernel says of each: `bpf_prog_info` with arrays behind it, and the
+BTF of its names and files. The lines are those of machine code, at its addresses.
+
+Source: linux, include/uapi/linux/bpf.h, tools/perf/util/header.c and bpf-event.c,
+Documentation/bpf/btf.rst.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from itertools import chain
+
+from gsym.profiles.model import Frame, line_of
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BPF_PROGRAMS, BPF_TYPES = 25, 26
+"""The numbers of the features of perf."""
+
+_INFO_SIZE = 192
+_TAG_SIZE = 8
+# Bits of the arrays that there are.
+_STARTS, _SIZES, _FUNCTIONS, _LINES, _ADDRESSES, _TAGS = 3, 4, 5, 6, 7, 8
+_LINE_SHIFT = 10  # of the line, above the column
+_BTF_MAGIC = 0xEB9F
+_FUNCTION = 12  # kind of a type
+# Bytes of a type after its first three words, by kind: fixed, and for each member.
+_TYPE_SIZES = {
+    **dict.fromkeys((1, 14, 17), (4, 0)),
+    3: (12, 0),
+    **dict.fromkeys((4, 5, 15, 19), (0, 12)),
+    **dict.fromkeys((6, 13), (0, 8)),
+}
+
+
+class BpfFunction(NamedTuple):
+    """A function in the machine code of a program."""
+
+    start: int
+    end: int
+    name: str  # as perf prints it: `bpf_prog_TAG_name`
+    lines: tuple[tuple[int, str, int], ...] = ()  # address, path and line; ascending
+
+    def frame(self, address: int) -> Frame:
+        """The function and line at an address in it."""
+        at = bisect_right(self.lines, address, key=lambda line: line[0]) - 1
+        if at < 0:
+            return Frame(self.name)
+        _, path, line = self.lines[at]
+        return Frame(self.name, path=path, line=line_of(line))
+
+
+class BpfPrograms:
+    """The functions of all programs, by address.
+
+    Attributes:
+        damaged: The number of programs that could not be read.
+    """
+
+    def __init__(self, programs: bytes, types: bytes, order: str) -> None:
+        self.damaged: int = 0
+        self._order = order
+        names = dict(self._types(types))
+        infos = self._infos(programs)
+        self._all = sorted(
+            chain.from_iterable(self._whole(each, names) for each in infos)
+        )
+        self._starts = [each.start for each in self._all]
+
+    def find(self, address: int) -> BpfFunction | None:
+        """The function at an address."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._all[at].end:
+            return None
+        return self._all[at]
+
+    def _unpack(self, codes: str, data: bytes, at: int = 0) -> tuple[int, ...]:
+        return struct.unpack_from(self._order + codes, data, at)
+
+    def _infos(self, data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """The arrays there are of each program, its information and its arrays."""
+        at = 4
+        while at + 16 <= len(data):
+            size, rest, arrays = self._unpack("IIQ", data, at)
+            at += 16
+            if size + rest > len(data) - at:
+                self.damaged += 1
+                return
+            info = data[at : at + size].ljust(_INFO_SIZE, b"\0")
+            yield arrays, info, data[at + size : at + size + rest]
+            at += size + rest
+
+    def _types(self, data: bytes) -> Iterator[tuple[int, _Types]]:
+        at = 4
+        while at + 8 <= len(data):
+            number, size = self._unpack("II", data, at)
+            at += 8
+            try:
+                yield number, _Types(data[at : at + size], self._order)
+            except struct.error:
+                self.damaged += 1
+            at += size
+
+    def _whole(
+        self, program: tuple[int, bytes, bytes], names: dict[int, _Types]
+    ) -> list[BpfFunction]:
+        """The functions of a program; none of one that is damaged."""
+        try:
+            return list(self._functions(program, names))
+        except (struct.error, UnicodeDecodeError):
+            self.damaged += 1
+            return []
+
+    def _functions(
+        self, program: tuple[int, bytes, bytes], names: dict[int, _Types]
+    ) -> Iterator[BpfFunction]:
+        has, info, data = program
+        count, sizes, starts_at, sizes_at = self._unpack("IIQQ", info, 104)
+        number, function_size, functions_at = self._unpack("IIQ", info, 128)
+        tags_at, *_ = self._unpack("Q", info, 184)
+        if not has >> _STARTS & has >> _SIZES & has >> _TAGS & 1 or sizes != count:
+            return
+        types = names.get(number)
+        lines = sorted(self._lines(has, info, data, types)) if types else []
+        addresses = [line[0] for line in lines]
+        starts = self._unpack(f"{count}Q", data, starts_at)
+        for index, size in enumerate(self._unpack(f"{count}I", data, sizes_at)):
+            tag = data[tags_at + index * _TAG_SIZE :][:_TAG_SIZE]
+            name = ""
+            if types and has >> _FUNCTIONS & 1:
+                at = functions_at + index * function_size + 4
+                name = types.name(*self._unpack("I", data, at))
+            elif count == 1:
+                name = info[64:80].partition(b"\0")[0].decode()
+            start, end = starts[index], starts[index] + size
+            first, last = (bisect_right(addresses, at - 1) for at in (start, end))
+            yield BpfFunction(
+                *(start, end, "_".join(filter(None, ("bpf_prog", tag.hex(), name)))),
+                tuple(lines[first:last]),
+            )
+
+    def _lines(
+        self, has: int, info: bytes, data: bytes, types: _Types
+    ) -> Iterator[tuple[int, str, int]]:
+        count, at, addresses_at, jited = self._unpack("IQQI", info, 148)
+        size, address_size = self._unpack("II", info, 172)
+        if not has >> _LINES & has >> _ADDRESSES & 1 or count != jited:
+            return
+        for index in range(count):
+            _, path, _, position = self._unpack("IIII", data, at + index * size)
+            address, *_ = self._unpack("Q", data, addresses_at + index * address_size)
+            yield address, types.string(path), position >> _LINE_SHIFT
+
+
+class _Types:
+    """The names of functions, and the strings, of BTF."""
+
+    def __init__(self, data: bytes, order: str) -> None:
+        header = struct.unpack_from(f"{order}HBBIIIII", data)
+        magic, _, _, size, types_at, types_size, strings_at, strings_size = header
+        if magic != _BTF_MAGIC:
+            raise struct.error
+        self._strings = data[size + strings_at :][:strings_size]
+        self._names = [0]
+        types, at = data[size + types_at :][:types_size], 0
+        while at + 12 <= len(types):
+            name, kind = struct.unpack_from(f"{order}II", types, at)
+            members, kind = kind & 0xFFFF, kind >> 24 & 0x1F
+            fixed, each = _TYPE_SIZES.get(kind, (0, 0))
+            self._names.append(name if kind == _FUNCTION else 0)
+            at += 12 + fixed + each * members
+
+    def name(self, number: int) -> str:
+        """The name of a function by the number of its type; "" if it is none."""
+        return self.string(self._names[number]) if number < len(self._names) else ""
+
+    def string(self, at: int) -> str:
+        return self._strings[at:].partition(b"\0")[0].decode("utf-8", "replace")
