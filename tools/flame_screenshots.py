@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
-from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.flame_graph import flame_page
 from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread, ValueType
 from tools.screenshots import save
 
@@ -137,7 +137,7 @@ def main() -> None:
     profile = sampled({"reader": read_sources, "writer": write_json})
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder, "flame.html")
-        text = flame_graph([profile], "parse.pb.gz", roots=("thread",))
+        text = flame_page([profile], "parse.pb.gz", roots=("thread",))
         path.write_text(text, encoding="utf-8")
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]

@@ -6,6 +6,7 @@ from gsym import lazy_names
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from gsym.profiles.flame_graph import flame_page as flame_page
     from gsym.profiles.model import (
         Frame as Frame,
         Location as Location,
@@ -36,6 +37,7 @@ else:
         "Thread": "model",
         "ValueType": "model",
         "collapsed_lines": "outputs",
+        "flame_page": "flame_graph",
         "read_profile": "opening",
         "symbolize": "symbolizing",
     }

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 # More nodes than can be seen; with them, a page stays below some 10 MB.
 MOST_NODES = 200_000
+_NODES_OF_NOTEBOOK = 20_000  # which stay in its file
 # Samples, or runs of them with one stack, in the order of time; of all threads.
 MOST_RUNS = 100_000
 _MICROSECOND = 1000  # nanoseconds
 _FOLDER = os.path.join(os.path.dirname(__file__), "page")
 
 
-def flame_graph(
+def flame_page(
     profiles: Sequence[Profile],
     title: str,
     *,
@@ -66,6 +67,14 @@ def flame_graph(
         "script": script,
     }
     return re.sub(r"@(\w+)@", lambda place: parts[place[1]], _read("flame.html"))
+
+
+def notebook_frame(profile: Profile) -> str:
+    """The page in a frame of its own, as notebooks show it."""
+    page = flame_page((profile,), "profile", most_nodes=_NODES_OF_NOTEBOOK)
+    style = "width: 100%; height: 500px; border: 0"
+    shown = escape(page.encode("utf-8", "replace").decode())
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{shown}"></iframe>'
 
 
 def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str, Any]:

@@ -313,6 +313,12 @@ class Profile:
         self.losses: dict[str, int] = {}
         self.unsure: dict[Unsure, None] = {}
 
+    def _repr_html_(self) -> str:
+        """Show the profile as a flame graph in a notebook."""
+        from gsym.profiles.flame_graph import notebook_frame
+
+        return notebook_frame(self)
+
     @property
     def needs_symbols(self) -> bool:
         """Whether a location has no function, or only a name from the profiler."""

@@ -186,9 +186,9 @@ def write_form(
 
         return fxt_file(profile, value)
     if form == "html":
-        from gsym.profiles.flame_graph import flame_graph
+        from gsym.profiles.flame_graph import flame_page
 
-        page = flame_graph((profile,), title, value=value, roots=roots)
+        page = flame_page((profile,), title, value=value, roots=roots)
         return page.encode("utf-8", "replace")
     if form == "collapsed":
         lines = collapsed_lines(profile, value, roots)

@@ -21,7 +21,8 @@ def html_table(
 ) -> str:
     """A table; all texts are escaped."""
     lines = [_row("th", heads), *(_row("td", row) for row in rows)]
-    return f"<p>{escape(caption)}</p>\n<table>\n{''.join(lines)}</table>\n"
+    table = f"<table>\n{''.join(lines)}</table>"
+    return f'<p>{escape(caption)}</p>\n<div style="overflow-x: auto">{table}</div>\n'
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:

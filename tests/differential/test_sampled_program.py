@@ -12,7 +12,7 @@ import pytest
 
 from gsym.fxt.reader import open_trace
 from gsym.modules.symbolizer import Symbolizer
-from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.flame_graph import flame_page
 from gsym.profiles.fxt_samples import read_fxt_samples
 from gsym.profiles.symbolizing import symbolize
 from gsym.store.adding import add_file
@@ -74,7 +74,7 @@ def test_samples_have_the_functions_that_llvm_symbolizer_names(sampled: Path) ->
             # In stubs of the linker, it names what stands in front of them.
             lines = [each["Line"] for each in answer["Symbol"]]
             assert lines == [0] * len(lines), hex(address)
-    page = flame_graph([profile], "sampled")
+    page = flame_page([profile], "sampled")
     for name in ("hash_all", "fibonacci", "Work::run", "main"):
         assert name in page
 

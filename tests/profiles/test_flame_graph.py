@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.flame_graph import flame_page
 from gsym.profiles.model import (
     Frame,
     Location,
@@ -54,7 +56,7 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Visit]:  # noqa: ANN401
 
 
 def show(visit: Visit, folder: Path, *profiles: Profile, **options: Any) -> None:  # noqa: ANN401
-    page = flame_graph(profiles, "run of app", **options)
+    page = flame_page(profiles, "run of app", **options)
     (folder / "flame.html").write_text(page, encoding="utf-8")
     visit.open("flame.html")
     visit.page.wait_for_selector(".node")
@@ -186,7 +188,7 @@ def test_names_are_escaped(visit: Visit, tmp_path: Path) -> None:
     profile.locations = [
         each._replace(frames=(Frame(EVIL, EVIL, EVIL),)) for each in profile.locations
     ]
-    (tmp_path / "flame.html").write_text(flame_graph([profile], EVIL), encoding="utf-8")
+    (tmp_path / "flame.html").write_text(flame_page([profile], EVIL), encoding="utf-8")
     visit.open("flame.html")
     visit.page.wait_for_selector(".node")
     assert visit.page.title() == EVIL
@@ -284,7 +286,7 @@ def test_profiles_without_times_have_no_order_of_time(
     show(visit, tmp_path, profile)
     views = ["Callers first", "Callees first", "Sandwich"]
     assert visit.texts("#views label") == views
-    show_again = flame_graph([small_profile(), small_profile()], "two")
+    show_again = flame_page([small_profile(), small_profile()], "two")
     (tmp_path / "flame.html").write_text(show_again, encoding="utf-8")
     visit.page.reload()
     assert visit.texts("#views label") == views
@@ -324,7 +326,7 @@ def test_the_line_of_a_function_is_where_most_samples_were() -> None:
 
 
 def data_of(profile: Profile) -> Any:  # noqa: ANN401
-    page = flame_graph([profile], "p", value=0)
+    page = flame_page([profile], "p", value=0)
     return json.loads(page.partition('type="application/json">')[2].partition("<")[0])
 
 
@@ -369,7 +371,7 @@ def test_back_returns_to_what_was_shown(visit: Visit, tmp_path: Path) -> None:
 def test_a_link_of_another_page_shows_the_graph(
     given: str, visit: Visit, tmp_path: Path
 ) -> None:
-    page = flame_graph([small_profile()], "run of app")
+    page = flame_page([small_profile()], "run of app")
     (tmp_path / "flame.html").write_text(page, encoding="utf-8")
     visit.open(f"flame.html#{given}")
     visit.page.wait_for_selector(".node")
@@ -428,7 +430,7 @@ def test_axe_finds_nothing(
     tmp_path: Path,
 ) -> None:
     script = axe_script()
-    page_text = flame_graph([small_profile()], "run of app")
+    page_text = flame_page([small_profile()], "run of app")
     (tmp_path / "flame.html").write_text(page_text, encoding="utf-8")
     options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
     visit = Visit(browser, tmp_path.as_uri(), bypass_csp=True, **options)
@@ -464,3 +466,18 @@ def test_only_rows_near_the_window_are_drawn(visit: Visit, tmp_path: Path) -> No
         visit.page.keyboard.press("ArrowDown")
     assert visit.page.evaluate("document.activeElement.textContent") == "0xc7"
     assert visit.page.evaluate("scrollY") > 3000
+
+
+def test_a_notebook_has_the_page_in_a_frame_of_its_own() -> None:
+    profile = small_profile()
+    place = profile.locations[0]
+    frame = place.frames[0]._replace(name="<b>\"'&")
+    profile.locations[0] = place._replace(frames=(frame,))
+    shown = profile._repr_html_()
+    frame_of_notebook = re.fullmatch(
+        r'<iframe ([^<>]*) srcdoc="([^"<>]*)"></iframe>', shown
+    )
+    assert frame_of_notebook is not None
+    attributes, page = frame_of_notebook.groups()
+    assert 'sandbox="allow-scripts"' in attributes  # no storage, no page around it
+    assert unescape(page) == flame_page([profile], "profile")

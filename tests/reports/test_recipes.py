@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -12,9 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import anyio
 import pytest
+from starlette.testclient import TestClient
 
 import gsym
+from gsym.profiles import ProfileOptions, flame_page
 from tests.conftest import REPOSITORY, find_peer
 from tests.project.test_readme import blocks
 
@@ -172,10 +177,8 @@ def test_addresses_in_log_records_are_answered(
 
 def test_native_and_python_frames_of_a_crash_are_shown(built: Built) -> None:
     text = section("A crash in an extension module")
-    (library,), (load,) = blocks("c", text), blocks("python", text)
-    (built.here / "native_stack.c").write_text(library)
-    command = ["gcc", "-shared", "-fPIC", "-o", "native_stack.so", "native_stack.c"]
-    subprocess.run(command, cwd=built.here, check=True)
+    (load,) = blocks("python", text)
+    build_native_stack(built.here)
     (built.here / "crashing.py").write_text(load + PROGRAM)
     done = subprocess.run(
         [sys.executable, "crashing.py", "0"],
@@ -191,6 +194,112 @@ def test_native_and_python_frames_of_a_crash_are_shown(built: Built) -> None:
     line = load.count("\n") + 1 + lines.index("    return ext.run(argument)")
     assert f'crashing.py", line {line} in work' in str(report)
     assert report.reason == "Fatal Python error: Segmentation fault"
+
+
+def build_native_stack(folder: Path) -> None:
+    (library,) = blocks("c", section("A crash in an extension module"))
+    (folder / "native_stack.c").write_text(library)
+    command = ["gcc", "-shared", "-fPIC", "-o", "native_stack.so", "native_stack.c"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def test_crashes_of_a_program_are_reported_with_their_key(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_native_stack(built.here)
+    load = 'import ctypes\nctypes.CDLL("./native_stack.so")\n'
+    (built.here / "reported.py").write_text(load + PROGRAM)
+    monkeypatch.chdir(built.here)
+    run_reported = recipe("A crash reporter")["run_reported"]
+    key, report = run_reported(["reported.py", "0"], built.source)
+    assert key.startswith("first | decode | run | ")
+    calls = [call for frame in report.frames() for call in frame.calls]
+    assert named(calls) == ["first@first", "decode@decode", "run@crash"]
+    assert run_reported(["-c", "pass"], built.source) is None
+
+
+def test_the_crash_of_a_test_is_shown_with_its_functions(built: Built) -> None:
+    build_native_stack(built.here)
+    (code,) = blocks("python", section("Crashes of tests"))
+    code = code.replace('SOURCE = "build"', f"SOURCE = {str(built.source)!r}")
+    (built.here / "conftest.py").write_text(code)
+    test = "import ext\ndef test_crash():\n    ext.run(0)\ndef test_fine():\n    pass\n"
+    (built.here / "test_ext.py").write_text(test)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider", "."],
+        cwd=built.here,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(built.here)},
+    )
+    assert "1 failed, 1 passed" in done.stdout
+    assert f"first at {built.source.parent}/ext.c:{LINES['first']}" in done.stdout
+    assert f"/ext.c:{LINES['crash']}" in done.stdout
+
+
+def test_lines_are_covered_by_addresses(built: Built, tmp_path: Path) -> None:
+    path = tmp_path / "ext.gsym"
+    gsym.convert(built.source / "ext.so", path)
+    with gsym.open(path) as reader:
+        (decode,) = reader.find("decode")
+    executed = range(decode.start, decode.start + decode.size)
+    coverage = recipe("Coverage by lines")["line_coverage"](path, executed)
+    (lines, ran) = coverage[next(each for each in coverage if each.endswith("ext.c"))]
+    assert {LINES["first"], LINES["decode"]} <= ran <= lines
+    assert LINES["crash"] in lines - ran
+
+
+def test_a_profile_becomes_a_flame_graph(built: Built, tmp_path: Path) -> None:
+    with gsym.open(built.source / "ext.so") as reader:
+        (decode,) = reader.find("decode")
+    build_id = gsym.identify(built.source / "ext.so").code_id
+    (tmp_path / "addresses.txt").write_text(f"{decode.start:#x}\n" * 3)
+    profile = recipe("A flame graph in a notebook")["flame_graph"](
+        tmp_path / "addresses.txt",
+        built.source,
+        tmp_path / "symbols",
+        ProfileOptions(module="ext.so", build_id=build_id),
+    )
+    shown = html.unescape(profile._repr_html_())
+    assert shown.startswith('<iframe sandbox="allow-scripts"')
+    assert '"decode"' in shown
+    assert '"decode"' in flame_page([profile], "title")
+
+
+def job(built: Built) -> dict[str, Any]:
+    """A request of version 5 for the start of `decode`."""
+    with gsym.open(built.source / "ext.so") as reader:
+        (decode,) = reader.find("decode")
+    debug_id = gsym.identify(built.source / "ext.so").debug_id
+    stacks = [[[0, decode.start]]]
+    return {"jobs": [{"memoryMap": [["ext.so", debug_id]], "stacks": stacks}]}
+
+
+def test_the_server_is_mounted_in_another_application(
+    built: Built, tmp_path: Path
+) -> None:
+    gsym.add_file(tmp_path / "symbols", built.source / "ext.so")
+    made = recipe("The server in another application")
+    app = made["mounted"](tmp_path / "symbols")
+    answer = anyio.run(made["answered"], app, job(built))
+    (frame,) = answer["results"][0]["stacks"][0]
+    assert frame["function"] == "decode"
+    with TestClient(app, base_url="http://any.example") as client:
+        found = client.post("/symbols/symbolicate/v5", json=job(built))
+        assert found.json() == answer
+        assert client.get("/symbols/__version__").status_code == 200
+
+
+def test_the_server_is_mounted_in_fastapi(built: Built, tmp_path: Path) -> None:
+    fastapi = pytest.importorskip("fastapi", reason="fastapi is not installed")
+    gsym.add_file(tmp_path / "symbols", built.source / "ext.so")
+    made = recipe("The server in another application")
+    symbols = made["mounted"](tmp_path / "symbols").routes[0].app
+    app = fastapi.FastAPI()
+    app.mount("/symbols", symbols)
+    answer = anyio.run(made["answered"], app, job(built))
+    assert answer["results"][0]["stacks"][0][0]["function"] == "decode"
 
 
 def test_the_output_of_py_spy_is_answered(

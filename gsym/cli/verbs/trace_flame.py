@@ -25,7 +25,7 @@ from gsym.cli.verbs.trace_profile import (
     symbolize_profile,
     unsure_rows,
 )
-from gsym.profiles.flame_graph import flame_graph
+from gsym.profiles.flame_graph import flame_page
 from gsym.profiles.model import Profile, resolution
 
 
@@ -61,7 +61,7 @@ def flame(values: Values) -> int:
     read = [read_symbolized(values, each) for each in (*operands, "FILE")]
     profiles, code = [profile for profile, _ in read], max(code for _, code in read)
     name = "standard input" if shown == "-" else os.path.basename(shown)
-    page = flame_graph(
+    page = flame_page(
         profiles,
         values.text("--title") or name,
         value=chosen_value(profiles[-1], values),

@@ -100,6 +100,7 @@ function choose() {
 }
 
 function writeFragment(write) {
+  if (location.protocol === "about:") return; // a notebook's frame has no URL of its own
   const changed = Object.entries(state).filter(([key, value]) => value !== DEFAULTS[key]);
   const fragment = `#${new URLSearchParams(changed)}`;
   if (fragment !== (location.hash || "#")) history[write](null, "", fragment);
