@@ -45,10 +45,11 @@ class _GuardedOutput(io.BufferedIOBase):
         return len(data)
 
     def flush(self) -> None:
-        self._terminal.flush()
+        if not self._terminal.closed:  # before this, at the end of the process
+            self._terminal.flush()
 
     def close(self) -> None:
-        if not self.closed:
+        if not self.closed and not self._terminal.closed:
             self._put(self._decoder.decode(b"", final=True))
         super().close()
 

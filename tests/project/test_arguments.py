@@ -244,6 +244,14 @@ TABLE: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
         lambda value: gsym.SymbolicationClient("http://localhost", value),
         (7, "a"),
     ),
+    "AsyncSymbolicationClient server": (
+        gsym.AsyncSymbolicationClient,
+        (*NO_TEXTS, NOTHING),
+    ),
+    "AsyncSymbolicationClient settings": (
+        lambda value: gsym.AsyncSymbolicationClient("http://localhost", value),
+        (7, "a"),
+    ),
     "RemoteSymbolizer client": (gsym.RemoteSymbolizer, ("http://a", 7, NOTHING)),
     "ReportModules source": (gsym.ReportModules, (7, b"app", [7])),
     "LogStacks open_modules": (
