@@ -48,6 +48,9 @@ class _RecordType(type):
             namespace["_field_defaults"] = {
                 each: namespace[each] for each in names if each in namespace
             }
+            defaults = tuple(namespace["_field_defaults"].values())
+            if not any(type(each) is dict for each in defaults):
+                namespace["_last_defaults"] = defaults
             for at, each in enumerate(names):
                 namespace[each] = _field(at, f"Alias for field number {at}")
         namespace.setdefault("__slots__", ())
@@ -82,10 +85,14 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
     _fields: tuple[str, ...] = ()
     _places: Mapping[str, int] = {}
     _field_defaults: Mapping[str, Any] = {}
+    _last_defaults: tuple[Any, ...] = ()  # unless one of them has to be copied
 
     def __new__(cls, *values: object, **named: object) -> Self:
-        if named or len(values) != len(cls._fields):
+        missing = len(cls._fields) - len(values)
+        if named or not 0 <= missing <= len(cls._last_defaults):
             values = _complete(cls, values, named)
+        elif missing:
+            values += cls._last_defaults[-missing:]
         return tuple.__new__(cls, values)
 
     @classmethod
@@ -129,15 +136,16 @@ def _complete(
     if count > len(names):
         raise TypeError(f"{kind.__name__}: {count} values for {len(names)} fields")
     rest = {**kind._field_defaults, **named}
-    for name in names[count:]:
+    missing = names[count:]
+    for name in missing:
         if type(rest.get(name)) is dict and name not in named:
             rest[name] = rest[name].copy()
     try:
-        complete = values + tuple(map(rest.__getitem__, names[count:]))
-    except KeyError as missing:
-        raise TypeError(f"{kind.__name__}: no value for {missing}") from None
+        complete = values + tuple(map(rest.__getitem__, missing))
+    except KeyError as unknown:
+        raise TypeError(f"{kind.__name__}: no value for {unknown}") from None
     for name in named:
-        if name not in names[count:]:
+        if name not in missing:
             problem = "given twice" if name in names else "not a field"
             raise TypeError(f"{kind.__name__}: '{name}' is {problem}")
     return complete

@@ -160,9 +160,9 @@ class StackFrame(NamedTuple):
             not if the code before it is no call.
         may_return: Likewise of one that is not said to be a return address: it is if
             the code before it is a call, as of most others in its stack.
+        function_size: Of *symbol*, in bytes, as the report has it; or None.
         others: What it may be instead; the binaries decide.
         is_guess: Whether it is text unless a module has code at the address.
-        function_size: Of *symbol*, in bytes, as the report has it; or None.
         is_counter: Whether the report says that it is the program counter.
         line: The line that it is in, which it may share with others; or -1.
         ordinal: Its number in the stack, or -1.
@@ -181,9 +181,9 @@ class StackFrame(NamedTuple):
     trust: str = ""
     may_be_exact: bool = False
     may_return: bool = False
+    function_size: int | None = None
     others: tuple[StackFrame, ...] = ()
     is_guess: bool = False
-    function_size: int | None = None
     is_counter: bool = False
     line: int = -1
     ordinal: int = -1
@@ -261,7 +261,8 @@ def with_stacks(
         if not is_same_line:
             last = part.ordinal
         heading, line = part.heading, part.line
-        found.append(part._replace(stack=len(stacks) - 1))
+        number = len(stacks) - 1
+        found.append(part if part.stack == number else part._replace(stack=number))
     return tuple(found), tuple(stacks)
 
 

@@ -55,7 +55,10 @@ class FoldedFunctions:
         key = frame.module, start
         are_folded = self._are_folded.get(key)
         if are_folded is None:
-            are_folded = bool(self._lookups(frame.module, start)[1:])
+            reader = self._modules[frame.module].reader
+            are_folded = reader is not None and bool(
+                reader.mapped_for((start,)).merged_count(start)
+            )
             self._are_folded[key] = are_folded
         if are_folded:
             self._answers[at] = self._chosen(frame, called)

@@ -76,27 +76,19 @@ class Judge:
             yield from parts
             return
         readings = [[*self._readings(each)] for each in frames]
+        if len(frames) == 1 and len(readings[0]) == 1 and readings[0][0].score >= 0:
+            (found,) = readings[0]
+            for part in parts:
+                yield part if isinstance(part, str) else _settled(part, found)
+            return
         chosen = [self._best(at, readings) for at in range(len(frames))]
         is_list = _is_list(parts, frames)
         is_known = any(chosen) and not is_list
         kept: list[StackFrame | None] = []
         for frame, best in zip(frames, chosen, strict=True):
             if best is not None:
-                found = best.frame
-                rival = self._rival(best, len(kept), readings)
                 kept.append(
-                    found._replace(
-                        doubt="" if rival is None else rival.doubt,
-                        text=frame.text,
-                        ordinal=frame.ordinal,
-                        heading=frame.heading,
-                        line=frame.line,
-                        is_return=frame.is_return,
-                        may_return=frame.may_return,
-                        may_be_exact=frame.may_be_exact,
-                        is_counter=frame.is_counter,
-                        others=(),
-                    )
+                    _settled(frame, best, self._rival(best, len(kept), readings))
                 )
             else:
                 is_text = is_known or frame.is_guess
@@ -166,6 +158,26 @@ class Judge:
                     kept[other] = following._replace(is_counter=is_counter)
                     break
                 kept[other] = None
+
+
+def _settled(
+    frame: StackFrame, best: _Reading, rival: _Reading | None = None
+) -> StackFrame:
+    """The frame that a frame is by the best of its readings."""
+    if best.frame is frame and rival is None and not frame.others:
+        return frame
+    return best.frame._replace(
+        doubt="" if rival is None else rival.doubt,
+        text=frame.text,
+        ordinal=frame.ordinal,
+        heading=frame.heading,
+        line=frame.line,
+        is_return=frame.is_return,
+        may_return=frame.may_return,
+        may_be_exact=frame.may_be_exact,
+        is_counter=frame.is_counter,
+        others=(),
+    )
 
 
 def _is_list(parts: Sequence[str | StackFrame], frames: Sequence[StackFrame]) -> bool:

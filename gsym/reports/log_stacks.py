@@ -48,7 +48,7 @@ class LogStacks:
         """See `gsym.markup.stack_lines.StackAnswers`."""
         # Most logs have no such stack, and the patterns of all forms take long to load.
         from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
-        from gsym.reports.stacks.line_forms import LineReader
+        from gsym.reports.stacks.line_reader import LineReader
         from gsym.reports.stacks.recognition import PROGRAMS
 
         limits = NO_LIMITS._replace(modules=_MOST_OPEN, images=_MOST_OPEN)

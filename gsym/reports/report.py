@@ -338,7 +338,8 @@ class Report(NamedTuple):
                 continue
             thread, number = part
             frame = self.threads[thread].frames[number]
-            between = f"\n{indent(line)}"
+            has_lines = len(frame.calls) > 1 or frame.sources
+            between = f"\n{indent(line)}" if has_lines else ""
             place = id(frame), between
             answer = answers.get(place)
             if answer is None:

@@ -217,8 +217,8 @@ class ReportWork:
         for module in self.modules:
             module.frames = []
         for at, frame in enumerate(self._frames):
-            options = (frame, *frame.others)
-            for number in dict.fromkeys(each.module for each in options):
+            options = [frame.module, *(each.module for each in frame.others)]
+            for number in dict.fromkeys(options):
                 if number != NO_MODULE:
                     self.modules[number].frames.append(at)
 

@@ -35,8 +35,8 @@ BUDGET = (
     ("merge", "small.gsym -o out.gsym", 38),
     ("convert", "program.sym -o out.gsym", 46),
     # No file beside the text is read.
-    ("symbolicate", "alone/report.txt", 63),
-    ("filter", "report.txt", 97),
+    ("symbolicate", "alone/report.txt", 64),
+    ("filter", "report.txt", 98),
     ("store list", "--store .", 42),
     ("symbfile id", "small.gsym", 40),
     ("trace info", "stacks.txt", 53),

@@ -74,14 +74,6 @@ FORMS = frozenset({FORM, *(name for name, _, _ in _FORMS)})
 """What the lines are called whose frames are found by evidence."""
 
 
-def form_of(line: str) -> tuple[str, bool]:
-    """The name of the form of a line; whether it has return addresses."""
-    for name, pattern, is_return in _FORMS:
-        if pattern.search(line):
-            return name, is_return
-    return FORM, False
-
-
 class Candidate(NamedTuple):
     """Something that may be a frame, and its place in the line."""
 
@@ -100,6 +92,7 @@ class Surroundings(NamedTuple):
         chosen: The module of addresses without one, or None.
         is_log: Whether the text is a log, in which a word with an offset that is alone
             in its line need not be a module.
+        numbers: Those of modules, by path and id.
     """
 
     stack: StackBuilder
@@ -107,6 +100,7 @@ class Surroundings(NamedTuple):
     region: Callable[[int], Region | None]
     chosen: StackModule | None
     is_log: bool
+    numbers: dict[tuple[str, str], int]
 
 
 def bare_numbers(text: str) -> Iterator[int]:
@@ -115,25 +109,63 @@ def bare_numbers(text: str) -> Iterator[int]:
 
 
 class Line:
-    """A line, cut into the tokens of each of its parts."""
+    """A line, cut into the tokens of each of its parts.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: Its text.
+        like: Another line, which only differs in the values of its numbers.
+    """
+
+    def __init__(self, text: str, like: Line | None = None) -> None:
         self.text = text
+        self._like = like
         self._parts: list[tuple[int, Tokens]] | None = None
+        self._is_written: bool | None = None
+        self._form: tuple[str, bool] | None = None
 
     @property
     def parts(self) -> list[tuple[int, Tokens]]:
         """The tokens of its parts, with their places; none without an address."""
-        if self._parts is None:
+        if self._parts is not None:
+            pass
+        elif self._like is not None:
+            self._parts = [
+                (at, part.of(self.text[at : at + len(part.text)]))
+                for at, part in self._like.parts
+            ]
+        else:
             self._parts = []
             if MAY_HAVE_ADDRESS.search(self.text):
                 several = objects(self.text)
                 self._parts = [(at, tokens(part)) for at, part in several]
         return self._parts
 
+    @property
+    def is_written(self) -> bool:
+        """Whether it has a number that is written as an address is."""
+        if self._is_written is None:
+            self._is_written = (
+                bool(IS_WRITTEN_AS_ADDRESS.search(self.text))
+                if self._like is None
+                else self._like.is_written
+            )
+        return self._is_written
+
+    @property
+    def form(self) -> tuple[str, bool]:
+        """The name of its form; whether it has return addresses."""
+        if self._form is None:
+            found = (
+                (name, is_return)
+                for name, pattern, is_return in _FORMS
+                if pattern.search(self.text)
+            )
+            self._form = next(found, (FORM, False))
+        return self._form
+
     def is_plain(self, around: Surroundings) -> bool:
         """Whether none of its numbers can be an address, as in most lines of a log."""
-        if IS_WRITTEN_AS_ADDRESS.search(self.text) or around.chosen is not None:
+        if self.is_written or around.chosen is not None:
             return False
         return not any(map(around.region, bare_numbers(self.text)))
 
@@ -252,9 +284,12 @@ class _Maker:
 
     def _mentioned(self, at: int) -> int:
         """The index of a module that the line names."""
-        identifier = "" if at else self._part.identifier()
-        module = _module(self._part.mentions[at].path, identifier)
-        return self._around.stack.number(module)
+        key = self._part.mentions[at].path, "" if at else self._part.identifier()
+        known = self._around.numbers.get(key)
+        if known is None:
+            known = self._around.stack.number(_module(*key))
+            self._around.numbers[key] = known
+        return known
 
     def _nearby(self, before: Sequence[Line], after: Line | None) -> Iterator[int]:
         number = self._around.stack.number

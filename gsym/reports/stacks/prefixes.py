@@ -1,4 +1,4 @@
-"""Prefixes that loggers, containers and mail put before a line."""
+"""Prefixes that loggers, containers and mail put before a line, and colours in it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,20 @@ _PREFIX = re.compile(
     r"|\[(?i:trace|debug|info|notice|warn|warning|error|critical|fatal)\] ?"
     r"){1,4}"
 )
+
+COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
+"""Sequences that terminals show as colours."""
+
+
+def without_colours(line: str) -> str:
+    """A line without colours."""
+    return COLOURS.sub("", line) if "\x1b" in line else line
+
+
+def text_of(line: str) -> str:
+    """The text of a line, which patterns are for."""
+    text = without_colours(line)
+    return text[prefix_size(text) :]
 
 
 def prefix_size(line: str) -> int:

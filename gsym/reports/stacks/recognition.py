@@ -31,7 +31,8 @@ from gsym.reports.stacks import (
 )
 from gsym.reports.stacks.apple import add_ips_report, is_ips_report
 from gsym.reports.stacks.documents import as_list, decode_document
-from gsym.reports.stacks.line_forms import ImageForm, LineReader, ReportForms
+from gsym.reports.stacks.line_forms import ImageForm, ReportForms
+from gsym.reports.stacks.line_reader import LineReader
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -61,21 +62,21 @@ _MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
 # What is recognized and not looked up, and the tool that reads it.
 _UNSUPPORTED = (
     (
-        re.compile(r"\bat \S+\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
+        re.compile(r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
         (
             "Names and lines that R8 or ProGuard has changed are not looked up: "
             "'retrace mapping.txt REPORT' reads them."
         ),
     ),
     (
-        re.compile(r"\bat \S.{0,512}? \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
+        re.compile(r" \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
         (
             "IL offsets of Mono are not looked up: 'mono-symbolicate DIRECTORY REPORT' "
             "reads them with portable PDB files."
         ),
     ),
     (
-        re.compile(r"\bat \S.{0,512}? in \S+:token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
+        re.compile(r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
         (
             "IL offsets of .NET are not looked up: 'dotnet-stack symbolicate REPORT' "
             "reads them with portable PDB files."

@@ -93,9 +93,9 @@ _ID = re.compile(
     r"|[0-9a-fA-F]{32,64})(?![0-9a-zA-Z-])"
 )
 _HEX = r"(?:0[xX])?([0-9a-fA-F]{6,16}|[0-9a-fA-F]{8}`[0-9a-fA-F]{8})"
-_RANGE = re.compile(
-    rf"(?<![\w.]){_HEX}(?:[ \t]*(?:-|\.\.|to|:)[ \t]*|(?<=000)[ \t]+){_HEX}(?!\w)"
-)
+_TO = r"[ \t]*(?:-|\.\.|to|:)[ \t]*"
+_RANGE = re.compile(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
+_MAY_BE_RANGE = re.compile(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
 _MODE = re.compile(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
 _BEFORE = re.compile(r"([\w/]+)\)?[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
 # Registers whose contents are no code address that a stack has.
@@ -129,6 +129,12 @@ class Mention(NamedTuple):
     path: str
     is_sure: bool
 
+    def of(self, text: str) -> Mention:
+        """The mention at the same place of a text of the same shape."""
+        start = self.start + (text[self.start] == '"')
+        path = text[start : start + len(self.path)]
+        return self if path == self.path else self._replace(path=path)
+
 
 class Number(NamedTuple):
     """A number that may be an address.
@@ -149,6 +155,11 @@ class Number(NamedTuple):
     is_prefixed: bool
     word: str
 
+    def of(self, text: str) -> Number:
+        """The number at the same place of a text of the same shape."""
+        digits = text[self.start : self.end].replace("`", "").removeprefix("$")
+        return Number(self.start, self.end, int(digits, 16), *self[3:])
+
     @property
     def is_counter(self) -> bool:
         """Whether the line says that it is the program counter."""
@@ -166,6 +177,7 @@ class Offset(NamedTuple):
         size: Of the function, or None.
         base: The number that is before it, or None.
         module: Index of the mention that is before it, or -1.
+        plus: Where the plus sign is.
     """
 
     start: int
@@ -175,6 +187,19 @@ class Offset(NamedTuple):
     size: int | None = None
     base: Number | None = None
     module: int = -1
+    plus: int = 0
+
+    def of(self, text: str) -> Offset:
+        """The offset at the same place of a text of the same shape."""
+        found = _PLUS.match(text, self.plus)
+        if found is None:
+            return self
+        values, size = _offset_values(found)
+        name = text[self.start : self.start + len(self.name)]
+        base = None if self.base is None else self.base.of(text)
+        return Offset(
+            self.start, self.end, values, name, size, base, self.module, self.plus
+        )
 
     @property
     def is_word(self) -> bool:
@@ -183,17 +208,41 @@ class Offset(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The tokens of a line or of a part of it, in order."""
+    """The tokens of a line or of a part of it, in order.
+
+    Attributes:
+        text: The text.
+        mentions: The modules that it names.
+        numbers: Numbers that may be addresses.
+        offsets: Offsets.
+        id_at: Where an id is.
+        has_range: Whether it may have a range of addresses.
+    """
 
     text: str
     mentions: tuple[Mention, ...]
     numbers: tuple[Number, ...]
     offsets: tuple[Offset, ...]
+    id_at: tuple[int, int]
+    has_range: bool
+
+    def of(self, text: str) -> Tokens:
+        """The tokens of a text that only differs in the values of its numbers."""
+        return Tokens(
+            text,
+            tuple([each.of(text) for each in self.mentions]),
+            tuple([each.of(text) for each in self.numbers]),
+            tuple([each.of(text) for each in self.offsets]),
+            self.id_at,
+            self.has_range,
+        )
 
     def range(self) -> tuple[Mention, int, int, int] | None:
         """Module, start, end and place in the file of what a line says to be mapped."""
+        if not (self.has_range and self.mentions):
+            return None
         found = _RANGE.search(self.text)
-        if found is None or not self.mentions:
+        if found is None:
             return None
         start, end = (int(each.replace("`", ""), 16) for each in found.groups())
         at = _MODE.search(self.text, found.end())
@@ -205,8 +254,7 @@ class Tokens(NamedTuple):
 
     def identifier(self) -> str:
         """The id that a line has, or ""."""
-        found = _ID.search(self.text)
-        return found[0] if found else ""
+        return self.text[slice(*self.id_at)]
 
     def name_of(self, number: Number) -> tuple[str, int | None]:
         """The function that a line names for a number, and the offset in it."""
@@ -261,7 +309,15 @@ def tokens(text: str) -> Tokens:
         and each not in bases
         and not _REGISTER.fullmatch(each.word)
     ]
-    return Tokens(text, tuple(mentions), tuple(numbers), tuple(offsets))
+    found = _ID.search(text)
+    return Tokens(
+        text,
+        tuple(mentions),
+        tuple(numbers),
+        tuple(offsets),
+        found.span() if found else (0, 0),
+        _MAY_BE_RANGE.search(text) is not None,
+    )
 
 
 def _taken(text: str, tokens: Iterable[Mention | Offset]) -> bytearray:
@@ -312,13 +368,9 @@ def _offset(
     mentions: list[Mention],
     numbers: list[Number],
 ) -> Offset | None:
-    digits = found["value"].lower()
-    values = [int(digits, 16)]
-    if digits.isdigit():  # "+ 4735" is decimal in most reports
-        values.insert(0, int(digits))
-    size = int(found["size"], 16) if found["size"] else None
+    values, size = _offset_values(found)
     left = len(text[: found.start()].rstrip(" "))
-    made = Offset(found.start(), found.end(), tuple(values), "", size)
+    made = Offset(found.start(), found.end(), values, "", size, plus=found.start())
     for number, each in enumerate(mentions):
         if each.is_sure and each.end == left:
             return made._replace(start=each.start, module=number)
@@ -340,6 +392,15 @@ def _offset(
     if not name or _NO_NAME.search(name):
         return made
     return made._replace(start=left - len(name), name=name)
+
+
+def _offset_values(found: re.Match[str]) -> tuple[tuple[int, ...], int | None]:
+    """Values that an offset may have, and the size of the function."""
+    digits, size = found.groups()
+    value = int(digits, 16)
+    # "+ 4735" is decimal in most reports.
+    values = (int(digits), value) if digits.isdigit() else (value,)
+    return values, int(size, 16) if size else None
 
 
 def _name_before(text: str) -> str:
