@@ -2,14 +2,16 @@
 
     python -m tools.devices > table.md
 
-Programs are compiled by clang (BPF, WebAssembly, AMD GPUs) and nvcc (CUDA), as far as
-these are on PATH. Every function is asked each 4 bytes. The oracle is llvm-symbolizer;
-of CUDA `nvdisasm -gi`, at the instructions for which it prints lines; of BTF the DWARF
-of the same object before it is stripped.
+Programs are compiled by clang (BPF, WebAssembly, AMD GPUs), nvcc (CUDA) and all gcc for
+other processors, as far as these are on PATH. Every function is asked each 4 bytes.
+The oracle is llvm-symbolizer; of CUDA `nvdisasm -gi`, at the instructions for which it
+prints lines; of BTF the DWARF of the same object before it is stripped; of gcc the
+addr2line of its own binutils.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -63,6 +65,8 @@ CLANG = {
     "WebAssembly": ["--target=wasm32", "-nostdlib", "-Wl,--no-entry,--export-all"],
     "AMD GPU (gfx942)": ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-nogpulib"],
 }
+
+GCC = ("-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-nostdlib")
 
 
 class Row(NamedTuple):
@@ -122,6 +126,20 @@ def by_symbolizer(path: Path) -> dict[int, Lines]:
     }
 
 
+def by_addr2line(tool: str, path: Path) -> dict[int, Lines]:
+    """The lines that addr2line gives."""
+    asked = addresses(path)
+    words = "".join(f"{address:#x}\n" for address in asked)
+    found: dict[int, Lines] = {}
+    for text in run(tool, "-a", "-i", "-e", path, words=words).splitlines():
+        if text.startswith("0x"):
+            lines = found[int(text, 16)] = []
+        else:
+            number = text.rpartition(":")[2].partition(" ")[0]
+            lines.append(int(number) if number.isdigit() else 0)
+    return found
+
+
 def by_nvdisasm(path: Path) -> dict[int, Lines]:
     """The lines that nvdisasm gives; it passes over a change of the callers alone."""
     with ObjectFile(map_file(str(path)), str(path)) as file:
@@ -173,6 +191,26 @@ def rows_of_clang(folder: Path, clang: str) -> list[Row]:
     return rows
 
 
+def rows_of_gcc(folder: Path) -> list[Row]:
+    """Rows of the compilers for other processors that are on PATH."""
+    source = folder / "a.c"
+    source.write_text(C)
+    places = os.environ.get("PATH", "").split(os.pathsep)
+    found = {
+        path.name.removesuffix("-gcc")
+        for place in places
+        for path in Path(place).glob("*-linux-*-gcc")
+        if path.with_name(path.name.removesuffix("gcc") + "addr2line").exists()
+    }
+    rows = []
+    for triple in sorted(found):
+        path = folder / f"{triple}.so"
+        run(f"{triple}-gcc", *GCC, source, "-o", path)
+        expected = by_addr2line(f"{triple}-addr2line", path)
+        rows.append(compare(f"GCC, {triple}", path, "its addr2line", expected))
+    return rows
+
+
 def rows_of_cuda(folder: Path) -> list[Row]:
     """Rows of CUDA for three processors."""
     source = folder / "k.cu"
@@ -197,7 +235,8 @@ def main() -> int:
         clang = next(filter(shutil.which, ("clang", "clang-19")), None)
         if clang is not None:
             rows += rows_of_clang(Path(folder), clang)
-        if shutil.which("nvcc"):
+        rows += rows_of_gcc(Path(folder))
+        if shutil.which("nvcc") and shutil.which("nvdisasm"):
             rows += rows_of_cuda(Path(folder))
     for row in rows:
         print(row)
