@@ -36,19 +36,22 @@ class BoundedCache(dict["Key", "Value"]):
 
 
 class FileStamp(NamedTuple):
-    """Time of modification in nanoseconds, and size in bytes, of a regular file.
+    """Time of modification in nanoseconds, size in bytes, and inode of a regular file.
 
-    The time of change is left out, since a further link to a file sets it.
+    Builds that are reproducible may differ in nothing but the inode. The time of change
+    is left out, since a further link to a file sets it.
     """
 
     modified: int
     size: int
+    inode: int = 0
 
 
 def stamp_of(status: os.stat_result) -> FileStamp | None:
     """The stamp of a file; None if it is not a regular one."""
-    is_file = S_ISREG(status.st_mode)
-    return FileStamp(status.st_mtime_ns, status.st_size) if is_file else None
+    if not S_ISREG(status.st_mode):
+        return None
+    return FileStamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def stamp_at(path: str) -> FileStamp | None:

@@ -14,15 +14,13 @@ from gsym.errors import FormatError, GsymError, UnsupportedError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 # Comes where nothing has come for a moment, again and again.
 IDLE = b""
 IDLE_AFTER = 0.2  # seconds
 _PIECE_SIZE = 1 << 20
-_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-# Programs whose files are no logs, by how these begin.
-_OTHER_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2", b"PK\3\4": "zip"}
+_ZIP_MAGIC = b"PK\3\4"
 _BLOCK_SIZE = 1 << 21
 _LEAST_SIZE = 1 << 12  # of a read after which there may be more
 _LONGEST_LINE = 1 << 16
@@ -121,11 +119,11 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
     first = next((piece for piece in pieces if piece != IDLE), None)
     if first is None:
         return
-    for magic, program in _OTHER_MAGICS.items():
-        if first.startswith(magic):
-            reason = f"compressed by {program}; only gzip and zstd are read"
-            raise UnsupportedError(f"{path}: {reason}")
-    inflate = _inflater(first)
+    if first.startswith(_ZIP_MAGIC):
+        raise UnsupportedError("a zip archive: unpack it first", path=path)
+    from gsym.containers.recognition import inflater_of
+
+    inflate = inflater_of(first)
     chained = chain((first,), pieces)
     if inflate is None:
         yield from chained
@@ -146,11 +144,3 @@ def _read_all(source: int) -> Iterator[bytes]:
             yield piece
         else:
             return
-
-
-def _inflater(first: bytes) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
-    if not first.startswith((_GZIP_MAGIC, _ZSTD_MAGIC)):
-        return None
-    from gsym.containers.inflation import inflate_gzip, inflate_zstd
-
-    return inflate_gzip if first.startswith(_GZIP_MAGIC) else inflate_zstd

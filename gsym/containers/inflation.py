@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 
 from gsym.containers.mapped_file import give_back, map_descriptor
+from gsym.containers.recognition import ZSTD_MAGICS
 from gsym.engine.native import lib
 from gsym.errors import FormatError, UnsupportedError
 
@@ -31,11 +32,6 @@ _SLICE = 16 << 10
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times
 _XZ_MAGICS = (b"\xfd7zXZ\0",)
-# Frames with contents, and skippable frames.
-_ZSTD_MAGICS = (
-    b"\x28\xb5\x2f\xfd",
-    *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
-)
 _BZIP2_MAGICS = (b"BZh",)
 _TRUNCATED = "it is truncated"
 
@@ -114,19 +110,7 @@ def inflate_zstd(
     zstd = import_zstd()
     errors = (zstd.ZstdError, EOFError)
     make = zstd.ZstdDecompressor
-    return _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
-
-
-_FILES = {b"\x1f\x8b": inflate_gzip, _ZSTD_MAGICS[0]: inflate_zstd}
-LONGEST_MAGIC = max(map(len, _FILES))
-"""Bytes of a file that tell how it is compressed."""
-
-
-def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
-    """The inflater of a file that begins like this; None if it is not compressed."""
-    start = bytes(memoryview(head)[:LONGEST_MAGIC])
-    found = (inflate for magic, inflate in _FILES.items() if start.startswith(magic))
-    return next(found, None)
+    return _inflate(pieces, make, ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
 
 
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:

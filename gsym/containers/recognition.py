@@ -7,7 +7,10 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from typing import NoReturn
+
+    from typing_extensions import Buffer
 
 
 class FileKind(NamedTuple):
@@ -17,6 +20,18 @@ class FileKind(NamedTuple):
     magics: tuple[bytes, ...]
     refusal: str = ""
 
+
+# Frames with contents, and skippable frames.
+ZSTD_MAGICS = (
+    b"\x28\xb5\x2f\xfd",
+    *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
+)
+# A level, and the first block or the end of a stream.
+_BZIP2_MAGICS = tuple(
+    b"BZh%d%s" % (level, block)
+    for level in range(1, 10)
+    for block in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
+)
 
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (
@@ -62,10 +77,10 @@ _KINDS = (
         "cabinet", (b"MSCF",), "a cabinet file (.pd_): unpack it first, with cabextract"
     ),
     FileKind("gzip file", (b"\x1f\x8b",), "a gzip file: unpack it first"),
-    FileKind("zstd file", (b"\x28\xb5\x2f\xfd",), "a zstd file: unpack it first"),
+    FileKind("zstd file", ZSTD_MAGICS, "a zstd file: unpack it first"),
     FileKind("xz file", (b"\xfd7zXZ\x00",), "an xz file: unpack it first"),
     FileKind("lz4 file", (b"\x04\x22\x4d\x18",), "an lz4 file: unpack it first"),
-    FileKind("bzip2 file", (b"BZh",), "a bzip2 file: unpack it first"),
+    FileKind("bzip2 file", _BZIP2_MAGICS, "a bzip2 file: unpack it first"),
     FileKind("zip archive", (b"PK\x03\x04",), "a zip archive: unpack it first"),
     FileKind(
         "UTF-16 text",
@@ -80,7 +95,7 @@ COMPRESSED = frozenset(
         *("cabinet", "kernel image"),
     },
 )
-"""The kinds that hold one compressed file; `gsym.store.archives` inflates them."""
+"""Kinds that hold one compressed file; `gsym.containers.compression` inflates them."""
 
 # Machine, the first field of a COFF object file: i386, ARM, x86-64; ARM64, its ABI of
 # x64 (ARM64EC), both (ARM64X).
@@ -139,6 +154,16 @@ def recognise(head: bytes) -> str:
     if _is_coff(head):
         return "object"
     return "breakpad" if _is_breakpad(head) else ""
+
+
+def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
+    """The inflater of a file that begins like this; None if it is not compressed."""
+    kind = recognise(bytes(memoryview(head)[:HEAD_SIZE]))
+    if kind not in COMPRESSED:
+        return None
+    from gsym.containers.compression import INFLATERS
+
+    return INFLATERS[kind]
 
 
 def _is_coff(head: bytes) -> bool:

@@ -108,9 +108,14 @@ def _maker(request: ConversionRequest) -> list[str]:
 
 
 def _stamps(paths: Iterable[str]) -> dict[str, list[int] | None]:
-    """The stamp of each path; None of what is not a regular file."""
+    """Time and size of each path; None of what is not a regular file.
+
+    A copy of a folder, as caches of builds make it, has other inodes.
+    """
     stamps = {path: stamp_at(path) for path in paths}
-    return {path: stamp and [*stamp] for path, stamp in stamps.items()}
+    return {
+        path: stamp and [stamp.modified, stamp.size] for path, stamp in stamps.items()
+    }
 
 
 def _is_changing(read: dict[str, list[int] | None], request: ConversionRequest) -> bool:

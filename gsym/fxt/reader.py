@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from itertools import chain
 
-from gsym.containers.inflation import LONGEST_MAGIC, inflater_of
 from gsym.containers.mapped_file import give_back, map_file
+from gsym.containers.recognition import inflater_of
 from gsym.errors import FormatError
 from gsym.fxt.decoder import Decoder, Problem
 from gsym.fxt.recognition import HEAD_SIZE, trace_byteorder
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _PIECE_SIZE = 1 << 20
+_WORD_SIZE = 8  # of a record, the smallest; more than a magic number
 
 
 class Trace:
@@ -93,10 +94,10 @@ class Trace:
     def _inflated(self, pieces: Iterator[memoryview]) -> Iterator[Buffer]:
         head = b""
         for piece in pieces:
-            if head or len(piece) < LONGEST_MAGIC:
+            if head or len(piece) < _WORD_SIZE:
                 head += bytes(piece)
                 piece = memoryview(head)  # noqa: PLW2901 - all that was read
-            if len(piece) >= LONGEST_MAGIC:
+            if len(piece) >= _WORD_SIZE:
                 whole = chain((piece,), pieces)
                 inflate = inflater_of(piece)
                 yield from whole if inflate is None else self._noted(inflate(whole))

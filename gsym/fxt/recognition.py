@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gsym.containers.inflation import inflater_of
+from gsym.containers.recognition import inflater_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

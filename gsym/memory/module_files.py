@@ -63,14 +63,22 @@ class SavedMemory:
 
     Args:
         data: The dump.
-        parts: Address, size, and offset in the dump of each part.
+        parts: Address, size, and offset in the dump of each part. Parts may overlap, as
+            the stack of a thread with other memory of a minidump.
     """
 
     def __init__(
         self, data: memoryview, parts: Iterable[tuple[int, int, int]] = ()
     ) -> None:
         self._data = data
-        self._parts = sorted(parts)
+        self._parts: list[tuple[int, int, int]] = []
+        end = 0
+        for start, size, offset in sorted(parts):
+            covered = max(end - start, 0)
+            if covered < size:
+                part = start + covered, size - covered, offset + covered
+                self._parts.append(part)
+                end = start + size
         self._starts = [start for start, _, _ in self._parts]
 
     def read(self, address: int, size: int) -> bytes:

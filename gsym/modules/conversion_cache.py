@@ -331,4 +331,4 @@ def _files(root: str, suffix: str = "") -> Iterator[tuple[int, int, str]]:
         for name in names:
             path = os.path.join(folder, name)
             if name.endswith(suffix) and (stamp := stamp_at(path)):
-                yield *stamp, path
+                yield stamp.modified, stamp.size, path

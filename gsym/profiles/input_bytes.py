@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 
-from gsym.containers.inflation import believable_size, inflater_of
 from gsym.containers.mapped_file import map_file
+from gsym.containers.recognition import inflater_of
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
@@ -40,7 +40,7 @@ def read_inflated(
     """All bytes of a file, and its path as text.
 
     Args:
-        path: A regular file, compressed by gzip or zstd, or not.
+        path: A regular file, compressed or not.
         most_bytes: The limit on their number, lower for a small compressed file; None:
             `MOST_BYTES` for a file of this size.
     """
@@ -65,6 +65,8 @@ def read_pieces(
     if inflate is not None:
         pieces = inflate(pieces)
         if not is_text:
+            from gsym.containers.inflation import believable_size
+
             most_bytes = believable_size(len(data), most_bytes)
     size = 0
     try:

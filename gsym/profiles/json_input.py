@@ -171,7 +171,7 @@ class _Text:
 
 
 def read_node(path: str, most_bytes: int | None) -> Node:
-    """The object in a file of JSON or JSLB, compressed by gzip or zstd, or not.
+    """The object in a file of JSON or JSLB, compressed or not.
 
     Nearly all of it may be one value, so that values are limited by the whole.
 

@@ -173,7 +173,7 @@ def read_profile(
     """The profile in a file of any format.
 
     Args:
-        path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`; or a
+        path: A file, compressed or not; a pipe; `STANDARD_INPUT`; or a
             folder that `perf record --threads` wrote.
         options: Information about it.
 

@@ -40,7 +40,7 @@ def read_otlp(
     """All profiles in a file, as one.
 
     Args:
-        path: The file, compressed by gzip or zstd, or not.
+        path: The file, compressed or not.
         most_bytes: How large it may be, inflated.
 
     Returns:

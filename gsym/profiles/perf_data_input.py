@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
+from gsym.containers.recognition import inflater_of
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.profiles.input_bytes import Bound, read_inflated
@@ -40,7 +40,7 @@ def read_perf_data(
     """The profile in a file or folder that `perf record` wrote.
 
     Args:
-        path: The file, compressed by gzip or zstd, or not; or `FOLDER/data`, beside
+        path: The file, compressed or not; or `FOLDER/data`, beside
             which are `data.0` and others.
         build_ids: Of modules by path, in place of those of paths in the file; not of
             those that mappings have. Those of modules without any are read from their

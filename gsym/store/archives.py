@@ -7,18 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 
-from gsym.containers.cabinet import inflate_cabinet, inflated_name
-from gsym.containers.inflation import (
-    believable_size,
-    inflate_bzip2,
-    inflate_gzip,
-    inflate_xz,
-    inflate_zstd,
-    limited,
-)
-from gsym.containers.kernel_image import inflate_kernel
-from gsym.containers.lz4_frames import inflate_lz4
-from gsym.containers.recognition import recognise, recognise_file
+from gsym.containers.cabinet import inflated_name
+from gsym.containers.compression import INFLATERS
+from gsym.containers.inflation import believable_size, limited
+from gsym.containers.recognition import inflater_of, recognise, recognise_file
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
@@ -36,23 +28,11 @@ if TYPE_CHECKING:
     from tarfile import TarFile, TarInfo
     from typing import IO, Any
 
-    from typing_extensions import Buffer
-
     from gsym.store.package_formats import CpioFile
 
 # Limit: Decompressed data of a `.deb`, an RPM package or an archive
 MOST_INFLATED = 32 << 30
 _PIECE = 1 << 20
-# By the names that `recognise` returns.
-INFLATERS: dict[str, Callable[[Iterable[Buffer]], Iterator[bytes]]] = {
-    "gzip file": inflate_gzip,
-    "zstd file": inflate_zstd,
-    "xz file": inflate_xz,
-    "bzip2 file": inflate_bzip2,
-    "lz4 file": inflate_lz4,
-    "cabinet": inflate_cabinet,
-    "kernel image": inflate_kernel,
-}
 _COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2", ".lz4")
 _DEBUG_SUFFIXES = (".dbg", ".debug")
 
@@ -200,7 +180,7 @@ class Member:
         with _archive_errors(self._label), self._open() as source:
             pieces, most = pieces_of(source), self._most
             first = next(pieces, b"")
-            inflate = INFLATERS.get(recognise(first[:_HEADER_SIZE]))
+            inflate = inflater_of(first[:_HEADER_SIZE])
             if inflated and inflate is not None:
                 pieces = inflate(chain((first,), pieces))
                 first, most = next(pieces, b""), believable_size(self.size, inflated)
@@ -338,7 +318,7 @@ def _contents(file: IO[bytes], size: int) -> Iterator[bytes]:
     is on all of it.
     """
     start = file.tell()
-    inflate = INFLATERS.get(recognise(file.read(min(size, _HEADER_SIZE))))
+    inflate = inflater_of(file.read(min(size, _HEADER_SIZE)))
     file.seek(start)
     pieces = _first_bytes(pieces_of(file), size)
     if inflate is None:

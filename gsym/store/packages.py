@@ -245,14 +245,18 @@ class Packages:
 
     def entries(self) -> Iterator[Entry]:
         """The binaries with names of their own, as entries without function counts."""
-        for path, ((modified, size), found) in list(self._read.items()):
+        for path, (stamp, found) in list(self._read.items()):
             for member in found:
                 if _BY_ID not in member.name:
                     debug_id = debug_ids_of_build_id(member.build_id)[0]
                     identity = member.module._replace(debug_id=debug_id)
                     source = member.location
                     yield Entry(
-                        path, identity, source=source, size=size, added=modified / 1e9
+                        path,
+                        identity,
+                        source=source,
+                        size=stamp.size,
+                        added=stamp.modified / 1e9,
                     )
 
     def extract(self, member: PackageMember, folder: str) -> str:
@@ -378,7 +382,7 @@ def member_of_row(path: str, row: Any) -> PackageMember:
 
 
 def _record_name(path: str, stamp: FileStamp) -> str:
-    key = repr((_FORMAT, path, tuple(stamp)))
+    key = repr((_FORMAT, path, (stamp.modified, stamp.size)))  # as of a copy
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gsym.containers.recognition import recognise
+from gsym.containers.compression import INFLATERS
+from gsym.containers.recognition import COMPRESSED, recognise
 
 BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
 KINDS = [
@@ -41,3 +42,7 @@ KINDS = [
 
 def test_the_kind_of_a_file_is_told_by_its_content() -> None:
     assert [recognise(head) for head, _ in KINDS] == [kind for _, kind in KINDS]
+
+
+def test_each_kind_of_a_compressed_file_has_an_inflater() -> None:
+    assert INFLATERS.keys() == COMPRESSED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.memory.images import image_in_memory
+from gsym.memory.module_files import SavedMemory
 from tests.inputs.elf import PT_NOTE, note
 
 if TYPE_CHECKING:
@@ -57,3 +58,21 @@ def test_many_segments_of_notes_are_read() -> None:
     data = image(*([note(b"x\0\0\0", 1, b"", "little")] * 12), own)
     found = image_in_memory(memory_of(data), 0)
     assert found.build_id == BUILD_ID.hex()
+
+
+def test_parts_of_memory_that_overlap_are_read_whole() -> None:
+    data = memoryview(bytes(range(64)))
+    parts = [(0x100, 0x20, 0), (0x108, 8, 8), (0x118, 0x10, 0x18), (0x140, 4, 0x30)]
+    saved = SavedMemory(data, parts)
+    for address in range(0x100, 0x128):
+        left = 0x128 - address
+        found = saved.read(address, left)
+        assert found
+        assert found == bytes(data[address - 0x100 :][: len(found)])
+        assert address + len(found) in {0x120, 0x128}
+    assert saved.read(0x128, 1) == b""
+    assert [(start, len(part)) for start, part in saved.within(0x110, 0x150)] == [
+        (0x110, 0x10),
+        (0x120, 8),
+        (0x140, 4),
+    ]

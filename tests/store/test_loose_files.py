@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,20 @@ def test_file_added_later_is_found(tmp_path: Path) -> None:
     (tmp_path / "x.sym").unlink()
     with pytest.raises(NotFoundError):
         source.find(key(), "")
+
+
+def test_a_file_that_differs_in_nothing_but_its_contents_is_read_anew(
+    tmp_path: Path,
+) -> None:
+    """As a reproducible build of the next revision, with the time of its sources."""
+    source = LooseFiles(str(tmp_path), rescan_seconds=-1)
+    for number in range(2):
+        file = tmp_path / "app.sym"
+        file.unlink(missing_ok=True)
+        (tmp_path / f"other{number}").write_bytes(b"takes the inode")
+        file.write_bytes(symbols(number))
+        os.utime(file, (1, 1))
+        assert source.find(key(number), "").path == str(file)
 
 
 def test_hidden_and_deep_folders_are_passed_over(tmp_path: Path) -> None:

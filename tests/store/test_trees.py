@@ -22,9 +22,10 @@ import pytest
 
 from gsym.cli.main import main
 from gsym.containers.cabinet_library import libarchive
+from gsym.containers.compression import INFLATERS
 from gsym.containers.inflation import believable_size
 from gsym.errors import LimitError
-from gsym.store.archives import INFLATERS, ArchiveLimits, is_archive_file
+from gsym.store.archives import ArchiveLimits, is_archive_file
 from gsym.store.directory import Store
 from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree

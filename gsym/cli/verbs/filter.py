@@ -130,7 +130,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
     (
         Operand(
             "LOG",
-            "log, plain or compressed by gzip or zstd; - is standard input (default)",
+            "log, plain or compressed; - is standard input (default)",
             many=True,
             required=False,
         ),
