@@ -1,6 +1,7 @@
 """Unwind information of a binary as STACK records of Breakpad.
 
-ELF and Mach-O: `.eh_frame` and `.debug_frame`. PE: `.pdata` of x86-64, `.debug_frame`.
+ELF: `.eh_frame`, `.debug_frame`. Mach-O: `__unwind_info`, and what it leaves to
+`__eh_frame`; `__debug_frame`. PE: `.pdata` of x86-64, `.debug_frame`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from gsym.containers.fat import list_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
+from gsym.memory.compact_unwind import CompactUnwind, macho_parts
 from gsym.memory.frame_info import CallFrames, FrameSection
 from gsym.memory.images import read_image
-from gsym.memory.machines import Machine
+from gsym.memory.machines import AARCH64, X86_64, Machine
 from gsym.memory.pe_frames import (
     ALLOCATE,
     INTERRUPTED,
@@ -30,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Literal
 
+    from gsym.memory.compact_unwind import MachoParts
     from gsym.memory.frame_info import Row
     from gsym.memory.pe_frames import UnwindPart
 
-_SECTIONS = (".debug_frame", ".eh_frame"), ("__debug_frame", "__eh_frame")
 _BLOCK = 1 << 16
 
 # The registers by their numbers in DWARF, as minidump-stackwalk calls them.
@@ -129,14 +131,22 @@ class StackRecords:
         machine = Machine(8 if file.is_64 else 4, -1, -1, order=order)
         places = {each.name: each.address for each in file.loaded_sections()}
         sections = []
-        for name in _SECTIONS[file.is_macho]:
+        for name in (".debug_frame", ".eh_frame"):
             held = file.section(name.encode())
-            if held and (file.is_elf or file.is_macho or "debug" in name):
+            if held and (file.is_elf or "debug" in name):
                 is_debug = "debug" in name
                 sections.append(FrameSection(held, places.get(name, 0), is_debug))
+        encoded: dict[int, bool] = {}  # starts; whether there are rules
+        if file.is_macho:
+            parts = macho_parts(file.data)
+            sections += filter(None, [parts.frames])
+            for start, end, row in _compact(file, parts):
+                encoded[start] = row is not None
+                if row is not None and start >= self._base:
+                    yield from self._of_function(end, [(start, row)], registers)
         frames = CallFrames(machine, lambda _address, _size: b"", 0, sections)
         for end, rows in frames.functions():
-            if rows and self._base <= rows[0][0] < end:
+            if rows and self._base <= rows[0][0] < end and not encoded.get(rows[0][0]):
                 yield from self._of_function(end, rows, registers)
         if not (file.is_elf or file.is_macho):
             yield from self._of_pe(file.data)
@@ -231,6 +241,22 @@ class StackRecords:
                 rules = _pe_rules(parts)
                 first = table.base + start - self._base
                 yield f"STACK CFI INIT {first:x} {end - start:x} {rules}\n"
+
+
+def _compact(
+    file: ObjectFile, parts: MachoParts
+) -> Iterator[tuple[int, int, Row | None]]:
+    """Functions of a Mach-O file and their rules, by `__unwind_info`."""
+    machine = {"x86_64": X86_64, "arm64": AARCH64}.get(file.architecture)
+    image = parts.image
+    if machine is None or not parts.unwind or not image.segments:
+        return iter(())
+
+    def read(address: int, size: int) -> bytes:
+        return read_image(image, file.data, address, size)
+
+    base = min(each.address for each in image.segments)
+    return CompactUnwind(machine, parts.unwind, base, read).functions()
 
 
 def _pe_rules(parts: list[UnwindPart]) -> str:

@@ -8,6 +8,8 @@ Source: LLVM, compact_unwind_encoding.h.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import pairwise
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.headers import Segment
@@ -19,6 +21,8 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.memory.frame_info import Row, Rules, Step
     from gsym.memory.images import Memory
     from gsym.memory.machines import Machine
@@ -129,6 +133,41 @@ class CompactUnwind:
             except (StructError, IndexError, ZeroDivisionError):
                 pass
         return self._rows[pc]
+
+    def functions(self) -> Iterator[tuple[int, int, Row | None]]:
+        """Start, end and rules of each entry; no rules where `__eh_frame` has them.
+
+        One without an encoding has those of a function without anything on the stack.
+        """
+        for start, end in pairwise(self._starts()):
+            with suppress(StructError, IndexError, ZeroDivisionError):
+                _, encoding = self._encoding(start)
+                row = self._decoded(start + self._base, encoding)
+                if not encoding and self._machine == X86_64:
+                    row = _x86_row((_RSP, 8), [], 0, {})
+                elif not encoding and self._machine == AARCH64:
+                    row = make_row((_SP, 0), {}, _LR)
+                if start < end:
+                    yield start + self._base, end + self._base, row
+
+    def _starts(self) -> Iterator[int]:
+        """The starts of all entries in the image, then the end of the last one."""
+        data = self._data
+        with suppress(StructError):
+            *_, index, pages = _HEADER.unpack_from(data, 0)
+            for number in range(pages):
+                first, page, _ = _INDEX.unpack_from(data, index + number * _INDEX.size)
+                if not page:
+                    yield first
+                    continue
+                kind, entries, count, *_ = _PAGE.unpack_from(data, page)
+                for at in range(count):
+                    place = page + entries
+                    if kind == _REGULAR:
+                        yield _ENTRY.unpack_from(data, place + at * _ENTRY.size)[0]
+                    else:
+                        (entry,) = _WORD.unpack_from(data, place + at * _WORD.size)
+                        yield first + (entry & _OFFSET)
 
     def _encoding(self, place: int) -> tuple[int, int]:
         """The start and the encoding of the function at a place in the image.

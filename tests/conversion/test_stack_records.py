@@ -221,3 +221,20 @@ def test_an_export_has_the_records_of_the_binary(
     _, start, size, *_ = function.split()
     assert begin == f"STACK CFI INIT {start} {size} {BEGIN}"
     assert rest == f"STACK CFI {int(start, 16) + 1:x} .cfa: $rsp 16 +"
+
+
+def test_compact_unwind_information_becomes_records(tmp_path: Path) -> None:
+    """Of a program with and without a frame pointer, by clang and ld64.lld."""
+    (tmp_path / "a.c").write_text(
+        "__attribute__((noinline)) int deep(int a) { return a * 3; }\n"
+        "int main(void) { return deep(2) + 1; }\n"
+    )
+    target = ["--target=arm64-apple-macos11", "-O1", "-c", "a.c"]
+    clang, linker = find_peer("clang-19"), find_peer("ld64.lld-19")
+    subprocess.run([clang, *target], check=True, cwd=tmp_path)
+    system = ["-arch", "arm64", "-platform_version", "macos", "11.0", "11.0"]
+    output = ["a.o", "-o", "a", "-e", "_main", "-undefined", "dynamic_lookup"]
+    subprocess.run([linker, *system, *output], check=True, cwd=tmp_path)
+    leaf, framed = records(tmp_path / "a")
+    assert leaf.endswith(" .cfa: sp 0 + .ra: x30")
+    assert framed.endswith(" .cfa: x29 16 + .ra: .cfa -8 + ^ x29: .cfa -16 + ^")

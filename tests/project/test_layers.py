@@ -27,6 +27,7 @@ FOLDERS = (
     "memory.images",
     "memory.frame_info",
     "memory.pe_frames",
+    "memory.compact_unwind",
     "modules.key",
     "modules.part",
     "modules.build_id_tree",
