@@ -18,7 +18,17 @@ from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.encoding import uleb
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, inlined, unit
-from tests.inputs.wasm import FUNCTION, GLOBAL, MEMORY, TABLE, TAG, Wasm, name
+from tests.inputs.wasm import (
+    FUNCTION,
+    GLOBAL,
+    MEMORY,
+    TABLE,
+    TAG,
+    Wasm,
+    custom,
+    name,
+    section,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,6 +181,41 @@ def test_node_prints_such_a_stack(body: str, tmp_path: Path) -> None:
         found = reader.lookup(offset - content.index(size + code) + 1)
     assert found is not None
     assert found.function.name == "f"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_stack_of_node_has_lines(tmp_path: Path) -> None:
+    code = bytes.fromhex("01 01 7f 01 00 0b")  # a local; nop, unreachable, end
+    start, end = 2, 2 + len(code)  # behind the number of functions and the size
+    lines = LineProgram([*sequence((start, 10), (start + 4, 12), end=end)])
+    main = unit(
+        Die(Tag.subprogram, {At.name: "g"}, label="g"),
+        function("f", start, end, inlined(Ref("g"), (start + 4, end), call=(1, 11))),
+        lines=lines,
+        version=4,
+    )
+    names = section(0, name("app.wasm")) + section(1, b"\1\0" + name("f"))
+    debug = Dwarf([main], address_size=4).sections()
+    content = (
+        b"\0asm\1\0\0\0\1\4\1\x60\0\0\3\2\1\0\7\5\1\1f\0\0"
+        + section(10, b"\1" + bytes([len(code)]) + code)
+        + custom("name", names)
+        + b"".join(custom(title, each) for title, each in debug.items())
+    )
+    (tmp_path / "app.wasm").write_bytes(content)
+    script = (
+        "const m = new WebAssembly.Module(require('fs').readFileSync('app.wasm'));"
+        "try { new WebAssembly.Instance(m).exports.f() }"
+        "catch (e) { console.log(e.stack) }"
+    )
+    ran = subprocess.run(
+        ["node", "-e", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    report = gsym.symbolicate(
+        ran.stdout, source=str(tmp_path), store=str(tmp_path / "store")
+    )
+    (frame,) = report.frames()
+    assert [(call.name, call.line) for call in frame.calls] == [("g", 12), ("f", 11)]
 
 
 @pytest.mark.hostile
