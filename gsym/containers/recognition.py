@@ -32,6 +32,8 @@ _BZIP2_MAGICS = tuple(
     for level in range(1, 10)
     for block in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90")
 )
+MICRODUMP = b"-----BEGIN BREAKPAD MICRODUMP-----"
+"""A line of a log that a microdump follows."""
 
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (

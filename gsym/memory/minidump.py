@@ -8,6 +8,7 @@ from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
 from gsym.memory.machines import AARCH64, ARM, X86, X86_64, Machine
 from gsym.memory.maps import read_maps
+from gsym.memory.microdump import minidump_of
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
 from gsym.memory.signals import SIGNALS, Cause, describe
@@ -153,7 +154,9 @@ class _Exception(NamedTuple):
 def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
-    """The stacks in a minidump."""
+    """The stacks in a minidump, or in the microdump in a text."""
+    if data[: len(MAGIC)] != MAGIC:
+        data = memoryview(minidump_of(bytes(data), path))
     try:
         return _Minidump(data, path).stacks(find)
     except (StructError, OverflowError, IndexError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.containers.disassembly import disassembler_for
 from gsym.errors import GsymError
 from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
 from gsym.records import NamedTuple
@@ -101,8 +102,6 @@ def _state(thread: Thread, walker: Walker) -> tuple[list[tuple[str, int]], str]:
     code = walker.memory(at, _MAX_INSTRUCTION)
     if not machine.architecture or not code:
         return registers, ""
-    from gsym.containers.disassembly import disassembler_for
-
     try:
         reader = disassembler_for(
             machine.architecture,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from io import BytesIO
 
 from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
-from gsym.containers.recognition import COMPRESSED, recognise_file
+from gsym.containers.recognition import COMPRESSED, MICRODUMP, recognise_file
 from gsym.errors import FormatError
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.model import UINT64_MAX
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
 
 _HEAD = 18  # bytes, up to the type of an ELF file
+_PIECE = 1 << 20
 _BINARIES = frozenset({"object", "fat", "gsym", "pdb"})
 
 
@@ -48,16 +49,26 @@ NO_CONTEXT = ContextLines()
 
 
 def is_dump(path: str) -> bool:
-    """Whether a file is a core file or a minidump."""
+    """Whether a file is a core file, a minidump, or a text with a microdump."""
     if not os.path.isfile(path):
         return False
     kind = recognise_file(path)
     if kind != "object":
-        return kind == "minidump"
+        return kind == "minidump" or (not kind and _has_microdump(path))
     from gsym.memory.elf_core import is_core
 
     with open(path, "rb") as file:
         return is_core(file.read(_HEAD))
+
+
+def _has_microdump(path: str) -> bool:
+    with open(path, "rb") as file:
+        tail = b""
+        while piece := file.read(_PIECE):
+            if MICRODUMP in tail + piece:
+                return True
+            tail = piece[-len(MICRODUMP) :]
+    return False
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords
@@ -306,9 +317,9 @@ def parse_dump(path: str, find: FindFiles) -> ParsedReport:
         find: Where the file of a module may be.
     """
     from gsym.containers.mapped_file import map_file
-    from gsym.memory.elf_core import read_core
-    from gsym.memory.minidump import MAGIC, read_minidump
+    from gsym.memory.elf_core import is_core, read_core
+    from gsym.memory.minidump import read_minidump
 
     data = map_file(path)
-    read = read_minidump if data[: len(MAGIC)] == MAGIC else read_core
+    read = read_core if is_core(bytes(data[:_HEAD])) else read_minidump
     return read(data, path, find)

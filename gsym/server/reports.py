@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from gsym.api.source import SourceRoots
 from gsym.confined.process import ConfinedError
-from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
+from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, MICRODUMP, recognise
 from gsym.errors import GsymError, LimitError
 from gsym.memory.elf_core import is_core
 from gsym.memory.minidump import MAGIC
@@ -154,7 +154,8 @@ class Reports:
         except TimeoutError:
             raise HttpError(408, closes=True) from None
         is_compressed = recognise(head) in COMPRESSED
-        if is_compressed or head.startswith(MAGIC) or is_core(head):
+        is_dump = head.startswith(MAGIC) or is_core(head) or MICRODUMP in head
+        if is_compressed or is_dump:
             return await self._of_dump(sent, query)
         service = self._service
         limit = service.settings.limits.max_paste * _MOST_BYTES
