@@ -91,6 +91,31 @@ def flag_of(name: str, value: bool) -> bool:
     return bool(value)
 
 
+def instance_of(name: str, value: Item, kind: type[Item]) -> Item:
+    """An argument that is of a class.
+
+    Raises:
+        TypeError: It is of another one.
+    """
+    if not isinstance(value, kind):
+        raise refusal(name, f"a {kind.__name__}", value)
+    return value
+
+
+def choice_of(name: str, value: str, choices: Iterable[str]) -> str:
+    """An argument that is one of the words.
+
+    Raises:
+        TypeError: It is no string.
+        ValueError: It is another word.
+    """
+    words = [*choices]
+    if text_of(name, value) not in words:
+        expected = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        raise ValueError(f"{name}: expected {expected}, not {value!r}")
+    return value
+
+
 def items_of(name: str, values: Iterable[Item], expected: str) -> tuple[Item, ...]:
     """The values of an argument.
 

@@ -6,7 +6,7 @@ import os
 import re
 from math import inf
 
-from gsym.arguments import refusal
+from gsym.arguments import choice_of, instance_of, refusal, text_of
 from gsym.engine.native import to_bytes, to_str
 from gsym.markup.address_space import SpaceBudget
 from gsym.markup.document_lines import DocumentLines
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from gsym.markup.stack_lines import StackAnswers
     from gsym.markup.symbols import Opening
     from gsym.store.directory import Store
-
-
-_STYLE_NAMES = " or ".join(STYLES)
 
 
 class MarkupFilter:
@@ -72,20 +69,18 @@ class MarkupFilter:
         join: str | None = None,
         stacks: StackAnswers | None = None,
     ) -> None:
-        chosen = settings or FilterSettings()
+        chosen = instance_of("settings", settings or FilterSettings(), FilterSettings)
         if style is not None:
-            if style not in STYLES:
-                raise ValueError(f"style: expected {_STYLE_NAMES}, not {style!r}")
-            chosen = chosen._replace(style=STYLES[style])
-        options = symbols or SymbolOptions()
+            chosen = chosen._replace(style=STYLES[choice_of("style", style, STYLES)])
+        options = instance_of("symbols", symbols or SymbolOptions(), SymbolOptions)
         if options.functions == "short":  # these names are not those of a symbol table
             named = chosen.style._replace(pc_is_outermost=False)
             chosen = chosen._replace(style=named)
         self._stacks = stacks if chosen.style.name == "spec" else None
         self._failures = Failures(tell or (lambda _message: None))
-        self._output = output or Output()
-        mark = None if join is None else _pattern(join)
-        key = None if demux is None else _pattern(demux)
+        self._output = instance_of("output", output or Output(), Output)
+        mark = None if join is None else _pattern(text_of("join", join))
+        key = None if demux is None else _pattern(text_of("demux", demux))
         counts_lines = self._output.counts_lines
         line_rules: type[LineFilter] = LlvmLines
         if chosen.style.keeps_context_text:

@@ -6,7 +6,7 @@ import os
 import stat
 from functools import partial
 
-from gsym.arguments import integer_of
+from gsym.arguments import integer_of, path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import module_of
@@ -71,7 +71,7 @@ class Process(LoadedSymbols):
     ) -> None:
         super().__init__(source, store)
         self.pid: int = integer_of("pid", pid, 1)
-        self._folder = os.path.join(proc, str(pid))
+        self._folder = os.path.join(path_of("proc", proc), str(pid))
         mappings = list(read_maps(self._read("maps")))
         if not mappings:
             reason = "the process has no memory: it has ended, or is of the kernel"

@@ -86,7 +86,7 @@ class ReportModules:
         places: list[Place] = [
             Folder(each) if os.path.isdir(each) else File(each) for each in local
         ]
-        if beside:
+        if path_of("beside", beside):
             places.append(Folder(beside, is_flat=True))
         places.append(PathOfKey(os.path.abspath(beside or os.curdir)))
         places += [Folder(each, by_build_id=True) for each in DEBUG_DIRECTORIES]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import cast
 
-from gsym.arguments import items_of
+from gsym.arguments import instance_of, integer_of, items_of
 from gsym.cache import BoundedCache
 from gsym.engine.workers import core_count
 from gsym.errors import (
@@ -140,7 +140,11 @@ class Resolver:
         self.misses: NegativeCache = misses or negative_cache_of(self.store)
         self.breaker: CircuitBreaker = breaker or CircuitBreaker()
         self._add = add
-        self._conversions = threading.BoundedSemaphore(conversions or core_count())
+        self._conversions = threading.BoundedSemaphore(
+            core_count()
+            if conversions is None
+            else integer_of("conversions", conversions, 1)
+        )
         self._longest_wait = longest_wait
         self._probe = probe
         self._flights = SingleFlight()
@@ -155,6 +159,7 @@ class Resolver:
 
         Errors of sources and of the store are reported in the result.
         """
+        instance_of("key", key, ModuleKey)
         try:
             entry, damage = self._stored(key)
         except (GsymError, OSError) as error:
@@ -173,7 +178,7 @@ class Resolver:
 
     def may_improve(self, entry: Entry) -> bool:
         """Whether `resolve` would look for a better file of a stored module."""
-        return bool(self._improvement.news_of(entry))
+        return bool(self._improvement.news_of(instance_of("entry", entry, Entry)))
 
     def local_files(self, key: ModuleKey) -> Iterator[str]:
         """All files of a module in folders that are sources.
@@ -215,7 +220,7 @@ class Resolver:
         Stored ones come first, then those in folders, then those of other sources,
         which are kept in the store. A file may be of another module.
         """
-        if not has_id(key):
+        if not has_id(instance_of("key", key, ModuleKey)):
             return
         kept: dict[str, str] = {}
         with suppress(GsymError, OSError):

@@ -14,7 +14,7 @@ import time
 from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from collections import OrderedDict
 
-from gsym.arguments import integer_of, path_of, refusal
+from gsym.arguments import instance_of, integer_of, path_of
 from gsym.errors import (
     AmbiguousModuleError,
     ClosedError,
@@ -122,8 +122,7 @@ class Symbolizer:
             TypeError: *key* is not a `ModuleKey`.
         """
         self._check_open()
-        if not isinstance(key, ModuleKey):
-            raise refusal("key", "a ModuleKey", key)
+        instance_of("key", key, ModuleKey)
         name = _cache_key(key)
         with self._lock:
             module = self._open.get(name)
@@ -179,12 +178,14 @@ class Symbolizer:
 
     def binaries(self, key: ModuleKey) -> Iterator[str]:
         """The files of a module that may have its code, fetched if necessary."""
+        instance_of("key", key, ModuleKey)
         binaries = getattr(self.resolver, "binaries", None)
         found: Iterator[str] = iter(()) if binaries is None else binaries(key)
         return found
 
     def source_file(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, as a server has it; None if there is none."""
+        instance_of("key", key, ModuleKey)
         find = getattr(self.resolver, "source_file", None)
         found: bytes | None = None if find is None else find(key, path)
         return found
@@ -205,6 +206,7 @@ class Symbolizer:
             TypeError: *key* is not a `ModuleKey`, or the address not an integer.
             ValueError: Both or neither of *offset* and *va* were given.
         """
+        instance_of("key", key, ModuleKey)
         if (offset is None) == (va is None):
             given = "neither" if va is None else "both"
             raise ValueError(f"offset, va: expected one of them, not {given}")

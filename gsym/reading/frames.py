@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import calcsize
 
-from gsym.arguments import integer_of, items_of, refusal
+from gsym.arguments import choice_of, flag_of, integer_of, items_of, refusal
 from gsym.engine.demangling import demangle as demangled
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
@@ -258,9 +258,8 @@ class Frames:
 
     def one_for_each(self, frames: str) -> Frames:
         """Keep only the "innermost" or the "outermost" row of each address."""
-        if frames not in {"innermost", "outermost"}:
-            expected = "expected all, innermost or outermost"
-            raise ValueError(f"frames: {expected}, not {frames!r}")
+        if choice_of("frames", frames, ("all", "innermost", "outermost")) == "all":
+            return self
         from array import array
 
         row_of: dict[int, int] = {}
@@ -419,7 +418,11 @@ class Frames:
         """The column *name*: for each row the index of its value, and the values.
 
         Values are in the order of their first use; indexes have 32 bits.
+
+        Raises:
+            ValueError: There is no such column.
         """
+        choice_of("name", name, _COLUMNS)
         column: memoryview = getattr(self, name)
         owner, codes, values = distinct(bytes_of(column), len(column), column.itemsize)
         return _kept_column(codes, len(column), "I", owner), values
@@ -527,6 +530,7 @@ def look_up_batch(
     """
     if not isinstance(threads, int) or threads < 1:
         threads = integer_of("threads", threads, 1)
+    misses = flag_of("misses", misses)
     asked = ffi.from_buffer("uint64_t[]", addresses)
     count = len(asked)
     parts = max(1, min(threads, _MOST_THREADS, count // _LEAST_PER_THREAD))

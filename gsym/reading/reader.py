@@ -555,9 +555,9 @@ class Reader:
         from gsym.reading.decoded_functions import FunctionDecoder
 
         mapped = self.mapped
-        if not 0 <= index < len(self):
+        if index not in range(len(self)):
             raise IndexError(
-                f"function index {index} out of range (file has {len(self)})"
+                f"function index {index!r} out of range (file has {len(self)})"
             )
         return FunctionDecoder(mapped).decode(index)
 

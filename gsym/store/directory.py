@@ -11,10 +11,11 @@ import re
 from contextlib import contextmanager
 
 import gsym.reading.reader
-from gsym.arguments import path_of
+from gsym.arguments import instance_of, path_of, text_of
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.modules.key import (
+    ModuleKey,
     build_id_digits,
     code_id_of,
     debug_ids_of_build_id,
@@ -54,7 +55,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
     from gsym.store.modules import Quality
@@ -110,6 +110,7 @@ class Store:
             FormatError: The record of the module is damaged.
             UnsupportedError: The store was made by a newer version.
         """
+        instance_of("key", key, ModuleKey)
         self.exists()
         damaged: list[FormatError] = []
         found = chosen(key, self._candidates(key, damaged))
@@ -178,7 +179,7 @@ class Store:
         Raises:
             FormatError: Its record is damaged.
         """
-        link = f"{self.path}/{link_of_slot(slot)}"
+        link = f"{self.path}/{link_of_slot(text_of('slot', slot))}"
         before = None
         while True:
             try:
@@ -199,7 +200,11 @@ class Store:
         Raises:
             FileNotFoundError: It was removed.
         """
-        return os.stat(os.path.join(os.path.dirname(entry.path), SIDECAR)).st_mtime
+        return os.stat(
+            os.path.join(
+                os.path.dirname(instance_of("entry", entry, Entry).path), SIDECAR
+            )
+        ).st_mtime
 
     # ---- writing
 
@@ -245,6 +250,7 @@ class Store:
             UnsupportedError: The store was made by a newer version.
             ValueError: The identity is invalid.
         """
+        instance_of("identity", identity, ModuleKey)
         checked = checked_identity(identity)
         self._prepare()
         entry = Entry(
@@ -263,7 +269,7 @@ class Store:
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""
-        slot = entry.slot
+        slot = instance_of("entry", entry, Entry).slot
         with swap_lock(self.path, slot):
             current = self.at(slot)
             if current is not None and current.path == entry.path:

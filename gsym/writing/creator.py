@@ -12,7 +12,16 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
-from gsym.arguments import integer_of, items_of, path_of, refusal, strings_of, text_of
+from gsym.arguments import (
+    choice_of,
+    flag_of,
+    integer_of,
+    items_of,
+    path_of,
+    refusal,
+    strings_of,
+    text_of,
+)
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
 from gsym.errors import ClosedError
 from gsym.model import UINT64_MAX, FunctionInfo, InlineInfo
@@ -80,8 +89,8 @@ class Creator:
         *,
         index: bool = True,
     ) -> None:
-        if byteorder not in {"little", "big"}:
-            raise ValueError(f"byteorder: expected little or big, not {byteorder!r}")
+        choice_of("byteorder", byteorder, ("little", "big"))
+        index = flag_of("index", index)
         version = integer_of("version", version, 1, 2)
         if base_address is not None:
             base_address = integer_of("base_address", base_address, 0, UINT64_MAX)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.arguments import refusal
+from gsym.arguments import instance_of, integer_of, items_of, refusal
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
 from gsym.modules.key import ModuleKey, elf_debug_id, is_hex
@@ -59,7 +59,9 @@ class RemoteSymbolizer:
         """
         offsets: dict[tuple[str, str, str], list[int]] = {}
         places = []
-        for key, offset in asked:
+        for key, offset in items_of("asked", asked, "pairs of a key and an offset"):
+            instance_of("key", key, ModuleKey)
+            integer_of("offset", offset)
             frames = offsets.setdefault(_module(key), [])
             places.append(len(frames) if 0 <= offset < UINT64_END else None)
             if places[-1] is not None:
