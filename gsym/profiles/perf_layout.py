@@ -19,7 +19,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PERF_EVENT = " PERF_RECORD_"
 
@@ -71,6 +71,7 @@ _OTHER_FIELDS = {
 _WITH_EVENT = frozenset({0, 3, 4})
 _TIMED = frozenset({0, 1, 2})
 _PADDED = 3  # its period is as wide as perf prints it
+_WITHOUT_PERIOD = frozenset({4, 6})  # a period may be taken for the number of a thread
 _PERIOD_WIDTH = 10
 _WEAK = frozenset({5, 6})  # any words may be a layout without time and event
 _MAJORITY = 0.5
@@ -163,14 +164,12 @@ class Layout:
         rest = found["rest"]
         return found if not rest or inline_frame(rest) is not None else None
 
-    def are_padded(self, lines: Iterable[str]) -> bool:
-        """Whether periods are as wide as perf prints them."""
+    def widths(self, field: str, lines: Iterable[str]) -> Iterator[tuple[int, int]]:
+        """Blanks before the numbers in a field, and the width of both."""
         for found in filter(None, map(self._form.match, lines)):
-            before = found.string[: found.start("period")]
+            before = found.string[: found.start(field)]
             blanks = len(before) - len(before.rstrip())
-            if blanks == 1 and len(found["period"]) < _PERIOD_WIDTH:
-                return False
-        return True
+            yield blanks, blanks + len(found[field]) - bool(before.strip())
 
 
 # Those with the most fields first; a number is rather that of a thread than a period.
@@ -230,8 +229,16 @@ def find_layout(lines: Sequence[str]) -> tuple[Layout, float]:
             continue
         layout = Layout(*kind)
         count = sum(layout.match(line) is not None for line in heads)
-        if end == _PADDED and count and not layout.are_padded(heads):
+        if end == _PADDED and any(
+            blanks == 1 and width < _PERIOD_WIDTH
+            for blanks, width in layout.widths("period", heads)
+        ):
             continue
+        is_alone = kind[1] == _NUMBERS[1] and end in _WITHOUT_PERIOD
+        if is_alone and all(
+            width >= _PERIOD_WIDTH for _, width in layout.widths("process", heads)
+        ):
+            continue  # they are periods
         if count > most:
             best, most = kind, count
         if count == len(heads):

@@ -160,6 +160,25 @@ func main() {
 	}
 }
 """
+FIELD_SETS = (
+    "comm,pid,tid,time,event,period,ip,sym,dso",
+    "comm,pid,tid,cpu,time,event,period,ip,sym,dso",
+    "comm,pid,tid,cpu,misc,time,event,period,ip,sym,dso",
+    "comm,tid,time,event,period,ip,sym,dso",
+    "comm,pid,time,event,period,ip,sym",
+    "pid,tid,time,event,period,ip,sym,dso",
+    "comm,tid,event,period,ip,sym",
+    "comm,event,period,ip,sym,dso",
+    "event,period,ip,sym,dso",
+    "time,event,period,ip,sym",
+    "comm,pid,tid,time,event,ip,sym,dso",
+    "comm,tid,cpu,event,ip,sym",
+    "comm,pid,tid,time,event,period,ip,sym,symoff,dso",
+    "comm,pid,tid,time,event,period,addr,ip,sym,dso",
+    "comm,pid,tid,time,event,period,ip,sym,dso -G",
+    "comm,tid,event,period,addr,ip,sym,dso -G",
+)
+"""What `perf script -F` is given, and other options."""
 JAVASCRIPT = """\
 function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
 function work() { for (let i = 0; i < 150; i++) leaf(200000) }
@@ -223,25 +242,28 @@ def numbers(name: str) -> str:
 
 
 def of_perf(folder: Path) -> Iterator[Recording]:
-    """Files of perf, and the texts that it prints of them."""
+    """Files of perf, and the texts that it prints of them, with sets of fields."""
     kinds = {
         "one": ("-e", "cpu-clock", "-g"),
         "threads": ("-e", "cpu-clock", "-g", "--threads"),
         "forked": ("-e", "cpu-clock,page-faults", "-g", "-c", "100000"),
     }
+    value = ("--value", "cpu-clock")
     for word, options in kinds.items():
         path = folder / f"{word}.data"
         words = () if word == "one" else (word,)
-        run("perf", "record", *options, "-o", str(path), "./app", *words, folder=folder)
-        text = folder / f"{word}.txt"
-        fields = "comm,pid,tid,time,event,period,ip,sym,dso"
-        text.write_text(
-            run("perf", "script", "-i", str(path), "-F", fields, folder=folder)
-        )
-        value = "cpu-clock"
-        for name, made in (("perf.data", path), ("perf script", text)):
-            told = perf_sums(path, value, "app")
-            yield Recording(name, "perf report", made, told, ("--value", value))
+        sampled = ("--sample-cpu", "-d", "-o", str(path))
+        run("perf", "record", *options, *sampled, "./app", *words, folder=folder)
+        told = perf_sums(path, "cpu-clock", "app")
+        yield Recording("perf.data", "perf report", path, told, value)
+        for number, (fields, *others) in enumerate(map(str.split, FIELD_SETS)):
+            text = folder / f"{word}.{number}.txt"
+            command = ("perf", "script", "-i", str(path), "-F", fields, *others)
+            text.write_text(run(*command, folder=folder))
+            known = set(fields.split(","))
+            told = perf_sums(path, "cpu-clock", "app", known)
+            shown = value if "period" in known else ("--value", "samples")
+            yield Recording("perf script", "perf report", text, told, shown)
 
 
 def of_simpleperf(folder: Path) -> Iterator[Recording]:

@@ -6,12 +6,13 @@ import csv
 import json
 import re
 import subprocess
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.project.viewers import ask_firefox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
 
@@ -31,6 +32,7 @@ class Sums(NamedTuple):
     processes: dict[str, int] | None = None
 
 
+@cache
 def _run(*command: object) -> str:
     done = subprocess.run(
         list(map(str, command)),
@@ -52,8 +54,17 @@ def _sums(rows: Iterable[tuple[str, int, int]]) -> Sums:
     return Sums(own, {name: each[0] for name, each in total.items() if len(each) == 1})
 
 
-def perf_sums(path: Path, event: str, module: str) -> Callable[[], Sums]:
-    """What `perf report` prints of an event; functions are those of one module."""
+_PERF_FIELDS = frozenset({"pid", "tid", "period"})
+
+
+def perf_sums(
+    path: Path, event: str, module: str, fields: Collection[str] = _PERF_FIELDS
+) -> Callable[[], Sums]:
+    """What `perf report` prints of an event; functions are those of one module.
+
+    Without some fields, a text has no threads or processes, or numbers of samples.
+    """
+    number_of = "period" if "period" in fields else "sample"
 
     def column(field: str, *options: str) -> dict[str, int]:
         command = (
@@ -66,7 +77,7 @@ def perf_sums(path: Path, event: str, module: str) -> Callable[[], Sums]:
             "-g",
             "none",
         )
-        text = _run(*command, "-F", f"period,{field}", "-t", "|", *options)
+        text = _run(*command, "-F", f"{number_of},{field}", "-t", "|", *options)
         found: dict[str, int] = {}
         is_event = True
         for line in text.splitlines():
@@ -87,8 +98,14 @@ def perf_sums(path: Path, event: str, module: str) -> Callable[[], Sums]:
         form = rf"^ *(\d+) +(\d+) +{event}"
         processes: dict[str, int] = {}
         for number, period in re.findall(form, text, re.MULTILINE):
-            processes[number] = processes.get(number, 0) + int(period)
-        return Sums(own, None, threads, processes)
+            count = int(period) if "period" in fields else 1
+            processes[number] = processes.get(number, 0) + count
+        return Sums(
+            own,
+            None,
+            threads if "tid" in fields else None,
+            processes if "pid" in fields else None,
+        )
 
     return sums
 

@@ -185,3 +185,18 @@ def test_samples_may_have_only_a_name_and_an_event() -> None:
     assert isinstance(first, PerfSample)
     assert first[:3] == ("app", None, None)
     assert [each.symbol for each in first.frames] == ["main", "start"]
+
+
+@pytest.mark.parametrize("command", ["             app ", ""])
+@pytest.mark.parametrize("period", ["    250000", "9999999999", "         1"])
+def test_numbers_as_wide_as_periods_are_no_numbers_of_threads(
+    command: str, period: str
+) -> None:
+    lines = [f"{command}{period} cycles:", "\t401136 leaf (/a)", ""] * 3
+    found = find_layout(lines)[0].match(lines[0])
+    assert found is not None
+    assert found["period"] == period.strip()
+    other = [f"{command}  123 cycles:", "\t401136 leaf (/a)", ""] * 3
+    found = find_layout(other)[0].match(other[0])
+    assert found is not None
+    assert found["process"] == "123"
