@@ -168,7 +168,8 @@ def matching_members(
 
 def bundle_section(binary: ObjectFile) -> str:
     """The name of a section with code for devices; "" if there is none."""
-    found = (name for name in BUNDLE_SECTIONS if binary.has_section(name))
+    names = BUNDLE_SECTIONS[:3] if binary.is_elf else BUNDLE_SECTIONS[3:]
+    found = (name for name in names if binary.has_section(name))
     return next(found, b"").decode()
 
 
