@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
     from gsym.markup.filter import MarkupFilter
 
+    _StreamHandler = logging.StreamHandler[TextIO]
+else:
+    _StreamHandler = logging.StreamHandler  # no generic class in Python 3.10
 
-class MarkupHandler(logging.StreamHandler["TextIO"]):
+
+class MarkupHandler(_StreamHandler):
     """Prints messages with markup replaced by symbols.
 
     A message with only contextual elements, such as those of a C library that logs

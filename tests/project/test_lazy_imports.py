@@ -22,7 +22,7 @@ ALLOWED = {
     "start": (310, "a module that the importer does not load: faster starts"),
     "standard": (106, "a slow module of the standard library, or not on all systems"),
     "package": (45, "a package of an extra, which may not be installed"),
-    "ring": (6, "a module that loads the importer"),
+    "ring": (8, "a module that loads the importer"),
     "idle": (6, "a module that the importer loads anyway"),
 }
 
