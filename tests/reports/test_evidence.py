@@ -340,6 +340,45 @@ TOOLS: dict[str, tuple[Writer, bool]] = {
         ),
         MAPPED,
     ),
+    "Bugsnag": (
+        document(
+            lambda stack: {
+                "stacktrace": [
+                    {
+                        "frameAddress": hex(f.address),
+                        "machoFile": f.path,
+                        "machoLoadAddress": hex(f.base),
+                        "method": f.function,
+                    }
+                    for f in stack
+                ]
+            }
+        ),
+        False,
+    ),
+    "Dovecot": (
+        lambda stack: (
+            "imap(joe): Error: Raw backtrace: "
+            + " -> ".join(f"{f.path}(+{f.offset:#x}) [{f.address:#x}]" for f in stack)
+        ),
+        False,
+    ),
+    "jemalloc": (
+        lambda stack: (
+            f"@ {' '.join(hex(f.address) for f in stack)}\nMAPPED_LIBRARIES:\n"
+            + "".join(
+                f"{f.base:x}-{f.base + 0x5000:x} r-xp 00000000 fe:00 1  {f.path}\n"
+                for f in images(stack)
+            )
+        ),
+        False,
+    ),
+    "Crashlytics": (
+        lines(
+            lambda n, f: f"#{n:02} pc {f.offset - (n > 0):#x} {f.name} ({f.function})"
+        ),
+        False,
+    ),
     "JSON lines": (
         lines(
             lambda n, f: json.dumps(
@@ -349,6 +388,42 @@ TOOLS: dict[str, tuple[Writer, bool]] = {
         False,
     ),
 }
+
+# A line of each, by `str.format`; what has an asterisk needs the maps of the process.
+LINES = r"""
+Samba: #{n} {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]
+Open MPI: [node01:04711] [{n:2}] {f.path}({f.function}+{f.plus:#x})[{f.address:#x}]
+Godot: [{n}] {f.path}(+{f.offset:#x}) [{f.address:#x}] (??:0)
+Honggfuzz*: <{f.address:#018x}> [func:{f.function} file: line:0 module:{f.path}]
+V8:     {f.path}({f.function}(int)+{f.plus:#x}) [{f.address:#x}]
+WebKit: {n}   {f.address:#x} {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]
+Mono*: {f.address:#x} - {f.path} : {f.function}
+Couchbase:     {f.path}() [{f.base:#x}+{f.offset:#x}]
+Splunk: [{f.address:#018x}] {f.function} + {f.plus} ({f.name} + {f.offset:#x})
+DB2*: {f.address:#018x} {f.function} + 0x{f.plus:04x} \n\t\t({f.path})
+SAP HANA*: {n}: {f.address:#x} in {f.function}+{f.plus:#x} at a.cpp:2 ({f.name})
+a place in a file:  {n}: {f.function} + {f.plus:#x} in {f.path}
+Procmon: <address>{f.address:#x}</address>\n<place>{f.name} + {f.offset:#x}</place>
+Procmon CSV: "{n}","{f.name}","{f.name} + {f.offset:#x}","{f.address:#x}","C:\{f.name}"
+DTrace:               {f.name}`{f.function}+{f.plus:#x}
+radare2*: {n}  {f.address:#x} sp: 0x7ffc1ed9a5f0 [{f.name}] sym.{f.function}+{f.plus}
+ClickHouse*: [ 4711 ] <Fatal> BaseDaemon: {n}. {f.function}(int) @ {f.address:#018x}
+Oracle*: {f.function}()+{f.plus:<18} call     next()   7FFC1ED9A5F0 ? 000000000 ?
+PostgreSQL*: \tpostgres: db [local] SELECT({f.function}+{f.plus:#x}) [{f.address:#x}]
+x64dbg*: 000000D51F2FF6C0 {f.address:016X} 40   User   {f.name}.{f.function}+{f.plus:X}
+ltrace*:  > {f.name}({f.function}+{f.plus:#x}) [{f.address:x}]
+"""
+
+
+def by_format(shape: str) -> Writer:
+    """A text with a line of a shape for each frame."""
+    shape = shape.replace(r"\n", "\n").replace(r"\t", "\t")
+    return lines(lambda n, f: shape.format(n=n, f=f))
+
+
+for each in LINES.strip().split("\n"):
+    tool, _, shape = each.partition(": ")
+    TOOLS[tool.rstrip("*")] = by_format(shape), tool.endswith("*")
 
 
 def answers(report: Report) -> list[str]:

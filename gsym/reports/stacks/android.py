@@ -14,7 +14,7 @@ from gsym.reports.stacks.line_forms import (
 
 # `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
 _FRAME = re.compile(
-    rf"#{NUMBER} +pc +(?:0x)?(?P<shown>(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
+    rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
     r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
 )
 

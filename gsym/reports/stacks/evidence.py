@@ -179,9 +179,10 @@ class Line:
                 continue
             if not part.mentions:
                 continue
-            module = _module(part.mentions[0].path, identifier)
-            for start in _starts(part):
-                yield module, start, 0, 0
+            for start, place in _starts(part):
+                before = [each for each in part.mentions if each.start <= place]
+                mention = before[-1] if before else part.mentions[0]
+                yield _module(mention.path, identifier), start, 0, 0
 
     @property
     def is_image(self) -> bool:
@@ -219,34 +220,35 @@ def _may_be_start(address: int) -> bool:
     return address >= _LEAST_START and address % _PAGE == 0
 
 
-def _starts(part: Tokens) -> Iterator[int]:
-    """Possible starts of the module that a part names."""
-    bases = [each.base.value for each in part.offsets if each.base is not None]
-    yield from filter(_may_be_start, bases)
+def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
+    """Possible starts of modules that a part names, and the places of numbers."""
+    for plus in part.offsets:
+        if plus.base is not None and _may_be_start(plus.base.value):
+            yield plus.base.value, plus.start
     values = [
-        each.value
+        (each.value, each.start)
         for each in part.numbers
         if each.is_marked and not _COUNT.fullmatch(part.text, each.start, each.end)
     ]
-    large = [each for each in values if each >= _LEAST_START]
-    starts = [each for each in large if _may_be_start(each)]
-    others = [each for each in large if not _may_be_start(each)]
+    large = [each for each in values if each[0] >= _LEAST_START]
+    starts = [each for each in large if _may_be_start(each[0])]
+    others = [each for each in large if not _may_be_start(each[0])]
     is_frame = any(each.name for each in part.offsets) and not others
     if (
         len(starts) == 1
         and not is_frame
-        and all(0 < each - starts[0] < _MOST_SIZE for each in others)
+        and all(0 < each - starts[0][0] < _MOST_SIZE for each, _ in others)
     ):
         yield starts[0]
-    offsets = [each for each in values if each < _MOST_SIZE]
+    offsets = [each for each, _ in values if each < _MOST_SIZE]
     for plus in part.offsets:
         if not plus.name and plus.base is None:
             offsets += plus.values
-    for address in others:
+    for address, place in others:
         for offset in offsets:
             start = address - offset
             if start != address and _may_be_start(start):
-                yield start
+                yield start, place
 
 
 def candidates(

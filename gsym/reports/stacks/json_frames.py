@@ -42,16 +42,18 @@ _OFFSET = re.compile(
     r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
 )
 _BASE = re.compile(
-    r"(?:module|image|load|binary|library|start|base|map|mapped|dso|segment)?"
+    r"(?:module|image|load|binary|library|start|base|map|mapped|dso|segment|macho)?"
     r"(?:base|load|start|image|begin|mapping)?(?:addr|address|base|start|begin|at)"
     r"|base|loadaddress|imageloadaddress"
 )
 _END = re.compile(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
 _SIZE = re.compile(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
 _DEBUG_ID = re.compile(r"(?:debug|breakpad)id(?:entifier)?")
-_CODE_ID = re.compile(r"(?:code|build|gnubuild)id|(?:image|binary|module)?uuid|id")
+_CODE_ID = re.compile(
+    r"(?:code|build|gnubuild)id|(?:image|binary|module|macho)?uuid|id"
+)
 _NAME = re.compile(
-    r"(?:code|image|module|mod|object|binary|library|lib|debug|dso|elf|so|mapping|exe)?"
+    r"(?:code|image|module|mod|object|binary|library|lib|debug|dso|elf|so|mapping|exe|macho)?"
     r"(?:file|path|name|filename|filepath)?|package"
 )
 _NAMES_BEST = ("path", "code", "package", "mod", "file", "binary", "image", "name")

@@ -75,7 +75,8 @@ _MEMRAY_IMAGE = re.compile(
 _COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
 _IN_FILE = re.compile(
-    rf"(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)\(?(?P<module>/[^\s()]+)\)?)\s*$"
+    rf"(?<!\+)(?<!\+ )(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)"
+    r"\(?(?P<module>/[^\s()]+)\)?)\s*$"
 )
 
 # perf's places of calls, and heaptrack's places and modules

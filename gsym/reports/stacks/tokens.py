@@ -65,6 +65,8 @@ _SOURCE = re.compile(
     r"|core|dmp)|[\\/])$",
     re.IGNORECASE,
 )
+_CLOSING_TAG = re.compile(r"</[\w:-]+>")
+_TAG = re.compile(r"^<[\w-]+>(?=\w)")
 _WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
 _GUESSES = (
     re.compile(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
@@ -332,7 +334,7 @@ def _mentions(text: str) -> Iterator[Mention]:
     found = False
     for each in _PATH.finditer(text):
         path = each["quoted"] or each["path"] or each["file"]
-        if _SOURCE.search(path):
+        if _SOURCE.search(path) or _CLOSING_TAG.match(text, each.start() - 1):
             continue
         found = True
         yield Mention(each.start(), each.end(), path, is_sure=True)
@@ -377,7 +379,7 @@ def _offset(
     for base in numbers:
         if base.end == left:
             return made._replace(start=base.start, base=base)
-    name = _name_before(text[:left])
+    name = _TAG.sub("", _name_before(text[:left]), 1)
     places = [
         (each.start, each.end)
         for each in mentions
