@@ -13,7 +13,6 @@ from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.arguments import path_of, refusal
-from gsym.conversion.stack_records import StackRecords
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import GsymError, UuidMismatchError
 from gsym.modules.key import (
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from gsym.conversion.stack_records import StackRecords
     from gsym.reading.reader import Reader
 
 
@@ -186,6 +186,8 @@ def breakpad_blocks(
 
 
 def _stack_records(reader: Reader, binaries: Iterable[str]) -> StackRecords:
+    from gsym.conversion.stack_records import StackRecords
+
     return StackRecords(binaries, reader.header.base_address, reader.header.uuid)
 
 

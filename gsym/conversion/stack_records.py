@@ -12,11 +12,11 @@ from gsym.containers.fat import list_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
-from gsym.memory.compact_unwind import CompactUnwind, macho_parts
-from gsym.memory.frame_info import CallFrames, FrameSection
-from gsym.memory.images import read_image
-from gsym.memory.machines import AARCH64, X86_64, Machine
-from gsym.memory.pe_frames import (
+from gsym.unwinding.compact_unwind import CompactUnwind, macho_parts
+from gsym.unwinding.frame_info import CallFrames, FrameSection
+from gsym.unwinding.images import read_image
+from gsym.unwinding.machines import AARCH64, X86_64, Machine
+from gsym.unwinding.pe_frames import (
     ALLOCATE,
     INTERRUPTED,
     PUSH,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Literal
 
-    from gsym.memory.compact_unwind import MachoParts
-    from gsym.memory.frame_info import Row
-    from gsym.memory.pe_frames import UnwindPart
+    from gsym.unwinding.compact_unwind import MachoParts
+    from gsym.unwinding.frame_info import Row
+    from gsym.unwinding.pe_frames import UnwindPart
 
 _BLOCK = 1 << 16
 

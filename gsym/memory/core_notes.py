@@ -6,7 +6,11 @@ import struct
 
 from gsym.containers.headers import read_notes
 from gsym.errors import FormatError
-from gsym.memory.machines import (
+from gsym.memory.signals import SIGNALS, describe, read_cause
+from gsym.memory.threads import Thread
+from gsym.memory.walking import Registers
+from gsym.records import NamedTuple
+from gsym.unwinding.machines import (
     AARCH64,
     ARM,
     LOONGARCH64,
@@ -20,10 +24,6 @@ from gsym.memory.machines import (
     X86_64,
     Machine,
 )
-from gsym.memory.signals import SIGNALS, describe, read_cause
-from gsym.memory.threads import Thread
-from gsym.memory.walking import Registers
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -14,16 +14,9 @@ from gsym.containers.headers import (
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
-from gsym.memory.images import (
-    ELF_MAGIC,
-    Image,
-    image_in_memory,
-    load_bias,
-)
 from gsym.memory.jit import DESCRIPTOR, registered_files
 from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region
-from gsym.memory.machines import S390X, X86, X86_64
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import (
@@ -35,6 +28,13 @@ from gsym.memory.threads import Dump, dump_report
 from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.images import (
+    ELF_MAGIC,
+    Image,
+    image_in_memory,
+    load_bias,
+)
+from gsym.unwinding.machines import S390X, X86, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import ProgramHeader
     from gsym.memory.core_notes import MappedFile
-    from gsym.memory.frame_info import Step
     from gsym.memory.jit import RegisteredFile
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
     from gsym.memory.threads import Thread
     from gsym.reading.reader import Reader
+    from gsym.unwinding.frame_info import Step
 
 _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
 _BIG_ENDIAN = 2

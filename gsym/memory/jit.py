@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gsym.memory.expressions import ByteReader, DamagedError
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import ByteReader, DamagedError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
 DESCRIPTOR = b"__jit_debug_descriptor"
 _MAX_FILES = 1 << 16

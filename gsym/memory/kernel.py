@@ -11,7 +11,6 @@ from gsym.arguments import integer_of, path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
-from gsym.memory.images import build_id_in, image_in_file
 from gsym.memory.loaded import LoadedSymbols
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
@@ -20,6 +19,7 @@ from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare, is_absent
 from gsym.records import NamedTuple
 from gsym.store.archives import inflate_file
+from gsym.unwinding.images import build_id_in, image_in_file
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
 _AT_PHDR, _AT_PHENT, _AT_PHNUM, _AT_EXECFN = 3, 4, 5, 31
 _HEADER_SIZES = {4: 52, 8: 64}  # of an ELF file, by the size of words

@@ -6,7 +6,6 @@ from functools import partial
 
 from gsym.arguments import integer_of, items_of
 from gsym.errors import ClosedError
-from gsym.memory.images import mapped_segment
 from gsym.memory.regions import Regions
 from gsym.memory.stack_parts import (
     NO_LIMITS,
@@ -16,6 +15,7 @@ from gsym.memory.stack_parts import (
 )
 from gsym.model import UINT64_MAX, FunctionRange, Lookup, after_call
 from gsym.records import NamedTuple
+from gsym.unwinding.images import mapped_segment
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

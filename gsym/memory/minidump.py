@@ -6,7 +6,6 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
-from gsym.memory.machines import AARCH64, ARM, X86, X86_64, Machine
 from gsym.memory.maps import read_maps
 from gsym.memory.microdump import minidump_of
 from gsym.memory.module_files import ModuleFiles, SavedMemory
@@ -28,6 +27,7 @@ from gsym.modules.key import (
     print_guid,
 )
 from gsym.records import NamedTuple
+from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

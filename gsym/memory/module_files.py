@@ -14,20 +14,20 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
-from gsym.memory.arm_tables import SECTION, step_by_tables
-from gsym.memory.breakpad_frames import BreakpadFrames
-from gsym.memory.compact_unwind import CompactUnwind, MachoParts, macho_parts
-from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, FrameSection, apply_row
-from gsym.memory.go_frames import GoFrames, go_table
-from gsym.memory.images import Image, image_in_file, read_image
 from gsym.memory.loaded import linked_region
-from gsym.memory.machines import AARCH64, ARM, X86, X86_64
-from gsym.memory.pe_arm_frames import step_by_pe_arm
-from gsym.memory.pe_frames import pe_image, step_by_pe
-from gsym.memory.prologues import FollowedCode
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
+from gsym.unwinding.arm_tables import SECTION, step_by_tables
+from gsym.unwinding.breakpad_frames import BreakpadFrames
+from gsym.unwinding.compact_unwind import CompactUnwind, MachoParts, macho_parts
+from gsym.unwinding.expressions import DamagedError
+from gsym.unwinding.frame_info import HEADER_MAGIC, CallFrames, FrameSection, apply_row
+from gsym.unwinding.go_frames import GoFrames, go_table
+from gsym.unwinding.images import Image, image_in_file, read_image
+from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64
+from gsym.unwinding.pe_arm_frames import step_by_pe_arm
+from gsym.unwinding.pe_frames import pe_image, step_by_pe
+from gsym.unwinding.prologues import FollowedCode
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gsym.containers.headers import Segment
-    from gsym.memory.frame_info import Row, Step
-    from gsym.memory.images import Memory
     from gsym.memory.loaded import Loaded
-    from gsym.memory.machines import Machine
     from gsym.memory.regions import Region
     from gsym.memory.stack_parts import StackModule
+    from gsym.unwinding.frame_info import Row, Step
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
     FindFiles = Callable[[StackModule], Iterable[str]]
     FrameSource = Callable[[int, dict[int, int], Memory], Step | None]

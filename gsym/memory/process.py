@@ -11,11 +11,6 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import module_of
 from gsym.errors import GsymError
-from gsym.memory.images import (
-    Image,
-    image_in_file,
-    image_in_memory,
-)
 from gsym.memory.loaded import LoadedSymbols, linked_region
 from gsym.memory.maps import Mapping, read_maps
 from gsym.memory.regions import Region
@@ -26,15 +21,20 @@ from gsym.memory.symbol_lists import (
     read_symbols,
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
+from gsym.unwinding.images import (
+    Image,
+    image_in_file,
+    image_in_memory,
+)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from gsym.memory.images import Memory
     from gsym.memory.report_modules import PathOrUrl, Sources
     from gsym.reading.reader import Reader
     from gsym.store.directory import Store
+    from gsym.unwinding.images import Memory
 
 _DELETED = " (deleted)"
 _MOST_VDSO = 1 << 20

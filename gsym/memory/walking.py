@@ -19,9 +19,9 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.memory.frame_info import Step
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine, Trampoline
+    from gsym.unwinding.frame_info import Step
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine, Trampoline
 
 
 class Registers(NamedTuple):

@@ -12,8 +12,8 @@ import gsym
 from gsym.memory.elf_core import read_core
 from gsym.memory.jit import registered_files
 from gsym.memory.link_map import LinkedFile, LinkMap
-from gsym.memory.machines import X86_64
 from gsym.memory.signals import Cause, describe, read_cause
+from gsym.unwinding.machines import X86_64
 from tests.inputs.core import Part, core_of, note, status_of
 
 if TYPE_CHECKING:

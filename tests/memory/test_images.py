@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.memory.images import image_in_memory
 from gsym.memory.module_files import SavedMemory
+from gsym.unwinding.images import image_in_memory
 from tests.inputs.elf import PT_NOTE, note
 
 if TYPE_CHECKING:

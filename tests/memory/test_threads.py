@@ -14,10 +14,10 @@ import gsym
 from gsym.cli.main import main
 from gsym.memory import threads
 from gsym.memory.loaded import Loaded
-from gsym.memory.machines import X86_64
 from gsym.memory.stack_parts import StackFrame
 from gsym.memory.threads import Dump, Thread, dump_report
 from gsym.memory.walking import Registers, Walker
+from gsym.unwinding.machines import X86_64
 
 if TYPE_CHECKING:
     from pathlib import Path

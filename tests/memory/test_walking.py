@@ -9,8 +9,9 @@ import pytest
 
 from gsym.memory import walking
 from gsym.memory.elf_core import read_core
-from gsym.memory.frame_info import Step
-from gsym.memory.machines import (
+from gsym.memory.walking import Registers, Walker
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.machines import (
     AARCH64,
     ARM,
     LOONGARCH64,
@@ -22,7 +23,6 @@ from gsym.memory.machines import (
     X86_64,
     Machine,
 )
-from gsym.memory.walking import Registers, Walker
 from tests.inputs.core import small_core
 
 if TYPE_CHECKING:

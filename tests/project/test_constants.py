@@ -143,7 +143,7 @@ _IN_C = re.compile(rf"(?:#define |\b)(\w+)(?: = |, | ){_NUMBER}")
 # What the names of others begin with where ours of a file do not.
 PREFIXES = {
     "gsym/memory/core_notes.py": ("NT_", "AT_"),
-    "gsym/memory/images.py": (),
+    "gsym/unwinding/images.py": (),
     "gsym/verification/decoder/elf.py": (),
     "gsym/verification/decoder/lines.py": (),
     "gsym/verification/decoder/macho.py": ("LC_", "MH_"),

@@ -22,12 +22,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gsym"
 FOLDERS = (
     "engine",
     "containers",
-    "memory.expressions",
-    "memory.machines",
-    "memory.images",
-    "memory.frame_info",
-    "memory.pe_frames",
-    "memory.compact_unwind",
+    "unwinding",
     "modules.key",
     "modules.part",
     "modules.build_id_tree",

@@ -1,4 +1,4 @@
-// Functions with every kind of unwind information of ARM64: tests/memory/test_pe_arm_frames.py
+// Functions with every kind of unwind information of ARM64: tests/unwinding/test_pe_arm_frames.py
 // has what clang 19 and lld make of it (lld-link /dll /noentry /machine:arm64).
 .text
 .globl a1

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
-from gsym.memory.frame_info import Step
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.frame_info import Step
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.memory.images import Memory
-    from gsym.memory.pe_frames import PeTable
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.pe_frames import PeTable
 
 _ENTRY = Struct("<II")  # start; unwind information, or where it is
 _WORD, _DOUBLE = Struct("<I"), Struct("<Q")

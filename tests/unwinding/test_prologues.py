@@ -10,15 +10,15 @@ from gsym.containers.data_symbols import DataSymbols
 from gsym.containers.machine_code import MachineCode, x86_instruction_size
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.memory.machines import AARCH64, ARM, RISCV64, X86, X86_64, Machine
 from gsym.memory.module_files import read_file
-from gsym.memory.prologues import FollowedCode
+from gsym.unwinding.machines import AARCH64, ARM, RISCV64, X86, X86_64, Machine
+from gsym.unwinding.prologues import FollowedCode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.memory.frame_info import Step
     from gsym.memory.module_files import LoadedFile
+    from gsym.unwinding.frame_info import Step
 
 CODE, TOP, LINK = 0x400000, 0x70000, 0x1234
 FUNCTIONS = frozenset({2})

@@ -11,10 +11,10 @@ import pytest
 
 import gsym
 from gsym.containers.object_file import ObjectFile
-from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import Step
-from gsym.memory.go_frames import GoFrames, GoTable, go_table
-from gsym.memory.machines import AARCH64, S390X, X86, X86_64, Machine
+from gsym.unwinding.expressions import DamagedError
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.go_frames import GoFrames, GoTable, go_table
+from gsym.unwinding.machines import AARCH64, S390X, X86, X86_64, Machine
 from tests.conftest import find_peer
 from tests.inputs.go import GO_VERSIONS, TEXT, GoFunction, Pclntab, go_elf
 from tests.memory.test_core import crashed_core

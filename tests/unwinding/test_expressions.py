@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsym.memory.expressions import ByteReader, DamagedError, Operands, evaluate
+from gsym.unwinding.expressions import ByteReader, DamagedError, Operands, evaluate
 
 VALUES = {0: 0x10, 3: 0x30, 46: 4}
 MEMORY = {0x30: bytes(range(1, 9))}

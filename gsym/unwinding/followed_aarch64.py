@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.memory.followed_code import Flow, bits
+from gsym.unwinding.followed_code import Flow, bits
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.memory.followed_code import StackState
+    from gsym.unwinding.followed_code import StackState
 
 _SIZE = 4
 _BEFORE, _AFTER = 3, 1  # when an access changes the register with its address

@@ -13,19 +13,19 @@ from itertools import pairwise
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.headers import Segment
-from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import FrameSection, apply_row, make_row
-from gsym.memory.images import Image
-from gsym.memory.machines import AARCH64, X86_64
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import DamagedError
+from gsym.unwinding.frame_info import FrameSection, apply_row, make_row
+from gsym.unwinding.images import Image
+from gsym.unwinding.machines import AARCH64, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.memory.frame_info import Row, Rules, Step
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.frame_info import Row, Rules, Step
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
 _MAGIC = b"\xcf\xfa\xed\xfe"  # 64 bits, little endian
 _COMMANDS = Struct("<16xI12x")  # their number

@@ -10,17 +10,17 @@ import re
 from array import array
 from bisect import bisect_right
 
-from gsym.memory.expressions import DamagedError
-from gsym.memory.frame_info import apply_row, make_row
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import DamagedError
+from gsym.unwinding.frame_info import apply_row, make_row
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.memory.frame_info import Row, Rules, Step
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.frame_info import Row, Rules, Step
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
 _RECORD = re.compile(
     rb"\nSTACK (CFI INIT|WIN [04]) ([0-9a-fA-F]{1,16}) ([0-9a-fA-F]{1,16}) "

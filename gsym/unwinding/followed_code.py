@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gsym.memory.machines import AARCH64, RISCV64, X86, X86_64
 from gsym.records import NamedTuple
+from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.machines import Machine
 
 # Registers that a function leaves as they were, by their numbers in DWARF.
 _KEPT = {

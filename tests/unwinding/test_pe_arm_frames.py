@@ -11,11 +11,11 @@ import pytest
 
 import gsym
 from gsym.containers.mapped_file import map_file
-from gsym.memory.machines import AARCH64
 from gsym.memory.module_files import read_file
-from gsym.memory.pe_arm_frames import step_by_pe_arm
-from gsym.memory.pe_frames import PeTable, pe_image
-from gsym.memory.prologues import FollowedCode
+from gsym.unwinding.machines import AARCH64
+from gsym.unwinding.pe_arm_frames import step_by_pe_arm
+from gsym.unwinding.pe_frames import PeTable, pe_image
+from gsym.unwinding.prologues import FollowedCode
 from tests.inputs.minidump import (
     ARM64,
     WINDOWS,
@@ -28,7 +28,7 @@ from tests.inputs.minidump import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.memory.frame_info import Step
+    from gsym.unwinding.frame_info import Step
 
 pytestmark = pytest.mark.no_engine
 

@@ -6,8 +6,8 @@ from struct import pack
 
 import pytest
 
-from gsym.memory.arm_tables import step_by_tables
-from gsym.memory.frame_info import Step
+from gsym.unwinding.arm_tables import step_by_tables
+from gsym.unwinding.frame_info import Step
 
 TABLE, APART, CODE, STACK = 0x10000, 0x11000, 0x20000, 0x70000
 WORDS = {STACK + 4 * at: 0x100 + at for at in range(0x400)}

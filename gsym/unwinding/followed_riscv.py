@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.memory.followed_code import Flow, bits
+from gsym.unwinding.followed_code import Flow, bits
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.memory.followed_code import StackState
+    from gsym.unwinding.followed_code import StackState
 
 _LONG = 3  # the lowest bits of an instruction of 4 bytes
 _LINK, _STACK = 1, 2

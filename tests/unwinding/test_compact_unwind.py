@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.memory.breakpad_frames import BreakpadFrames
-from gsym.memory.compact_unwind import CompactUnwind, macho_parts
-from gsym.memory.machines import AARCH64, X86_64
 from gsym.memory.module_files import read_file
-from gsym.memory.prologues import FollowedCode
+from gsym.unwinding.breakpad_frames import BreakpadFrames
+from gsym.unwinding.compact_unwind import CompactUnwind, macho_parts
+from gsym.unwinding.machines import AARCH64, X86_64
+from gsym.unwinding.prologues import FollowedCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gsym.memory.frame_info import Row
+    from gsym.unwinding.frame_info import Row
 
 pytestmark = pytest.mark.no_engine
 

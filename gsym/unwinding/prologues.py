@@ -6,21 +6,21 @@ order; forward jumps carry what is on the stack to their targets.
 
 from __future__ import annotations
 
-from gsym.memory.followed_aarch64 import follow_aarch64
-from gsym.memory.followed_code import StackState
-from gsym.memory.followed_riscv import follow_riscv
-from gsym.memory.followed_x86 import follow_x86
-from gsym.memory.frame_info import Step
-from gsym.memory.machines import AARCH64, RISCV64, X86, X86_64
 from gsym.model import UINT64_MAX
+from gsym.unwinding.followed_aarch64 import follow_aarch64
+from gsym.unwinding.followed_code import StackState
+from gsym.unwinding.followed_riscv import follow_riscv
+from gsym.unwinding.followed_x86 import follow_x86
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.machines import AARCH64, RISCV64, X86, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.memory.followed_code import Flow
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.followed_code import Flow
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
     Follow = Callable[[bytes, int, StackState], Flow]
 

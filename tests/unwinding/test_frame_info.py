@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import gsym
-from gsym.memory import frame_info
-from gsym.memory.frame_info import HEADER_MAGIC, CallFrames, Step
-from gsym.memory.images import image_in_file
-from gsym.memory.machines import X86_64
+from gsym.unwinding import frame_info
+from gsym.unwinding.frame_info import HEADER_MAGIC, CallFrames, Step
+from gsym.unwinding.images import image_in_file
+from gsym.unwinding.machines import X86_64
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.memory.images import Memory
+    from gsym.unwinding.images import Memory
 
 pytestmark = pytest.mark.no_engine  # runs programs
 

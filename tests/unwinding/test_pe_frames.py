@@ -11,9 +11,9 @@ import pytest
 
 import gsym
 from gsym.containers.mapped_file import map_file
-from gsym.memory.machines import X86_64
 from gsym.memory.module_files import LoadedFile, read_file
-from gsym.memory.pe_frames import PeTable, pe_image, step_by_pe
+from gsym.unwinding.machines import X86_64
+from gsym.unwinding.pe_frames import PeTable, pe_image, step_by_pe
 from tests.conftest import find_peer
 from tests.inputs.minidump import (
     WINDOWS,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.memory.frame_info import Step
+    from gsym.unwinding.frame_info import Step
 
 pytestmark = pytest.mark.no_engine
 

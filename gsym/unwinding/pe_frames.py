@@ -8,16 +8,16 @@ from __future__ import annotations
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.headers import Segment
-from gsym.memory.frame_info import Step
-from gsym.memory.images import Image
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.images import Image
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.memory.images import Memory
+    from gsym.unwinding.images import Memory
 
 _MAGIC = b"PE\0\0"
 _MACHINES, _PE32_PLUS = frozenset({0x8664, 0xAA64}), 0x20B  # x86-64, AArch64

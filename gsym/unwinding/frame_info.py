@@ -10,21 +10,21 @@ from __future__ import annotations
 from bisect import bisect_right
 from contextlib import suppress
 
-from gsym.memory.expressions import (
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
+from gsym.unwinding.expressions import (
     ByteReader,
     DamagedError,
     Operands,
     evaluate,
 )
-from gsym.model import UINT64_MAX
-from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
     Rules = dict[int, tuple[str, int | bytes]]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.memory.expressions import ByteReader, DamagedError
-from gsym.memory.frame_info import Step
-from gsym.memory.machines import ARM
+from gsym.unwinding.expressions import ByteReader, DamagedError
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.machines import ARM
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.memory.images import Memory
+    from gsym.unwinding.images import Memory
 
 SECTION = ".ARM.exidx"
 _ENTRY_SIZE = 8

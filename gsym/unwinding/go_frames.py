@@ -5,11 +5,11 @@ For each function it has the bytes that are on the stack at each address (pcsp).
 
 from __future__ import annotations
 
-from gsym.memory.expressions import ByteReader, DamagedError
-from gsym.memory.frame_info import Step
-from gsym.memory.machines import AARCH64, POWER64, POWER64_LITTLE
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.unwinding.expressions import ByteReader, DamagedError
+from gsym.unwinding.frame_info import Step
+from gsym.unwinding.machines import AARCH64, POWER64, POWER64_LITTLE
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.memory.images import Memory
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.images import Memory
+    from gsym.unwinding.machines import Machine
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MODULE_SECTIONS = (b".go.module", b".noptrdata", b".data.rel.ro", b".data")

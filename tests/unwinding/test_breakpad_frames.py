@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.memory.breakpad_frames import BreakpadFrames
-from gsym.memory.machines import AARCH64, X86, X86_64
 from gsym.memory.module_files import read_file
+from gsym.unwinding.breakpad_frames import BreakpadFrames
+from gsym.unwinding.machines import AARCH64, X86, X86_64
 from tests.http_server import Server, files_of
 from tests.inputs.minidump import (
     WINDOWS,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from gsym.memory.frame_info import Step
-    from gsym.memory.machines import Machine
+    from gsym.unwinding.frame_info import Step
+    from gsym.unwinding.machines import Machine
 
 pytestmark = pytest.mark.no_engine
 
