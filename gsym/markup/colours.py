@@ -6,12 +6,12 @@ A line of a log may switch colours on and off with `ESC[0m`, `ESC[1m` and `ESC[3
 
 from __future__ import annotations
 
-import re
+from gsym.patterns import regex
 
-SGR = re.compile(rb"\x1b\[(?:[01]|3[0-7])m")
-ANY_SGR = re.compile(rb"\x1b\[[0-9;:]*m")  # the specification has a few of these
+SGR = regex(rb"\x1b\[(?:[01]|3[0-7])m")
+ANY_SGR = regex(rb"\x1b\[[0-9;:]*m")  # the specification has a few of these
 
-_ELEMENT_OR_SGR = re.compile(rb"(\{\{\{[^{}\n]*\}\}\})|" + ANY_SGR.pattern)
+_ELEMENT_OR_SGR = regex(rb"(\{\{\{[^{}\n]*\}\}\})|" + ANY_SGR.pattern)
 _RESET, _BOLD = b"\x1b[0m", b"\x1b[1m"
 _BLUE, _CYAN, _GREEN = b"34", b"36", b"32"
 

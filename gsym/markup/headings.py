@@ -8,16 +8,15 @@ Source: compiler-rt, sanitizer_stacktrace_libcdep.cpp, tsan_report.cpp.
 
 from __future__ import annotations
 
-import re
-
 from gsym.engine.native import ffi, lib
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # A panic of Go is a "runtime error", too.
-_HEADING = re.compile(
+_HEADING = regex(
     rb"(?:ERROR|(WARNING)): (?:(Thread)|\w*)Sanitizer: |ERROR: libFuzzer: "
     rb"|(?<!panic): runtime error: "
 )

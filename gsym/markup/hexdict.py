@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -26,7 +26,7 @@ class Value(NamedTuple):
 
 MAX_VALUES = 1024
 # A key begins after a space or a colon; otherwise each byte would start a new search.
-_PAIR = re.compile(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
+_PAIR = regex(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 
 
 def addresses_in(text: bytes) -> list[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 from gsym.engine.native import to_bytes
 from gsym.markup.colours import ANY_SGR
 from gsym.markup.elements import Element, HexDict
 from gsym.markup.outputs import Output
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ HTML_END = b"</pre>\n</html>\n"
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
 _OF_MANY = frozenset({b"38", b"48"})  # followed by the number of a colour
 # Changes of colour; the end of a line resets them.
-_LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
+_LOOK = regex(ANY_SGR.pattern + rb"|\n")
 
 
 class HtmlOutput(Output):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from gsym.engine.demangling import demangle_bytes, demangle_type
@@ -24,9 +23,11 @@ from gsym.markup.elements import (
 )
 from gsym.markup.line_runs import LineRuns
 from gsym.markup.parser import Fault, Token, decode
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Container
 
     from gsym.markup.failures import Failures
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _BEGIN = b"{{{"
 _CONTEXTUAL = frozenset({b"mmap", b"reset", b"module"})
-_CONTEXT = re.compile(rb"\{\{\{(?:mmap|reset|module)[:}]")
+_CONTEXT = regex(rb"\{\{\{(?:mmap|reset|module)[:}]")
 
 
 def is_contextual(token: Token) -> bool:

@@ -5,14 +5,15 @@ Lines without elements pass in one piece.
 
 from __future__ import annotations
 
-import re
-
 from gsym.markup.colours import remove_colours
 from gsym.markup.headings import Headings
 from gsym.markup.stack_lines import find_stacks, lines_before
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import re
+
     from gsym.markup.line_filter import LineFilter
     from gsym.markup.outputs import Output
     from gsym.markup.remote_symbols import AddressCollector
@@ -235,9 +236,9 @@ class LogStream:
 _END = b"}}}"
 _HEXDICT = b"{{{hexdict:"
 # The specification has no decimal values but 0; programs print them anyway.
-_PAIRS = re.compile(rb"(?:\s*[^\s:{}]+:\s*(?:0x[0-9a-fA-F]+|[0-9]+)(?!\S))*\s*")
+_PAIRS = regex(rb"(?:\s*[^\s:{}]+:\s*(?:0x[0-9a-fA-F]+|[0-9]+)(?!\S))*\s*")
 # Prefixes of lines differ in numbers, and in their padding.
-_PIECE = re.compile(rb"([0-9]+)|(\s+)|[a-zA-Z]+|.")
+_PIECE = regex(rb"([0-9]+)|(\s+)|[a-zA-Z]+|.")
 _LONGEST_PREFIX = 256
 
 

@@ -11,8 +11,6 @@ reads only code locations as programs print them (`csrc/text/markup_element.c`).
 
 from __future__ import annotations
 
-import re
-
 from gsym.engine.native import to_str
 from gsym.markup.elements import (
     Backtrace,
@@ -27,6 +25,7 @@ from gsym.markup.elements import (
     Symbol,
 )
 from gsym.model import UINT64_END
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 __all__ = [
@@ -52,6 +51,7 @@ __all__ = [
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Container, Iterator
     from typing import Any, NoReturn
 
@@ -119,16 +119,16 @@ FUCHSIA_DIALECT = Dialect(
 
 _BEGIN, _END = b"{{{", b"}}}"
 _KINDS = (b"ra", b"pc")
-_HEX, _DECIMAL = re.compile(rb"[0-9a-fA-F]+"), re.compile(rb"[0-9]+")
+_HEX, _DECIMAL = regex(rb"[0-9a-fA-F]+"), regex(rb"[0-9]+")
 # Prefixes, base and digits, if the prefix decides the base.
 _PREFIXES = (
     ((b"0x", b"0X"), 16, _HEX),
-    ((b"0b", b"0B"), 2, re.compile(rb"[01]+")),
-    ((b"0o",), 8, re.compile(rb"[0-7]+")),  # no `0O`, as in LLVM
+    ((b"0b", b"0B"), 2, regex(rb"[01]+")),
+    ((b"0o",), 8, regex(rb"[0-7]+")),  # no `0O`, as in LLVM
 )
-_OCTAL = re.compile(rb"0[0-7]+")
+_OCTAL = regex(rb"0[0-7]+")
 _DIGITS = {0: (10, _DECIMAL), 10: (10, _DECIMAL), 16: (16, _HEX)}
-_MODE = re.compile(rb"(?=.)[rR]?[wW]?[xX]?")
+_MODE = regex(rb"(?=.)[rR]?[wW]?[xX]?")
 _MAX_DIGITS = 4096  # int() of more is slow
 
 
@@ -365,8 +365,8 @@ _READERS: dict[bytes, Callable[[_Fields], Element]] = {
 # ---- writing
 
 # Characters that fields cannot contain: delimiters and control characters.
-_UNFIT = re.compile(r"[\x00-\x1f\x7f:{}]")
-_BRACES = re.compile(r"[{}]")
+_UNFIT = regex(r"[\x00-\x1f\x7f:{}]")
+_BRACES = regex(r"[{}]")
 
 
 def encode(element: Element) -> str:

@@ -6,14 +6,14 @@ geo::area<int>(int) const` is `area<int>`.
 
 from __future__ import annotations
 
-import re
+from gsym.patterns import regex
 
 _SCOPE = b"::"
 _OPENING, _CLOSING = b"<([{", b">)]}"
 _ANONYMOUS = b"(anonymous namespace)"
 # Characters of an operator are not brackets. A conversion operator has a type.
-_OPERATOR = re.compile(rb'operator(?:\(\)|\[\]|"" ?\w+|[^\w\s(]+(?: (?=<))?| [^(]+)')
-_SCOPE_END = re.compile(rb"(?: const| volatile| &&?)*::")
+_OPERATOR = regex(rb'operator(?:\(\)|\[\]|"" ?\w+|[^\w\s(]+(?: (?=<))?| [^(]+)')
+_SCOPE_END = regex(rb"(?: const| volatile| &&?)*::")
 
 
 def short_name(readable: bytes) -> bytes:

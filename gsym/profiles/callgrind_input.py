@@ -24,6 +24,7 @@ from itertools import accumulate
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
+from gsym.patterns import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import (
     Frame,
@@ -45,12 +46,12 @@ if TYPE_CHECKING:
     _Costs = list[int]
 
 _NUMBER = r"(?:0x[0-9a-fA-F]{1,16}|\d{1,19})"
-_COSTS = re.compile(
+_COSTS = regex(
     rf"(?P<places>(?:[+-]?{_NUMBER}|\*)(?: (?:[+-]?{_NUMBER}|\*))*)\s*", re.ASCII
 )
-_NAME = re.compile(r"(?:\((?P<number>\d{1,10})\)\s*)?(?P<name>.*)", re.ASCII)
-_CALLS = re.compile(rf"calls=\s*(?P<count>{_NUMBER})(?:\s.*)?", re.ASCII)
-_PLAIN_ADDRESS = re.compile(r"0x(?P<address>[0-9a-f]{1,16})(?:'\d+)?", re.ASCII)
+_NAME = regex(r"(?:\((?P<number>\d{1,10})\)\s*)?(?P<name>.*)", re.ASCII)
+_CALLS = regex(rf"calls=\s*(?P<count>{_NUMBER})(?:\s.*)?", re.ASCII)
+_PLAIN_ADDRESS = regex(r"0x(?P<address>[0-9a-f]{1,16})(?:'\d+)?", re.ASCII)
 _UNITS = {"sysTime": "nanoseconds", "Time": "microseconds"}
 _FILES, _FUNCTIONS, _OBJECTS = range(3)
 _KEYS = {

@@ -13,6 +13,7 @@ from decimal import Decimal
 from itertools import chain, islice
 
 from gsym.errors import FormatError
+from gsym.patterns import regex
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import (
     MOST_FRAMES,
@@ -37,15 +38,15 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 
-_AUSTIN_COMMENT = re.compile(r"#\s*(?P<name>austin|mode)\s*:\s*(?P<value>\S+)")
-_AUSTIN_FRAME = re.compile(r"(?P<path>.*):(?P<name>[^:]+):(?P<line>\d{1,9})")
+_AUSTIN_COMMENT = regex(r"#\s*(?P<name>austin|mode)\s*:\s*(?P<value>\S+)")
+_AUSTIN_FRAME = regex(r"(?P<path>.*):(?P<name>[^:]+):(?P<line>\d{1,9})")
 _AUSTIN_VALUES = {
     "wall": (ValueType("wall", "microseconds"),),
     "cpu": (ValueType("cpu", "microseconds"),),
     "memory": (SPACE,),
     "full": (ValueType("wall", "microseconds"), ValueType("idle", "count"), SPACE),
 }
-_TWO_VALUES = re.compile(
+_TWO_VALUES = regex(
     rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}[ \t]+{NUMBER})", re.ASCII
 )
 _HEAD = 256  # lines that say how many values there are

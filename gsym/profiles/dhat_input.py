@@ -13,6 +13,7 @@ import os
 import re
 from itertools import groupby
 
+from gsym.patterns import regex
 from gsym.profiles.json_input import read_node
 from gsym.profiles.model import (
     Frame,
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
 
-_FRAME = re.compile(r"(?:0x(?P<address>[0-9a-fA-F]{1,16}): )?(?P<what>.*)", re.ASCII)
-_IN_MODULE = re.compile(r"(?P<name>.*) \(in (?P<path>.*)\)")
-_COLUMN = re.compile(r"(:\d{1,9}):\d{1,9}\)$", re.ASCII)  # that Rust has after the line
+_FRAME = regex(r"(?:0x(?P<address>[0-9a-fA-F]{1,16}): )?(?P<what>.*)", re.ASCII)
+_IN_MODULE = regex(r"(?P<name>.*) \(in (?P<path>.*)\)")
+_COLUMN = regex(r"(:\d{1,9}):\d{1,9}\)$", re.ASCII)  # that Rust has after the line
 _ROOT, _UNKNOWN = "[root]", "???"
 # Of each value its member, and where it is called so the unit; ordered as pprof's are.
 _HEAP = {

@@ -9,7 +9,6 @@ Source: as for `gsym.profiles.firefox`.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 
 from gsym.errors import UnsupportedError
@@ -23,6 +22,7 @@ from gsym.modules.key import (
     is_windows,
     read_debug_id,
 )
+from gsym.patterns import regex
 from gsym.profiles.json_input import (
     Node,
     number_of,
@@ -63,7 +63,7 @@ _WEIGHTS = {
     "tracing-ms": (TIME, _MILLISECOND),
     "bytes": (SPACE, 1),
 }
-_UNRESOLVED = re.compile(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
+_UNRESOLVED = regex(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
 _GUID_DIGITS = 32
 # What says the operating system, and the words by which it does.

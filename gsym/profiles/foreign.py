@@ -6,6 +6,7 @@ import os
 import re
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.patterns import regex
 from gsym.profiles.protobuf import each_field
 
 TYPE_CHECKING = bool()
@@ -195,7 +196,7 @@ _ENDINGS: Mapping[str, _Foreign] = {
     ),
 }
 _HEAD_LINES = 8
-_MEMBER = re.compile(r'"([A-Za-z_-]{1,40})"\s*:')
+_MEMBER = regex(r'"([A-Za-z_-]{1,40})"\s*:')
 _HEAD_MEMBERS = 64
 
 

@@ -34,6 +34,7 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.patterns import regex
 from gsym.profiles.binaries import AddressRanges, module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
 from gsym.profiles.json_input import text_of
@@ -66,27 +67,27 @@ _COUNTS = (
     r"\[ *(?P<all_objects>\d{1,19}): +(?P<all_bytes>\d{1,19})\]"
 )
 _ADDRESS_LIST = r"@(?P<addresses>(?: 0x[0-9a-f]{1,16})*)\s*"
-_STACK = re.compile(rf"\s*{_COUNTS} {_ADDRESS_LIST}", re.ASCII)
-_ADDRESSES = re.compile(_ADDRESS_LIST, re.ASCII)
-_THREAD = re.compile(
+_STACK = regex(rf"\s*{_COUNTS} {_ADDRESS_LIST}", re.ASCII)
+_ADDRESSES = regex(_ADDRESS_LIST, re.ASCII)
+_THREAD = regex(
     rf"\s+t(?P<thread>\*|\d{{1,10}}): {_COUNTS}(?: (?P<name>.*))?", re.ASCII
 )
 # Go prints the functions of a stack below it, by the addresses of the calls.
-_NAME = re.compile(
+_NAME = regex(
     r"#\t0x(?P<address>[0-9a-f]{1,16})\t(?P<name>.*)\+0x[0-9a-f]+\s+"
     r"(?P<path>\S.*):(?P<line>\d{1,9})$",
     re.ASCII,
 )
-_MAP = re.compile(
+_MAP = regex(
     r"\s*(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}):? (?P<mode>[-rwxps]{3,4}) "
     r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)(?:\s+(?P<path>\S.*))?",
     re.ASCII,
 )
-_COUNTED = re.compile(rf"(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII)
-_WAITED = re.compile(
+_COUNTED = regex(rf"(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII)
+_WAITED = regex(
     rf"\s*(?P<cycles>\d{{1,18}}) +(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII
 )
-_SETTING = re.compile(
+_SETTING = regex(
     r"(?P<name>cycles/second|sampling period) *= *(?P<number>\d{1,18})", re.ASCII
 )
 _LABELS = "# labels: "

@@ -16,6 +16,7 @@ from bisect import bisect_right
 
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
+from gsym.patterns import regex
 from gsym.profiles.binaries import AddressRanges, is_usable
 from gsym.profiles.input_bytes import lines_of, read_pieces
 from gsym.profiles.model import Frame, Unsure, line_of
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
 
-JITDUMP = re.compile(r".*/jit-\d{1,10}\.dump", re.ASCII)
+JITDUMP = regex(r".*/jit-\d{1,10}\.dump", re.ASCII)
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
 """The first characters of paths of memory that is no file."""
-_MAP_LINE = re.compile(
+_MAP_LINE = regex(
     r"(?:0x)?(?P<start>[0-9a-fA-F]{1,16}) (?:0x)?(?P<size>[0-9a-fA-F]{1,16}) "
     r"(?P<name>\S.*)",
     re.ASCII,

@@ -7,13 +7,13 @@ that the text is not held in memory.
 from __future__ import annotations
 
 import json
-import re
 from codecs import getincrementaldecoder
 from decimal import Decimal
 from itertools import chain
 from math import isfinite
 
 from gsym.errors import FormatError
+from gsym.patterns import regex
 from gsym.profiles.input_bytes import read_pieces
 from gsym.profiles.json_slabs import read_slabs
 from gsym.profiles.recognition import SLABS_MAGIC
@@ -30,7 +30,7 @@ MOST_VALUE = 64 << 20
 
 # Fractions are exact: a time since 1970 in microseconds is more than a double holds.
 _decode = json.JSONDecoder(parse_float=Decimal).raw_decode
-_BLANK = re.compile(r"[ \t\r\n]*")
+_BLANK = regex(r"[ \t\r\n]*")
 _LEAST = 1 << 16  # characters to decode from, where there are so many
 _MOST_NUMBER = 1 << 62
 

@@ -6,7 +6,6 @@ location is an address in a mapping, and has frames.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 
 from gsym.modules.key import (
@@ -16,6 +15,7 @@ from gsym.modules.key import (
     read_debug_id,
     read_go_id,
 )
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -47,7 +47,7 @@ class ValueType(NamedTuple):
         return self.unit if self.scale == 1 else f"{self.unit}/{self.scale}"
 
 
-_SCALED_UNIT = re.compile(r"(?P<unit>.*)/(?P<scale>10{1,9})")
+_SCALED_UNIT = regex(r"(?P<unit>.*)/(?P<scale>10{1,9})")
 
 
 def read_unit(kind: str, text: str) -> ValueType:
@@ -155,7 +155,7 @@ def line_of(value: object) -> int:
     return value if type(value) is int and 0 <= value < _MOST_LINE else 0
 
 
-_PLACED = re.compile(
+_PLACED = regex(
     r"(?P<name>.+) \((?P<path>[^()]+)(?::(?P<line>[0-9]{1,9})"
     r"|(?<=\.)(?:[ch]|cc|[ch]pp|cxx|rs|go|py|java|kt|swift|mm?|d|f90))\)"
 )

@@ -13,6 +13,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import inflater_of
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.patterns import regex
 from gsym.profiles.input_bytes import Bound, read_inflated
 from gsym.profiles.perf_data import PerfData
 from gsym.profiles.perf_script_input import PerfFacts, PerfReader
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 DATA = "data"
 """The file with the header in a folder of `perf record --threads`."""
-_PART = re.compile(r"data\.\d{1,6}", re.ASCII)
+_PART = regex(r"data\.\d{1,6}", re.ASCII)
 # Limit: Profile of `perf record`
 MOST_RECORD_BYTES = Bound(1 << 30, 64)
 """The default limit: the file is mapped, but the places of all samples are kept."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -78,20 +79,20 @@ _MAJORITY = 0.5
 _MOST_LINES = 1024
 
 # Printed after the address of a sample.
-_AFTER = re.compile(
+_AFTER = regex(
     r"\s(?:=>.*|(?:insn|ilen|ABI|IPC|bpf-output):.*"
     r"|0x[0-9a-f]{1,16}(?:\([^)]{0,256}\))?/0x[0-9a-f]{1,16}.*)$",
     re.ASCII,
 )
-_WORD = re.compile(r"(?<!\S)(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
-_ADDRESS = re.compile(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
-_PLAIN = re.compile(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
+_WORD = regex(r"(?<!\S)(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
+_ADDRESS = regex(r"(?<!\S)[0-9a-f]{1,16}(?!\S)", re.ASCII)
+_PLAIN = regex(r"\S+\+0x[0-9a-f]{1,16}|", re.ASCII)
 _LEAST_SURE = 8  # digits
 _UNKNOWN = "[unknown]"
 # An address as perf prints it, of 16 digits with blanks in place of the first zeros.
-_PRINTED = re.compile(r"\t(?=[ 0-9a-f]{16}(?: |$)) {0,15}[0-9a-f]{1,16}(?: |$)")
-_MODULE = re.compile(r"(?:\([/[].*\)|\(inlined\)|\[unknown\])\s*$")
-FRAME = re.compile(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
+_PRINTED = regex(r"\t(?=[ 0-9a-f]{16}(?: |$)) {0,15}[0-9a-f]{1,16}(?: |$)")
+_MODULE = regex(r"(?:\([/[].*\)|\(inlined\)|\[unknown\])\s*$")
+FRAME = regex(r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII)
 
 
 class InlineFrame(NamedTuple):

@@ -19,6 +19,7 @@ from itertools import chain, islice
 
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
+from gsym.patterns import regex
 from gsym.profiles.model import MOST_FRAMES
 from gsym.profiles.perf_layout import (
     FRAME,
@@ -161,12 +162,10 @@ if TYPE_CHECKING:
 
 
 # Every repetition is bounded, so that no line takes long.
-_SOURCE = re.compile(r"\s{1,64}(?P<path>\S.*):(?P<line>\d{1,9})$", re.ASCII)
+_SOURCE = regex(r"\s{1,64}(?P<path>\S.*):(?P<line>\d{1,9})$", re.ASCII)
 # Printed if the line is unknown: module and address, or nothing.
-_NO_SOURCE = re.compile(
-    r"\s{1,64}(?::0|\S.{0,4096}(?:\[|\+0x)[0-9a-f]{1,16}\]?)$", re.ASCII
-)
-_MAPPING = re.compile(
+_NO_SOURCE = regex(r"\s{1,64}(?::0|\S.{0,4096}(?:\[|\+0x)[0-9a-f]{1,16}\]?)$", re.ASCII)
+_MAPPING = regex(
     r"PERF_RECORD_MMAP2? (?P<process>-?\d{1,10})/-?\d{1,10}: "
     r"\[0x(?P<start>[0-9a-f]{1,16})\(0x(?P<size>[0-9a-f]{1,16})\) "
     r"@ (?P<offset>0x[0-9a-f]{1,16}|0)"
@@ -175,26 +174,26 @@ _MAPPING = re.compile(
     r"(?P<mode>\S{1,8}) (?P<path>.*)$",
     re.ASCII,
 )
-_FORK = re.compile(
+_FORK = regex(
     r"PERF_RECORD_FORK\((?P<process>-?\d{1,10}):(?P<thread>-?\d{1,10})\):"
     r"\((?P<parent>-?\d{1,10}):(?P<parent_thread>-?\d{1,10})\)$",
     re.ASCII,
 )
-_COMMAND = re.compile(
+_COMMAND = regex(
     r"PERF_RECORD_COMM(?: exec)?: (?P<name>.{0,64}):"
     r"(?P<process>-?\d{1,10})/(?P<thread>-?\d{1,10})$",
     re.ASCII,
 )
 # Of what perf found when it started, of which processes have their own mappings.
-_EARLY = re.compile(r"\s0\.0{6,9}: PERF_RECORD_", re.ASCII)
-_SYMBOL = re.compile(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
+_EARLY = regex(r"\s0\.0{6,9}: PERF_RECORD_", re.ASCII)
+_SYMBOL = regex(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
 _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
 _INLINED = "(inlined)"
 _KERNELS = ("[kernel.", "[guest.kernel.")
 _USER_PARTS = frozenset({"[vdso]", "[vsyscall]", "[heap]", "[stack]", "[anon]"})
 # Lines below a stack: branches before the sample, the instruction, registers.
-_OTHER_FIELDS = re.compile(
+_OTHER_FIELDS = regex(
     r"\s{0,64}(?:0x[0-9a-f]{1,16}(?:\(.{0,256}\))?/0x|insn:|ilen:|ABI:|IPC:|\.\.\.)",
     re.ASCII,
 )

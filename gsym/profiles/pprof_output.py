@@ -8,11 +8,11 @@ Source: github.com/google/pprof, proto/profile.proto.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections import Counter
 
 from gsym.errors import GsymError
+from gsym.patterns import regex
 from gsym.profiles.model import Profile, id_text
 from gsym.profiles.pprof import (
     COMM,
@@ -118,7 +118,7 @@ class FunctionTable:
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
 _SIGN = 1 << 63
 # The kernel, code without a file, and libraries, as pprof itself recognizes them.
-_NOT_A_PROGRAM = re.compile(r"\[|//|.*\.so(?:[._]\d+)*$|$")
+_NOT_A_PROGRAM = regex(r"\[|//|.*\.so(?:[._]\d+)*$|$")
 
 
 def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:

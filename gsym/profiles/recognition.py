@@ -11,6 +11,7 @@ import struct
 
 from gsym.errors import FormatError
 from gsym.fxt.recognition import MAGICS, is_trace
+from gsym.patterns import regex
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
 from gsym.profiles.perf_layout import is_perf_script
@@ -37,32 +38,30 @@ _WIRE_TYPES = {
     13: (VARINT, LENGTH_DELIMITED),
 }
 
-ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
-MODULE_OFFSET = re.compile(
-    r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII
-)
-ID_ADDRESS = re.compile(
+ADDRESS = regex(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
+MODULE_OFFSET = regex(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
+ID_ADDRESS = regex(
     r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
     re.ASCII,
 )
-GO_HEAP = re.compile(
+GO_HEAP = regex(
     r"heap profile: +\d+: +\d+ \[ *\d+: +\d+\] @ "
     r"(?P<kind>heap[a-z]*(?:_v2)?)(?:/(?P<rate>\d{1,18}))?",
     re.ASCII,
 )
-GO_COUNTS = re.compile(r"(?P<kind>[\w./-]{1,64}) profile: total \d+\s*$", re.ASCII)
-GO_WAITS = re.compile(r"--- ?(?:contention|mutex)\b")
-JEMALLOC_HEAP = re.compile(r"heap_v2/(?P<rate>\d{1,18})", re.ASCII)
+GO_COUNTS = regex(r"(?P<kind>[\w./-]{1,64}) profile: total \d+\s*$", re.ASCII)
+GO_WAITS = regex(r"--- ?(?:contention|mutex)\b")
+JEMALLOC_HEAP = regex(r"heap_v2/(?P<rate>\d{1,18})", re.ASCII)
 # Of its head; other tools write these without a first line that names the format.
-CALLGRIND_LINE = re.compile(
+CALLGRIND_LINE = regex(
     r"# callgrind format|creator: (?:callgrind|xdebug|yappi)|events: \w"
 )
 _CALLGRIND_HEAD = 16
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,2})?"
-COLLAPSED_STACK = re.compile(
+COLLAPSED_STACK = regex(
     rf"(?P<frames>.*\S)[ \t]+(?P<values>{NUMBER}(?:,{NUMBER})*)", re.ASCII
 )
-AUSTIN_THREAD = re.compile(
+AUSTIN_THREAD = regex(
     r"P(?P<process>\d{1,10});T(?:\d{1,10}:)?(?P<thread>\d{1,10})(?:;|$)", re.ASCII
 )
 COMMENT = "#"  # austin writes about itself
@@ -219,7 +218,7 @@ _KINDS = {
     "metadata": "chrome",
 }
 _DEPTH = 2  # of these members
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
+_TOKEN = regex(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
 
 
 def json_kind(head: str) -> str:

@@ -7,8 +7,8 @@ profiles that py-spy writes, and the pairs of profiles of memray.
 from __future__ import annotations
 
 import os
-import re
 
+from gsym.patterns import regex
 from gsym.profiles.json_input import Node, read_node
 from gsym.profiles.model import (
     NO_THREAD,
@@ -40,11 +40,11 @@ _UNITS = {
 }
 # The threads of `gsym.profiles.outputs.speedscope_file`, and those of py-spy.
 _THREADS = (
-    re.compile(
+    regex(
         r"(?:process|(?P<process>.*) \()(?: ?)(?P<pid>[0-9]{1,19})\)? / "
         r"(?:thread|(?P<thread>.*) \()(?: ?)(?P<tid>[0-9]{1,19})\)?"
     ),
-    re.compile(
+    regex(
         r"(?:Process (?P<pid>[0-9]{1,19}) )?"
         r"Thread (?P<tid>[0-9]{1,19}|0x[0-9A-F]{1,16})"
         r'(?: "(?P<thread>.*)")?(?P<process>)'

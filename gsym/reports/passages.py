@@ -7,11 +7,11 @@ memory than their modules.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import contextmanager
 from io import BytesIO
 
 from gsym.model import UINT64_MAX
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import decode_document
 
@@ -34,7 +34,7 @@ _BEFORE, _AFTER = 1 << 14, 1 << 12  # bytes around what may be a frame
 _LONG_LINE = 1 << 16
 _JSON_LINES = 3
 # Elements with addresses, or that addresses depend on.
-_MARKUP = re.compile(rb"\{\{\{(?:bt|pc|mmap|module):")
+_MARKUP = regex(rb"\{\{\{(?:bt|pc|mmap|module):")
 
 
 @contextmanager

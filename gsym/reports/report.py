@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from itertools import zip_longest
 
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
 # Functions that report a fault of their callers.
-_REPORTING = re.compile(
+_REPORTING = regex(
     r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"
     r"fortify_fail|stack_chk_fail|pthread_kill\w*|kernel_vsyscall|restore_rt)$|"
     r"_*(asan|ubsan|tsan|msan|sanitizer|interceptor)_\w+$|"

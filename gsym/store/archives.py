@@ -8,9 +8,13 @@ from functools import partial
 from itertools import chain
 
 from gsym.containers.cabinet import inflated_name
-from gsym.containers.compression import INFLATERS
 from gsym.containers.inflation import believable_size, limited
-from gsym.containers.recognition import inflater_of, recognise, recognise_file
+from gsym.containers.recognition import (
+    COMPRESSED,
+    inflater_of,
+    recognise,
+    recognise_file,
+)
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
@@ -64,9 +68,10 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
         LimitError: It is too large.
     """
     kind = "" if os.path.isdir(path) else recognise_file(path)
-    inflate = INFLATERS.get(kind)
-    if inflate is None:
+    if kind not in COMPRESSED:
         return path
+    from gsym.containers.compression import INFLATERS
+
     output = os.path.join(folder, "inflated")
     os.mkdir(output)
     name = os.path.basename(path)
@@ -77,7 +82,7 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
     most = believable_size(os.path.getsize(path), most)
     with open(path, "rb", buffering=0) as source:
         try:
-            write_limited(inflate(pieces_of(source)), target, most, path)
+            write_limited(INFLATERS[kind](pieces_of(source)), target, most, path)
         except ValueError as error:
             reason = f"compressed data is damaged: {error}"
             raise FormatError(reason, path=path) from None

@@ -35,13 +35,13 @@ BUDGET = (
     ("merge", "small.gsym -o out.gsym", 38),
     ("convert", "program.sym -o out.gsym", 46),
     # No file beside the text is read.
-    ("symbolicate", "alone/report.txt", 64),
+    ("symbolicate", "alone/report.txt", 65),
     ("filter", "report.txt", 98),
     ("store list", "--store .", 42),
     ("symbfile id", "small.gsym", 40),
-    ("trace info", "stacks.txt", 53),
-    ("trace flame", "stacks.txt -o out.html", 40),
-    ("trace top", "stacks.txt", 46),
+    ("trace info", "stacks.txt", 54),
+    ("trace flame", "stacks.txt -o out.html", 41),
+    ("trace top", "stacks.txt", 47),
     ("trace convert", "stacks.txt --to collapsed -o out.txt", 71),
     ("doctor", "", 51),
 )

@@ -474,7 +474,7 @@ def test_a_module_is_opened_for_its_first_address_and_once() -> None:
 
 
 def test_there_is_no_other_style() -> None:
-    with pytest.raises(ValueError, match="style: expected llvm or spec"):
+    with pytest.raises(ValueError, match="style: expected llvm, spec or fuchsia"):
         MarkupFilter(Modules(), style="gnu")
 
 

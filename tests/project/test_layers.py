@@ -58,6 +58,7 @@ BESIDE = (
         "config",
         "arguments",
         "sizes",
+        "patterns",
     ),
     *("errors", "hints"),
     "model",

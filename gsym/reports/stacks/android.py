@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     HEX,
     NUMBER,
@@ -13,7 +12,7 @@ from gsym.reports.stacks.line_forms import (
 )
 
 # `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
-_FRAME = re.compile(
+_FRAME = regex(
     rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
     r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
 )
@@ -25,12 +24,12 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             ">>> ",
-            re.compile(
+            regex(
                 r"pid: \d+, tid: \d+, name: (?P<name>.{0,64}?)\s+"
                 r">>> (?P<crashed>.{0,512}) <<<"
             ),
         ),
-        HeadingForm("signal ", re.compile(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),
-        HeadingForm("Abort message: ", re.compile(r"(?P<reason>Abort message: .*)")),
+        HeadingForm("signal ", regex(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),
+        HeadingForm("Abort message: ", regex(r"(?P<reason>Abort message: .*)")),
     ),
 )

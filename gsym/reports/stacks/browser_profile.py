@@ -8,12 +8,12 @@ are inlined there, `gsym.reports.stacks.browser_inlining` adds them to the table
 from __future__ import annotations
 
 import json
-import re
 
 from gsym.memory.stack_parts import (
     StackFrame,
     module_of_ids,
 )
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.documents import as_list, as_object
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 FORM = "Firefox profile"
 
 _DECODER = json.JSONDecoder()
-_ARRAY = re.compile(r'"stringArray"\s*:\s*\[')
-_NEXT = re.compile(r"[\s,]*")
+_ARRAY = regex(r'"stringArray"\s*:\s*\[')
+_NEXT = regex(r"[\s,]*")
 IS_INLINED, HAS_ADDRESS, HAS_LINE = 1, 2, 16
 """Flags of frames, since version 71 of the format."""
-_ADDRESS_NAME = re.compile(r"0x[0-9a-f]{1,16}")
+_ADDRESS_NAME = regex(r"0x[0-9a-f]{1,16}")
 
 
 def is_browser_profile(profile: Any) -> bool:

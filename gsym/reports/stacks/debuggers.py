@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -15,61 +14,61 @@ from gsym.reports.stacks.line_forms import (
 )
 
 # gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
-_GDB = re.compile(
+_GDB = regex(
     rf"^#{NUMBER}\s+{ADDRESS} in (?P<shown>(?P<symbol>\S[^ ]*(?: (?!\()[^ ]*)*) \(.*\)"
     r"(?: from (?P<module>\S+))?)\s*$"
 )
-_GDB_ANSWERED = re.compile(
+_GDB_ANSWERED = regex(
     rf"^#{NUMBER}\s+(?:0x{HEX} in )?"
     r"(?P<shown>(?P<symbol>\S[^ ]*(?: (?!\()[^ ]*)* \(.*\) at \S.*:\d+))\s*$"
 )
 # eu-stack: `#3  0x000056207c0cb307 main`, `#3  0x000056207c0cb307 main - /opt/app`
-_EU_STACK = re.compile(
+_EU_STACK = regex(
     rf"^#{NUMBER}\s+(?P<shown>0x(?P<address>[0-9a-f]{{16}})(?: (?P<symbol>[^\s-]\S*))?"
     r"(?: - (?P<module>/\S+))?)\s*$"
 )
 # `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
-_GDB_SHARED = re.compile(
+_GDB_SHARED = regex(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
     r"(?P<module>\S(?:.*\S)?)\s*$"
 )
 # info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
-_GDB_MAPPING = re.compile(
+_GDB_MAPPING = regex(
     rf"^\s*0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+0x{HEX}\s+0x(?P<at>{HEX})\s+"
     r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S(?:.*\S)?)\s*$"
 )
 # lldb: `  * frame #0: 0x0000000100003f59 app`main + 25 at a.c:12:5`
-_LLDB = re.compile(
+_LLDB = regex(
     rf"^[^#]*frame #{NUMBER}: (?P<shown>{ADDRESS}(?: (?P<module>[^`]+?)"
     r"`(?P<symbol>\S(?:.*\S)?)?)?)\s*$"
 )
 # `[  0] 5F2C0A7E-... 0x0000000100000000 /opt/app`
-_LLDB_IMAGE = re.compile(
+_LLDB_IMAGE = regex(
     rf"^\[\s*\d+\] (?P<uuid>[0-9A-F-]{{32,64}})\s+0x(?P<start>{HEX}) "
     r"(?P<module>\S(?:.*\S)?)\s*$"
 )
 # WinDbg: `00 000000d5`1f 00007ff6`1a app!main+0x25`;
 # lm: `00007ff6`1a 00007ff6`1b   app  (...)`
 _WIN_HEX = r"[0-9a-f`]{8,17}"
-_WINDBG = re.compile(
+_WINDBG = regex(
     rf"^(?:(?P<number>[0-9a-f]{{2,3}}) )?{_WIN_HEX}(?: +{_WIN_HEX}){{0,4}}"
     rf"(?: +:(?: {_WIN_HEX}){{1,4}} :)? +(?P<shown>(?P<module>[\w.-]+)"
     rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)\+(?P<plus>0x{HEX})))"
 )
-_WINDBG_MODULE = re.compile(
+_WINDBG_MODULE = regex(
     rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})  +(?P<module>[\w.-]+)"
     r"(?:\s*$|  .*|\s+(?:[A-Z#*] )?\()"
 )
 # Visual Studio, the window Call Stack: `> app.exe!leaf(int * p) Line 12 + 0x3 bytes C`,
 # `    app.exe!00007ff61a2b1110()    Unknown`
-_VISUAL_STUDIO = re.compile(
+_VISUAL_STUDIO = regex(
     r"^[>\s]*(?:\[Inline Frame\] )?(?P<shown>(?P<module>[\w.-]+\.\w{1,8})!(?:"
     r"(?P<address>[0-9a-fA-F]{8}(?:[0-9a-fA-F]{8})?)\(\)|(?P<symbol>[^\s\d][^(]*)(?:\(.*?\))?)"
     r"(?: Line \d+)?(?: ?\+ (?P<plus>0x[0-9a-fA-F]{1,8}) bytes)?)"
     r"\s+(?:C|C\+\+|C\+\+/CLI|Rust|Unknown|Annotated Frame)\s*$"
 )
 # The window "Modules": name, path, ..., addresses, process.
-_VISUAL_STUDIO_MODULE = re.compile(
+_VISUAL_STUDIO_MODULE = regex(
     r"^(?P<module>\S[^\t]*\.\w{1,8})\t[^\t]*\\.*\t"
     rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
 )
@@ -93,30 +92,30 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             "Thread ",
-            re.compile(
+            regex(
                 r"^(?P<name>Thread \d+ \((?:Thread|LWP|process).{0,200}\)).{0,64}:\s*$"
             ),
         ),
         HeadingForm(
             "thread #",
-            re.compile(
+            regex(
                 r"^(?P<crashed>\*)? *(?P<name>thread #\d+.*?)"
                 r"(?:, stop reason = (?P<reason>.*))?$"
             ),
         ),
         HeadingForm(
             "received signal ",
-            re.compile(r"^(?P<reason>(?:Program|Thread .{1,128}?) received signal .*)"),
+            regex(r"^(?P<reason>(?:Program|Thread .{1,128}?) received signal .*)"),
         ),
         HeadingForm(
             " at 0x",
-            re.compile(
+            regex(
                 r"^(?P<reason>(?:Unhandled exception|Exception thrown) at 0x.* in .*)"
             ),
         ),
         HeadingForm(
             "terminated with signal ",
-            re.compile(r"(?P<reason>Program terminated with signal .*)"),
+            regex(r"(?P<reason>Program terminated with signal .*)"),
         ),
     ),
 )

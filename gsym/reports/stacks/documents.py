@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
+
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-_BEGIN = re.compile(r"\s*[{\[]")
+_BEGIN = regex(r"\s*[{\[]")
 
 
 def decode_document(text: str) -> Any:

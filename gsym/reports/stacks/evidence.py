@@ -17,6 +17,7 @@ from gsym.memory.stack_parts import (
     module_of_path,
     module_of_uuid,
 )
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.tokens import (
     BARE,
@@ -43,18 +44,18 @@ _MOST_SIZE = 1 << 32  # of a module
 _NEAR_LINES = 4  # before an address, which may name its module
 _MOST_MODULES = 16  # in which a number or a function is searched
 _UUID_SIZE = 36
-IS_INLINED = re.compile(r"\(inlined?\)")
+IS_INLINED = regex(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
-NO_NUMBERS = re.compile(r"[^0-9a-fA-FxX`\s,\[\]]")
+NO_NUMBERS = regex(r"[^0-9a-fA-FxX`\s,\[\]]")
 """Found in lines that have something else than numbers."""
 
-_SAYS_NOTHING = re.compile(rf"{IS_INLINED.pattern}|SUMMARY: ")
-_ORDINAL = re.compile(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
+_SAYS_NOTHING = regex(rf"{IS_INLINED.pattern}|SUMMARY: ")
+_ORDINAL = regex(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
 # The C library takes the title of a process for its file: `./redis-server *:6379`.
-_JOINS = re.compile(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
-_BESIDE = re.compile(r"[\s(\[]*(?:(?:in|at|from) )?[\s(\[]*$")
-_COUNT = re.compile(r"[1-9][0-9]{5,10}")  # no address: a size, a time, an identifier
-_SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
+_JOINS = regex(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
+_BESIDE = regex(r"[\s(\[]*(?:(?:in|at|from) )?[\s(\[]*$")
+_COUNT = regex(r"[1-9][0-9]{5,10}")  # no address: a size, a time, an identifier
+_SAYS_MODULE = regex(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 
 
 # What lines are called that have nothing else that tells: the form, and whether its
@@ -62,9 +63,7 @@ _SAYS_MODULE = re.compile(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 _FORMS = (
     (
         "glibc backtrace()",
-        re.compile(
-            r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"
-        ),
+        regex(r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"),
         True,
     ),
 )

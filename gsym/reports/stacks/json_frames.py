@@ -7,8 +7,6 @@ base or an id, but no address, is a module.
 
 from __future__ import annotations
 
-import re
-
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     NO_MODULE,
@@ -17,10 +15,12 @@ from gsym.memory.stack_parts import (
     module_of_ids,
     module_of_path,
 )
+from gsym.patterns import regex
 from gsym.reports.stacks.documents import as_object
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
@@ -32,43 +32,39 @@ FORM = "JSON with addresses"
 MINIDUMP = "minidump-stackwalk JSON"
 
 # Keys, without their case, "_" and "-".
-_ADDRESS = re.compile(
+_ADDRESS = regex(
     r"(?:instruction|return|absolute|code|frame|program)?(?:addr|address|counter)|ip|pc"
     r"|[er]ip|instruction|instructionaddr(?:ess)?|(?:native)?pc|addressinprocess"
 )
-_OFFSET = re.compile(
+_OFFSET = regex(
     r"(?:rel|relative|module|image|library|binary|so|elf|file|dso|buildid)?"
     r"(?:off|offset|relativeaddress|reladdr|rva|relpc|relativepc)"
     r"|offsetintobinarytextsegment|relative(?:addr|address)|rel(?:addr|pc)|moduleoffset"
 )
-_BASE = re.compile(
+_BASE = regex(
     r"(?:module|image|load|binary|library|start|base|map|mapped|dso|segment|macho)?"
     r"(?:base|load|start|image|begin|mapping)?(?:addr|address|base|start|begin|at)"
     r"|base|loadaddress|imageloadaddress"
 )
-_END = re.compile(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
-_SIZE = re.compile(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
-_DEBUG_ID = re.compile(r"(?:debug|breakpad)id(?:entifier)?")
-_CODE_ID = re.compile(
-    r"(?:code|build|gnubuild)id|(?:image|binary|module|macho)?uuid|id"
-)
-_NAME = re.compile(
+_END = regex(r"(?:end|limit|last)(?:addr|address)?|(?:addr|address)?end")
+_SIZE = regex(r"(?:image|module|mem|memory|text)?(?:size|length)(?:ofimage)?")
+_DEBUG_ID = regex(r"(?:debug|breakpad)id(?:entifier)?")
+_CODE_ID = regex(r"(?:code|build|gnubuild)id|(?:image|binary|module|macho)?uuid|id")
+_NAME = regex(
     r"(?:code|image|module|mod|object|binary|library|lib|debug|dso|elf|so|mapping|exe|macho)?"
     r"(?:file|path|name|filename|filepath)?|package"
 )
 _NAMES_BEST = ("path", "code", "package", "mod", "file", "binary", "image", "name")
-_INDEX = re.compile(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
-_FUNCTION = re.compile(
+_INDEX = regex(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
+_FUNCTION = regex(
     r"(?:function|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
 )
-_THREAD_NAME = re.compile(r"(?:thread)?name")
-_TRUST = re.compile(r"trust|kind|type")
-_CRASHED = re.compile(
-    r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)"
-)
-_CRASHED_INDEX = re.compile(r"(?:crashing|crashed|faulting|requesting)thread(?:index)?")
-_REASON = re.compile(r"(?:crash|exception|signal)?(?:reason|type|kind|signal)")
-_IS_REASON = re.compile(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
+_THREAD_NAME = regex(r"(?:thread)?name")
+_TRUST = regex(r"trust|kind|type")
+_CRASHED = regex(r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)")
+_CRASHED_INDEX = regex(r"(?:crashing|crashed|faulting|requesting)thread(?:index)?")
+_REASON = regex(r"(?:crash|exception|signal)?(?:reason|type|kind|signal)")
+_IS_REASON = regex(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
 _LEAST_START = 0x10000  # of a module in a process
 
 

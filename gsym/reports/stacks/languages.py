@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -15,88 +14,90 @@ from gsym.reports.stacks.line_forms import (
     ReportForms,
 )
 
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    import re
+
 # `   4:     0x5620f3f6a1b5 - app::main::h0123456789abcdef`
-_RUST = re.compile(
-    rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S(?:.*\S)?))\s*$"
-)
+_RUST = regex(rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S(?:.*\S)?))\s*$")
 # Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`
-_GO = re.compile(
+_GO = regex(
     rf"^\t(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
     rf"(?: fp=0x{HEX} sp=0x{HEX} pc={ADDRESS})?\s*$"
 )
 # Of Go the function, of Rust the location, of Zig the source
 _BETWEEN = (
-    re.compile(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
-    re.compile(r"created by \S+"),
-    re.compile(r"\s+at \S+:\d+(?::\d+)?\s*$"),
+    regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
+    regex(r"created by \S+"),
+    regex(r"\s+at \S+:\d+(?::\d+)?\s*$"),
 )
 # `/src/x.zig:3:5: 0x1034e2a in main (x)`, `???:?:?: 0x1034e2a in ??? (x)`
-_ZIG = re.compile(
+_ZIG = regex(
     rf"(?<!\S)(?P<shown>\S+:[\d?]+:[\d?]+: {ADDRESS} in (?P<symbol>\S+) "
     r"\((?P<module>[^()\s]+)\))"
 )
 # `    #00 abs 00007f1c virt 0000000000001234 _kDartIsolateSnapshotInstructions+0x5678`,
 # of adjusted return addresses; once without `virt`, not adjusted
-_DART = re.compile(
+_DART = regex(
     rf"#{NUMBER} abs {HEX} virt (?P<shown>(?P<offset>{HEX})"
     r"(?: _kDart\w{1,64}\+0x[0-9a-f]{1,16})?)"
 )
-_DART_ABSOLUTE = re.compile(
+_DART_ABSOLUTE = regex(
     rf"#{NUMBER} abs (?P<shown>(?P<address>{HEX}) _kDart\w{{1,64}}\+0x[0-9a-f]{{1,16}})"
 )
-_DART_ID = re.compile(r"build_id: '(?P<build_id>[0-9a-f]{8,64})'")
-_DART_START = re.compile(rf"isolate_dso_base: (?P<start>{HEX})")
+_DART_ID = regex(r"build_id: '(?P<build_id>[0-9a-f]{8,64})'")
+_DART_START = regex(rf"isolate_dso_base: (?P<start>{HEX})")
 _DART_MODULE = "libapp.so"
 # hs_err: `C  [libfoo.so+0x1234]  bar+0x10`, also after `# `
-_JVM = re.compile(
+_JVM = regex(
     rf"(?:^|# )[CVv]  (?P<shown>\[(?P<module>[^\[\]]+?)\+{OFFSET}\]"
     r"(?:  (?P<symbol>\S.*?))?)(?=  |\s*$)"
 )
 # Node.js: ` 3: 0xb78db3 node::Abort() [node]`, ` 4: 0x7f64fba45249  [/opt/addon.node]`
-_NODE = re.compile(
+_NODE = regex(
     rf"^\s*{NUMBER}: (?P<shown>{ADDRESS} (?P<symbol>.*?) \[(?P<module>[^\[\]]+)\])\s*$"
 )
 # Of Python 3.14: `  Binary file "/opt/ext.so", at run+0x1d [0x7fd3b2dd21d4]`; without a
 # symbol the offset is a link-time address: `at +0x11d4`
-_PYTHON_OFFSET = re.compile(
+_PYTHON_OFFSET = regex(
     rf'Binary file (?P<shown>"(?P<module>[^"]+)", at \+{OFFSET}) \[{ADDRESS}\]'
 )
-_PYTHON = re.compile(
+_PYTHON = regex(
     r'Binary file (?P<shown>"(?P<module>[^"]+)"'
     rf"(?:, at (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX}))?) \[{ADDRESS}\]"
 )
 # D, of adjusted addresses: `crash.d:2 void app.act(int) [0x55d72b186358]`,
 # `??:? f [0x1]`, `??:? ???[0x1]`, `??:? [0x1]`. A log may have a place, too,
 # before a frame of the C library: `crash.c:2 /opt/app(f+0x1) [0x55d72b186358]`
-_D = re.compile(
+_D = regex(
     r"^(?!\S+ \S*(?:/|\+0x))"
     r"(?P<shown>(?=\?\?:\? |[^\s:]+\.[a-z]\w*:\d+ )(?:\S+ (?!\[))?"
     rf"(?P<symbol>\S.*?) ?\[{ADDRESS}\])\s*$"
 )
 # Crystal: `[0x401002] *Foo(Int32) +2 in ./app`, also `(1234 times)`; before 1.0 without
 # the file. Of an unknown function `?? +139746992965558 in ./app`, which is the address
-_CRYSTAL = re.compile(
+_CRYSTAL = regex(
     rf"^\s*(?P<shown>\[{ADDRESS}\] (?P<symbol>\S.{{0,2048}}?) \+(?P<plus>\d{{1,20}})"
     r"(?: in (?P<module>\S+(?: \S+)*?))?)(?: \(\d+ times\))?[ \r\n]*$"
 )
 # Fortran (GNU), of adjusted addresses: `#3  0x561f03a1d16d in ???`
-_FORTRAN = re.compile(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")
+_FORTRAN = regex(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")
 # Free Pascal: `  $00000000004010C3  ACT,  line 4 of crash.pas`
-_PASCAL = re.compile(
+_PASCAL = regex(
     r"^\s+(?P<shown>\$(?P<address>[0-9A-F]{8}(?:[0-9A-F]{8})?)"
     r"(?:  (?P<symbol>\S.*?))?)\s*$"
 )
 # Of V8 `at f (wasm://wasm/app.wasm-0133c842:wasm-function[3]:0x4e23)`, where the digits
 # of a hash follow the name; of SpiderMonkey
 # `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
-_WASM = re.compile(
+_WASM = regex(
     r"(?<![^\s()@])(?P<shown>(?:[a-z-]{2,32}://[^\s()@]{0,256}/)?"
     r"(?P<module>[^\s()@/]{1,256}?)(?:-[0-9a-f]{1,8})?"
     r":wasm-function\[\d{1,9}\]:"
     rf"0x(?P<offset>{HEX}))"
 )
 # `    0:   0x4e23 - app.wasm!main`, `- <unknown>!<wasm function 3>`
-_WASMTIME = re.compile(
+_WASMTIME = regex(
     rf"^\s*{NUMBER}: +(?P<shown>0x(?P<offset>{HEX}) - "
     r"(?P<module>[^\s!]{1,256})!(?P<symbol>\S(?:.*\S)?))\s*$"
 )
@@ -140,27 +141,25 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             "panicked at ",
-            re.compile(r"(?P<reason>thread '[^']{0,256}' .{0,64}panicked at .*)"),
+            regex(r"(?P<reason>thread '[^']{0,256}' .{0,64}panicked at .*)"),
         ),
-        HeadingForm("Fatal Python", re.compile(r"(?P<reason>Fatal Python error: .*)")),
-        HeadingForm(
-            "Runtime error", re.compile(r"^(?P<reason>Runtime error \d+ at .*)")
-        ),
+        HeadingForm("Fatal Python", regex(r"(?P<reason>Fatal Python error: .*)")),
+        HeadingForm("Runtime error", regex(r"^(?P<reason>Runtime error \d+ at .*)")),
         HeadingForm(
             "Invalid memory access",
-            re.compile(r"^(?P<reason>Invalid memory access .*)"),
+            regex(r"^(?P<reason>Invalid memory access .*)"),
         ),
-        HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
-        HeadingForm("FATAL ERROR: ", re.compile(r"^(?P<reason>FATAL ERROR: .*)")),
-        HeadingForm("fatal error: ", re.compile(r"(?P<reason>fatal error: .*)")),
+        HeadingForm("panic: ", regex(r"(?P<reason>panic: .*)")),
+        HeadingForm("FATAL ERROR: ", regex(r"^(?P<reason>FATAL ERROR: .*)")),
+        HeadingForm("fatal error: ", regex(r"(?P<reason>fatal error: .*)")),
         HeadingForm(
             "goroutine ",
-            re.compile(r"^(?P<name>goroutine \d+ [^\[\]]{0,64}\[[^\[\]]{0,256}\]):"),
+            regex(r"^(?P<name>goroutine \d+ [^\[\]]{0,64}\[[^\[\]]{0,256}\]):"),
         ),
         HeadingForm(
             " at pc=0x",
-            re.compile(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
+            regex(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
         ),
-        HeadingForm("Current thread", re.compile(r"^(?P<name>Current thread\b.*):")),
+        HeadingForm("Current thread", regex(r"^(?P<name>Current thread\b.*):")),
     ),
 )

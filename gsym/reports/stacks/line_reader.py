@@ -15,6 +15,7 @@ from gsym.memory.stack_parts import (
     module_of_path,
     module_of_uuid,
 )
+from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.prefixes import (
     COLOURS,
@@ -53,10 +54,10 @@ _FEW_FRAMES = 2  # of a stack
 _PREFIX = "0x"
 
 # A start of a module ends so; a range has two of them.
-_MAY_PLACE = re.compile(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
+_MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
 # Each line has this that `IS_WRITTEN_AS_ADDRESS` is found in; the search is shorter.
-_NEAR_ADDRESS = re.compile(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
-_NAME_IS = re.compile(r" name:\s*")
+_NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
+_NAME_IS = regex(r" name:\s*")
 
 
 class _Plain:
@@ -84,7 +85,7 @@ class _Plain:
         return start + before, end + before + inside
 
 
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"(?<=0[xX])[0-9a-fA-F]+|(?<!\w)(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})(?!\w)"
 )
 _DIGITS = b"0123456789abcdefABCDEF"

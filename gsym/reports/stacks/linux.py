@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -19,44 +18,44 @@ from gsym.reports.stacks.line_forms import (
 _WHY = (
     r"(?P<reason>segfault at [0-9a-f]+|general protection(?: fault)?|trap [\w ]{1,40})"
 )
-_FAULT = re.compile(
+_FAULT = regex(
     rf"(?:{_WHY})? (?P<shown>ip[: ](?P<address>{HEX})) sp[: ]{HEX}"
     r" error[: ][0-9a-f]+(?= in )"
 )
-_FAULT_IMAGE = re.compile(
+_FAULT_IMAGE = regex(
     rf" ip[: ]{HEX} sp[: ]{HEX} error[: ][0-9a-f]+ in (?P<module>[^\[\]]+)"
     rf"\[(?P<start>{HEX})\+(?P<size>[0-9a-f]+)\]"
 )
-_FAULT_OFFSET = re.compile(
+_FAULT_OFFSET = regex(
     rf"(?:{_WHY})? (?P<shown>ip[: ]{HEX}) sp[: ]{HEX} error[: ][0-9a-f]+"
     r" in (?P<module>[^\[\]]+)"
     rf"\[(?P<offset>[0-9a-f]{{1,16}}),{HEX}\+[0-9a-f]+\]"
 )
 # `RIP: 0010:panic+0x12/0x34`, `? f+0x12/0x34 [nf_tables]`, `[<0>] wait+0x1b5/0x2c0`
-_KERNEL = re.compile(
+_KERNEL = regex(
     rf"(?P<shown>(?<![\w.$])(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})"
     rf"/0x(?P<function_size>{HEX})"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
 # SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`, ` 0x4005a6 [/opt/app+0x5a6/0x50]`
-_SYSTEMTAP = re.compile(
+_SYSTEMTAP = regex(
     rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
-_SYSTEMTAP_OFFSET = re.compile(
+_SYSTEMTAP_OFFSET = regex(
     rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>/[^\[\]+]+)\+{OFFSET}/0x{HEX}\])"
 )
-_RIP = re.compile(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
+_RIP = regex(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
 # ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
-_FTRACE = re.compile(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
-_FTRACE_NAME = re.compile(r"^ =>\s+(?P<shown>(?P<symbol>[A-Za-z_][\w.]*))\s*$")
-_FTRACE_ADDRESS = re.compile(rf"^ =>\s+(?P<shown><(?P<address>{HEX})>)")
+_FTRACE = regex(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
+_FTRACE_NAME = regex(r"^ =>\s+(?P<shown>(?P<symbol>[A-Za-z_][\w.]*))\s*$")
+_FTRACE_ADDRESS = regex(rf"^ =>\s+(?P<shown><(?P<address>{HEX})>)")
 # systemd-coredump: `#1  0x00007f... n/a (libc.so.6 + 0x3d98a)`
-_COREDUMP = re.compile(
+_COREDUMP = regex(
     rf"^[^#]*#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
     rf"\((?P<module>\S+) \+ 0x(?P<offset>{HEX})\))"
 )
-_COREDUMP_ID = re.compile(
+_COREDUMP_ID = regex(
     r"Module (?P<module>\S+) with build-id (?P<build_id>[0-9a-f]{8,64})"
 )
 
@@ -82,17 +81,18 @@ FORMS = ReportForms(
     ),
     headings=(
         HeadingForm(
-            "segfault at ", re.compile(r"(?P<reason>segfault at .{0,256}? error \w+)")
+            "segfault at ", regex(r"(?P<reason>segfault at .{0,256}? error \w+)")
         ),
-        HeadingForm("traps: ", re.compile(r"(?P<reason>traps: .*)")),
-        HeadingForm("BUG: ", re.compile(r"(?P<reason>BUG: .*)")),
-        HeadingForm("Oops: ", re.compile(r"(?P<reason>Oops: .*)")),
-        HeadingForm("Kernel panic", re.compile(r"(?P<reason>Kernel panic .*)")),
-        HeadingForm("stack trace>", re.compile(r"(?P<name><(?:user )?stack trace>)")),
-        HeadingForm("Call Trace:", re.compile(r"(?P<name>Call Trace):")),
-        HeadingForm("Call trace:", re.compile(r"(?P<name>Call trace):")),
+        HeadingForm("traps: ", regex(r"(?P<reason>traps: .*)")),
+        HeadingForm("BUG: ", regex(r"(?P<reason>BUG: .*)")),
+        HeadingForm("Oops: ", regex(r"(?P<reason>Oops: .*)")),
+        HeadingForm("Kernel panic", regex(r"(?P<reason>Kernel panic .*)")),
+        HeadingForm("stack trace>", regex(r"(?P<name><(?:user )?stack trace>)")),
+        HeadingForm("Call Trace:", regex(r"(?P<name>Call Trace):")),
+        HeadingForm("Call trace:", regex(r"(?P<name>Call trace):")),
         HeadingForm(
-            "Stack trace of thread ", re.compile(r"(?P<name>Stack trace of thread \d+)")
+            "Stack trace of thread ",
+            regex(r"(?P<name>Stack trace of thread \d+)"),
         ),
     ),
 )

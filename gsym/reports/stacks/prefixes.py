@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from gsym.patterns import regex
 
-_PREFIX = re.compile(
+_PREFIX = regex(
     r"(?:"
     # `Nov 23 08:00:01 host app[123]: `
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.:-]{1,64} [\w./@-]{1,64}(?:\[\d+\])?: "
@@ -21,7 +21,7 @@ _PREFIX = re.compile(
     r"){1,4}"
 )
 
-COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
+COLOURS = regex(r"\x1b\[[\d;]*[mK]")
 """Sequences that terminals show as colours."""
 
 

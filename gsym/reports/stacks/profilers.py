@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -19,71 +18,69 @@ FOLDED = "folded stacks"
 
 # valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
 # `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
-_VALGRIND = re.compile(
+_VALGRIND = regex(
     rf"(?:at|by|B\)) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.{{0,1024}}?) "
     r"\(in (?P<module>[^()]+)\))"
 )
-_VALGRIND_ANSWERED = re.compile(
+_VALGRIND_ANSWERED = regex(
     rf"(?:at|by|B\)) 0x{HEX}: "
     r"(?P<shown>(?P<symbol>\S.{0,1024}? \([^()\s]+:\d+\)))\s*$"
 )
 # It loads programs that can be moved there.
-_VALGRIND_PROGRAM = re.compile(
+_VALGRIND_PROGRAM = regex(
     r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .{1,1024}? \(in (?P<module>[^()]+)\)"
 )
 # perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
-_PERF = re.compile(
+_PERF = regex(
     rf"^\s+(?P<address>{HEX}) (?P<shown>(?:(?P<symbol>[^\s\[(]\S*)\+(?P<plus>0x{HEX})"
     r"|\[unknown\]|[^\s+]+) \((?P<module>/[^()]+|\[[\w.]+\])\))"
 )
-_PERF_OFFSET = re.compile(
+_PERF_OFFSET = regex(
     rf"^\s+{HEX} (?P<shown>(?:(?P<symbol>\S+) )?\((?P<module>/[^()+]+)\+{OFFSET}\))"
 )
-_PERF_IMAGE = re.compile(
+_PERF_IMAGE = regex(
     rf"PERF_RECORD_MMAP2? .{{0,64}}?: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
     rf"(?:0x)?(?P<at>{HEX}) .{{0,128}}?\]: \S+ (?P<module>/\S(?:.*\S)?)\s*$"
 )
 # bcc: `    main+0x19 [app]`, `[unknown] [app]`; bpftrace: `main+25 (/opt/app)`
-_BCC = re.compile(
+_BCC = regex(
     rf"^\s+(?:(?P<address>{HEX}) )?(?P<shown>(?P<symbol>[^\s\[(+]+)"
     rf"\+(?P<plus>0x{HEX}|\d+)"
     r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
 )
 # Folded: `app;/opt/app+0x1189;/lib/libc.so.6+0x29d90 17`
-_FOLDED = re.compile(
+_FOLDED = regex(
     rf"(?:^|(?<=;))(?P<shown>(?P<module>[^;\s]{{1,1024}})\+{OFFSET})(?=;| \d+\s*$)"
 )
-_FOLDED_LINE = re.compile(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
+_FOLDED_LINE = regex(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
 # py-spy has addresses of the process: `    0x7fd3b2dd21d4 (ext.so)`, and what it knows
 # itself: `    decode (ext.so)`, `    work (app.py:3)`; folded:
 # `<module> (app.py:4);0x7fd3b2dd21d4 (ext.so) 17`
 _PY_SPY_ADDRESS = r"0x(?P<address>[0-9a-f]{9,16}) \((?P<module>[^();]+)\)"
-_PY_SPY = re.compile(
+_PY_SPY = regex(
     rf"^    (?P<shown>{_PY_SPY_ADDRESS}|(?P<symbol>(?!at |by )[^\s()][^()]{{0,512}})"
     r" \([^()\s]+(?:\.so[.\d]*|:\d+)\))\s*$"
 )
-_PY_SPY_FOLDED = re.compile(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
-_PY_SPY_THREAD = re.compile(r"^(?P<name>Thread \S+ \((?:active|idle)[^()]*\).*)$")
+_PY_SPY_FOLDED = regex(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
+_PY_SPY_THREAD = regex(r"^(?P<name>Thread \S+ \((?:active|idle)[^()]*\).*)$")
 # memray parse: `NATIVE_TRACE_INDEX ip=0x7f2cf2445249 index=2`, of adjusted addresses
-_MEMRAY = re.compile(
-    rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index="
-)
-_MEMRAY_IMAGE = re.compile(
+_MEMRAY = regex(rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index=")
+_MEMRAY_IMAGE = regex(
     rf"^SEGMENT_HEADER filename=(?P<module>.+) num_segments=\d+ addr=0x(?P<start>{HEX})"
 )
 # Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
-_COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
+_COPIED = regex(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
-_IN_FILE = re.compile(
+_IN_FILE = regex(
     rf"(?<!\+)(?<!\+ )(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)"
     r"\(?(?P<module>/[^\s()]+)\)?)\s*$"
 )
 
 # perf's places of calls, and heaptrack's places and modules
 _BETWEEN = (
-    re.compile(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
-    re.compile(r"\s+(?:at|in) \S+\s*$"),
-    re.compile(r"[\d,.]+ calls with \S+ .{1,40} from:\s*$"),
+    regex(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
+    regex(r"\s+(?:at|in) \S+\s*$"),
+    regex(r"[\d,.]+ calls with \S+ .{1,40} from:\s*$"),
 )
 
 FORMS = ReportForms(
@@ -125,13 +122,9 @@ FORMS = ReportForms(
     headings=(
         HeadingForm("Thread ", _PY_SPY_THREAD),
         HeadingForm(
-            "Process terminating", re.compile(r"(?P<reason>Process terminating .*)")
+            "Process terminating", regex(r"(?P<reason>Process terminating .*)")
         ),
-        HeadingForm(
-            "Invalid ", re.compile(r"==\d+== (?P<name>Invalid \w+ of size \d+)")
-        ),
-        HeadingForm(
-            " Address 0x", re.compile(r"==\d+==  (?P<name>Address 0x\w+ is .*)")
-        ),
+        HeadingForm("Invalid ", regex(r"==\d+== (?P<name>Invalid \w+ of size \d+)")),
+        HeadingForm(" Address 0x", regex(r"==\d+==  (?P<name>Address 0x\w+ is .*)")),
     ),
 )

@@ -5,8 +5,6 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
-import re
-
 from gsym.memory.maps import MAPPING
 from gsym.memory.stack_parts import (
     NO_LIMITS,
@@ -18,6 +16,7 @@ from gsym.memory.stack_parts import (
     module_of_path,
 )
 from gsym.modules.key import is_hex
+from gsym.patterns import regex
 from gsym.reports.stacks import (
     android,
     apple,
@@ -58,25 +57,25 @@ _OF_PROGRAMS = (
 )
 PROGRAMS = (*_OF_PROGRAMS, ReportForms(images=(ImageForm("-", MAPPING),)))
 # Elements with addresses, or that addresses depend on.
-_MARKUP = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
+_MARKUP = regex(r"\{\{\{(?:bt|pc|mmap|module):")
 # What is recognized and not looked up, and the tool that reads it.
 _UNSUPPORTED = (
     (
-        re.compile(r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
+        regex(r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
         (
             "Names and lines that R8 or ProGuard has changed are not looked up: "
             "'retrace mapping.txt REPORT' reads them."
         ),
     ),
     (
-        re.compile(r" \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
+        regex(r" \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
         (
             "IL offsets of Mono are not looked up: 'mono-symbolicate DIRECTORY REPORT' "
             "reads them with portable PDB files."
         ),
     ),
     (
-        re.compile(r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
+        regex(r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
         (
             "IL offsets of .NET are not looked up: 'dotnet-stack symbolicate REPORT' "
             "reads them with portable PDB files."

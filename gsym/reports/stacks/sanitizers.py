@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from gsym.memory.stack_parts import FAULT
+from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
@@ -17,24 +16,24 @@ from gsym.reports.stacks.line_forms import (
 )
 
 # `#1 0x55d1 in f (/opt/app+0x11a5) (BuildId: ab)`, `#0 f <null> (app+0x11a5)`
-_FRAME = re.compile(
+_FRAME = regex(
     rf"^[^#]*#{NUMBER} (?:{ADDRESS} {{1,3}})?(?P<shown>(?:in )?"
     r"(?:(?P<symbol>\S.*?) )?(?:<null> )?"
     rf"\((?P<module>[^()\s]+?)\+{OFFSET}\)"
     r"(?: \(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?)"
 )
 # `#0 0x55d1a8 in main /src/main.cc:5:3`
-_ANSWERED = re.compile(
+_ANSWERED = regex(
     rf"^[^#]*#{NUMBER} (?:0x{HEX} )?(?P<shown>(?:in )?"
     r"(?P<symbol>\S.*? [^\s()]+:\d+(?::\d+)?)(?: \([^()]*\))*)\s*$"
 )
 # `0x55d1c0ffd000-0x55d1c1000fff /opt/app (ab12)`, by print_module_map, and with a tab
 # by each segment
-_IMAGE = re.compile(
+_IMAGE = regex(
     rf"0x(?P<start>{HEX})-0x(?P<end>{HEX})[ \t](?P<module>/\S+)"
     r"(?: \((?P<build_id>[0-9A-F-]{8,64})\))?"
 )
-_NAME = re.compile(
+_NAME = regex(
     r"^\s*(?P<name>(?:previously )?(?:freed|allocated) by thread .*|Thread T\d+ .*"
     r"|(?:Previous |Atomic )?(?:[Ww]rite|[Rr]ead|READ|WRITE) of size .*"
     r"|(?:Direct|Indirect) leak of .*|Mutex M\d+ .*|Uninitialized value was .*):?\s*$"
@@ -49,13 +48,13 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             FAULT,
-            re.compile(
+            regex(
                 r"==\d+==\s*"
                 rf"(?P<reason>(?P<name>(?P<crashed>{FAULT})\w+Sanitizer): .*)"
             ),
         ),
-        HeadingForm("WARNING: ", re.compile(r"(?P<reason>WARNING: \w+Sanitizer: .*)")),
-        HeadingForm("runtime error: ", re.compile(r"(?P<reason>runtime error: .*)")),
+        HeadingForm("WARNING: ", regex(r"(?P<reason>WARNING: \w+Sanitizer: .*)")),
+        HeadingForm("runtime error: ", regex(r"(?P<reason>runtime error: .*)")),
         HeadingForm("of size ", _NAME),
         HeadingForm("thread T", _NAME),
         HeadingForm("leak of ", _NAME),

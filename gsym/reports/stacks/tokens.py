@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 
+from gsym.patterns import regex
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MAY_HAVE_ADDRESS = re.compile(
+MAY_HAVE_ADDRESS = regex(
     r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
 )
 """Found in each line that has an address or an offset."""
 
-IS_WRITTEN_AS_ADDRESS = re.compile(
+IS_WRITTEN_AS_ADDRESS = regex(
     r"0[xX][0-9a-fA-F]|[0-9a-fA-F]{8}`|\$[0-9A-F]{8}"
     # No zone after a time.
     r"|(?<!:\d\d)(?<!:\d\d )(?<!:\d\d\.\d{3})(?<!:\d\d\.\d{6})\+ ?[0-9a-fA-F]"
@@ -28,20 +29,20 @@ IS_WRITTEN_AS_ADDRESS = re.compile(
 )
 """Found in lines with a number that looks like an address."""
 
-BARE = re.compile(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
+BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
 
 BREAKS = frozenset({r"\r\n", r"\n", "#012"})
 """Line ends as other programs write them within a line."""
 
-_LINE_BREAK = re.compile(r"(\\r\\n|\\n|#012)")
-_DRIVE = re.compile(r"(?<![\w])[A-Za-z]:\\(?!\\)")
-_OBJECT = re.compile(r"[{}]+")
-_PLUS = re.compile(
+_LINE_BREAK = regex(r"(\\r\\n|\\n|#012)")
+_DRIVE = regex(r"(?<![\w])[A-Za-z]:\\(?!\\)")
+_OBJECT = regex(r"[{}]+")
+_PLUS = regex(
     r"\+ ?(?P<value>0[xX][0-9a-fA-F]{1,16}|[0-9a-fA-F]{1,16})(?![\w.])"
     r"(?:/(?P<size>0x[0-9a-fA-F]{1,8}))?"
 )
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"(?<![\w.])(?:0[xX]|\$)[0-9a-fA-F]{1,16}(?!\w)"
     r"|(?<![\w.])[0-9a-fA-F]{8}`[0-9a-fA-F]{8}(?!\w)"
     r"|(?<![\w.\-/])[0-9a-fA-F]{6,16}(?![\w-])(?!\.\w)"
@@ -52,32 +53,30 @@ _SUFFIX = (
 )
 # An archive's member belongs to its path: `/data/app/base.apk!lib/arm64/libapp.so`.
 _END = r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|[\s()\[\]<>\"'|;,{}@`:!]|$)"
-_PATH = re.compile(
+_PATH = regex(
     r"\"(?P<quoted>(?:[A-Za-z]:\\|\.{0,2}/)(?:[^\"()<>\[\]+]|\(x86\))+)\""
     rf"|(?<![\w./\\~-])(?P<path>(?:[A-Za-z]:[\\/]|\\\\|\.{{0,2}}/)"
     rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!]|(?<=apk)!|(?<=jar)!|(?<==)@)+?){_END}"
     rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
     re.IGNORECASE,
 )
-_SOURCE = re.compile(
+_SOURCE = regex(
     r"(?:\.(?:[chm]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|inl|inc|mm|rs|go|s|asm|d|f90|f|pas|adb|zig"
     r"|swift|kt|java|scala|py|js|ts|rb|php|cs|fs|nim|cr|log|txt|json|xml|html|conf|pid"
     r"|core|dmp)|[\\/])$",
     re.IGNORECASE,
 )
-_CLOSING_TAG = re.compile(r"</[\w:-]+>")
-_TAG = re.compile(r"^<[\w-]+>(?=\w)")
+_CLOSING_TAG = regex(r"</[\w:-]+>")
+_TAG = regex(r"^<[\w-]+>(?=\w)")
 _WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
 _GUESSES = (
-    re.compile(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
-    re.compile(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
-    re.compile(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
-    re.compile(rf"[(\[]{_WORD}[)\]]"),
+    regex(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
+    regex(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
+    regex(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
+    regex(rf"[(\[]{_WORD}[)\]]"),
     # The C library takes the title of a process for its file: `redis-server *:6379(`.
-    re.compile(
-        rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"
-    ),
-    re.compile(
+    regex(rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    regex(
         r"\b(?:module|image|library|object|binary|application|program|file)"
         rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}",
         re.IGNORECASE,
@@ -90,18 +89,18 @@ _NO_WORDS = frozenset(
         *("address", "offset", "thread", "clone", "the", "to", "and", "libc", "tid"),
     }
 )
-_ID = re.compile(
+_ID = regex(
     r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[0-9a-fA-F]?"
     r"|[0-9a-fA-F]{32,64})(?![0-9a-zA-Z-])"
 )
 _HEX = r"(?:0[xX])?([0-9a-fA-F]{6,16}|[0-9a-fA-F]{8}`[0-9a-fA-F]{8})"
 _TO = r"[ \t]*(?:-|\.\.|to|:)[ \t]*"
-_RANGE = re.compile(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
-_MAY_BE_RANGE = re.compile(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
-_MODE = re.compile(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
-_BEFORE = re.compile(r"([\w/]+)\)?[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
+_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
+_MAY_BE_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
+_MODE = regex(r"(?<![\w-])[r-][w-][xs-][\w-]?[ \t]+(?:0x)?([0-9a-fA-F]{1,16})\s")
+_BEFORE = regex(r"([\w/]+)\)?[ \t]*[:=]?[ \t]*[(\[<\"'@]*[ \t]*$")
 # Registers whose contents are no code address that a stack has.
-_REGISTER = re.compile(
+_REGISTER = regex(
     r"[er]?[abcd]x|[er]?[sd]il?|[er]?[sb]p|[rxwqdvf]\d{1,2}|[astk]\d{1,2}|fp|gp|tp|ssp"
     r"|[cdefgs]s|[cd]r\d|[er]?flags|pstate|[ac]?psr|ps|sar|exc\w+|l(?:count|beg|end)"
     r"|si_addr|frame|cfa|esr|far|badaddr|cause|status|psp|msp|[fo]rig_\w+|handle|tid"
@@ -109,12 +108,12 @@ _REGISTER = re.compile(
     re.IGNORECASE,
 )
 _COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
-_NO_NAME = re.compile(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
+_NO_NAME = regex(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
 _OF_MODULE = ("!", "`", "@")  # between a module and its function
 # `main.c:12`, and a time, after which the time zone is.
-_PLACE = re.compile(r":\d{1,9}(?:[.,]\d{1,9})?$")
-_IDENTIFIER = re.compile(r"[\w.$@~]+$")
-_NAMED = re.compile(
+_PLACE = regex(r":\d{1,9}(?:[.,]\d{1,9})?$")
+_IDENTIFIER = regex(r"[\w.$@~]+$")
+_NAMED = regex(
     r"[\s:>)\]\"-]*(?:in |: |- |<)?(?P<name>[A-Za-z_~][^\s()<>\"'|;,{}]*"
     r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?)"
 )

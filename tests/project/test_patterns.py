@@ -1,0 +1,62 @@
+"""Regular expressions that are compiled at first use are right before it."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gsym
+from gsym import patterns
+
+ROOT = Path(gsym.__file__).parent
+# Where all are compiled at once.
+IMPORT_ALL = """
+import importlib, re, sys
+from gsym import patterns
+compiled = []
+def regex(*given):
+    compiled.append(re.compile(*given))
+    return compiled[-1]
+patterns.regex = regex
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(len(compiled))
+"""
+
+
+def test_every_pattern_is_valid() -> None:
+    names = [
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        for path in ROOT.rglob("*.py")
+        if "import regex\n" in path.read_text(encoding="utf-8")
+    ]
+    command = [sys.executable, "-c", IMPORT_ALL, *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert int(done.stdout) > 200
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text"),
+    [
+        ("a(b+)", 0, "xabbb"),
+        (b"A", re.IGNORECASE, b"xa"),
+        ("(?P<n>.)", re.DOTALL, "\n"),
+    ],
+)
+def test_it_does_what_a_compiled_one_does(pattern: str, flags: int, text: str) -> None:
+    lazy, compiled = patterns.regex(pattern, flags), re.compile(pattern, flags)
+    for name in ("search", "match", "fullmatch"):
+        for _ in range(2):
+            found, expected = getattr(lazy, name)(text), getattr(compiled, name)(text)
+            assert (found and found.span()) == (expected and expected.span())
+    assert (lazy.pattern, lazy.flags) == (compiled.pattern, compiled.flags)
+    assert lazy.groupindex == compiled.groupindex
+    assert copy.copy(lazy).pattern == pattern
+    with pytest.raises(AttributeError, match="nothing"):
+        lazy.nothing  # type: ignore[attr-defined] # noqa: B018
