@@ -95,6 +95,15 @@ class FunctionInfo(NamedTuple):
         return _demangled(self.name)
 
 
+def frame_text(
+    name: str, path: str, line: int, offset: int = 0, *, inlined: bool = False
+) -> str:
+    """Format a frame as text for people: `NAME + OFFSET at PATH:LINE [inlined]`."""
+    shown = f"{name} + {offset}" if offset else name
+    source = f" at {path}:{line or '?'}" if path else ""
+    return shown + source + " [inlined]" * inlined
+
+
 class Frame(NamedTuple):
     """One frame of an answer.
 
@@ -121,9 +130,9 @@ class Frame(NamedTuple):
 
     def __str__(self) -> str:
         """Format as `gsym lookup` does: `NAME + OFFSET at PATH:LINE [inlined]`."""
-        offset = f" + {self.offset}" if self.offset else ""
-        source = f" at {self.path}:{self.line or '?'}" if self.path else ""
-        return self.demangled + offset + source + " [inlined]" * self.inlined
+        return frame_text(
+            self.demangled, self.path, self.line, self.offset, inlined=self.inlined
+        )
 
 
 class Lookup(NamedTuple):

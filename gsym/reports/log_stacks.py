@@ -8,7 +8,7 @@ from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.stack_lines import AnsweredStack
 from gsym.markup.symbols import function_name
-from gsym.model import join_path
+from gsym.model import frame_text, join_path
 from gsym.reports.link_addresses import NO_NAMES
 from gsym.reports.report import indented
 
@@ -130,9 +130,9 @@ class LogStacks:
         for call in calls:
             name = to_str(function_name(to_bytes(call.name), options))
             path = self._path(call)
-            offset = f" + {call.offset}" if call.offset else ""
-            source = f" at {path}:{call.line or '?'}" if path else ""
-            yield f"{name}{offset}{source}{' [inlined]' * call.inlined}".lstrip()
+            yield frame_text(
+                name, path, call.line, call.offset, inlined=call.inlined
+            ).lstrip()
 
     def _path(self, call: Frame) -> str:
         directory = "" if self._options.basenames else call.directory

@@ -16,6 +16,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
+from gsym.model import frame_text
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ def find(values: Values) -> int:
                     named = fields(function.name)
                     print_json({**named, **record, "path": path, "line": line})
                 else:
-                    at = f" at {printable(path)}:{line or '?'}" if path else ""
-                    print(f"{function.start:#x}-{end:#x} {show(function.name)}{at}")
+                    text = frame_text(show(function.name), printable(path), line)
+                    print(f"{function.start:#x}-{end:#x} {text}")
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
 
 

@@ -14,6 +14,7 @@ from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.model import frame_text
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 
@@ -189,14 +190,11 @@ def _frame_lines(frame: StackFrame) -> Iterator[str]:
     """Innermost first; the function itself is last."""
     module = printable(frame.module)
     for function, file, line in frame.inlines:
-        yield f"{module}  {printable(function)} [inlined]{_place(file, line)}"
+        text = frame_text(printable(function), printable(file), line, inlined=True)
+        yield f"{module}  {text}"
     if frame.function is None:
         yield f"{module}  {frame.module_offset:#x}"
         return
-    offset = f" + {frame.function_offset}" if frame.function_offset else ""
-    place = _place(frame.file, frame.line)
-    yield f"{module}  {printable(frame.function)}{offset}{place}"
-
-
-def _place(file: str, line: int) -> str:
-    return f" at {printable(file)}:{line or '?'}" if file else ""
+    function, file = printable(frame.function), printable(frame.file)
+    offset = frame.function_offset or 0
+    yield f"{module}  {frame_text(function, file, frame.line, offset)}"
