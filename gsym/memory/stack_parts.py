@@ -350,7 +350,9 @@ class StackBuilder:
             self._forms[form] = self._forms.get(form, 0) + 1
         self._flush()
         heading = len(self._headings) - 1
-        self._parts.append(frame._replace(ordinal=number, heading=heading))
+        # Most headings are of one stack.
+        own = frame._replace(ordinal=number, heading=heading, stack=max(heading, 0))
+        self._parts.append(own)
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""

@@ -12,6 +12,7 @@ from collections import deque
 from functools import lru_cache
 from struct import Struct
 
+from gsym.memory.stack_layout import stack_layout
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
@@ -19,6 +20,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gsym.memory.stack_layout import StackLayout
     from gsym.unwinding.frame_info import Step
     from gsym.unwinding.images import Memory
     from gsym.unwinding.machines import Machine, Trampoline
@@ -71,6 +73,7 @@ _MAX_PERIOD = 64
 _MOST_KNOWN = 1 << 16  # addresses of which it is kept whether they are of code
 _MAX_ENTRY = 256  # bytes of the first function of a program
 _MAX_REGISTERS = 1024  # bytes of the registers that a signal saved
+_MAX_LAYOUTS = 16  # of stacks that begin at one address
 
 _Found = tuple[WalkedFrame, Registers]
 
@@ -115,6 +118,9 @@ class Walker:
         self._trampolines: dict[int, Trampoline | None] = {}
         # The frames of return addresses, by address and trust.
         self._returns: dict[tuple[int, str], WalkedFrame | None] = {}
+        self._steps: list[Step] = []  # of the stack that is walked
+        # By the address at which they begin, and is_after of `walk`
+        self._layouts: dict[tuple[int, bool], list[StackLayout]] = {}
 
     def walk(self, registers: Registers, *, is_after: bool = False) -> WalkedStack:
         """The stack of a thread.
@@ -124,6 +130,22 @@ class Walker:
             is_after: Whether the program counter is after the instruction at which it
                 stopped, as for a breakpoint in the code of x86.
         """
+        known = self._layouts.setdefault((registers.pc, is_after), [])
+        for layout in known:
+            size = len(layout.stack.frames)
+            if size <= self.budget and layout.fits(registers, self.memory):
+                self.budget -= size
+                return layout.stack
+        self._steps.clear()
+        walked = self._walk(registers, is_after=is_after)
+        is_stepped = len(self._steps) == len(walked.frames) and not walked.end
+        if is_stepped and len(known) < _MAX_LAYOUTS:
+            found = stack_layout(self.machine, registers, self._steps, walked)
+            if found is not None:
+                known.append(found)
+        return walked
+
+    def _walk(self, registers: Registers, *, is_after: bool) -> WalkedStack:
         first: list[WalkedFrame] = []
         last: deque[WalkedFrame] = deque(maxlen=MAX_SHOWN)
         seen: set[tuple[int, int]] = set()
@@ -173,6 +195,7 @@ class Walker:
         has_code = self._is_code(frame.address - frame.is_return)
         step = self._step(frame.address - frame.is_return, values) if has_code else None
         if step is not None and step.pc is not None and self._is_sure(step.pc, step):
+            self._steps.append(step)
             return self._stepped(step.pc, step)
         found = (
             self._just_called(frame, values, has_code=has_code)

@@ -511,12 +511,14 @@ class ReportWork:
 
 def _calls_at(
     reader: Reader, addresses: Mapping[int, int], text_left: int
-) -> tuple[dict[int, tuple[Frame, ...]], int]:
+) -> tuple[dict[int, list[Frame]], int]:
     """Calls of each frame with symbols, and the remaining text budget."""
-    asked = list(addresses)
-    frames = reader.lookup_many(list(addresses.values()), misses=False)
+    asked = list(dict.fromkeys(addresses.values()))  # threads wait in one place
+    frames = reader.lookup_many(asked, misses=False)
     tables = frames.tables
-    found: dict[int, list[Frame]] = {}
+    known: dict[int, list[Frame]] = {}
+    sizes = dict.fromkeys(asked, 0)
+    left = text_left
     for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table
         frames.address_index,
         frames.name,
@@ -525,15 +527,23 @@ def _calls_at(
         frames.offset,
         frames.inlined,
     ):
-        calls = found.setdefault(asked[at], [])
+        if left <= 0:
+            break
+        calls = known.setdefault(asked[at], [])
         if inlined and len(calls) >= _MOST_CALLS:
             continue
         call = Frame(
             tables.strings[name], *tables.files[file], line, offset, bool(inlined)
         )
-        text_left -= len(call.name) + len(call.directory) + len(call.filename)
-        if text_left <= 0:
-            found.pop(asked[at])
-            break
         calls.append(call)
-    return {at: tuple(calls) for at, calls in found.items()}, text_left
+        size = len(call.name) + len(call.directory) + len(call.filename)
+        sizes[asked[at]] += size
+        left -= size
+    found: dict[int, list[Frame]] = {}
+    for at, address in addresses.items():
+        text_left -= sizes[address]
+        if text_left <= 0:
+            break
+        if address in known:
+            found[at] = known[address]
+    return found, text_left

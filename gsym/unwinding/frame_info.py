@@ -37,12 +37,14 @@ class Step(NamedTuple):
         values: Registers that are known.
         is_signal: Whether a signal interrupted the caller, so that *pc* is exact.
         trust: How it was found; see `ReportFrame.trust`.
+        row: The rules that it was made by, if it is by such.
     """
 
     pc: int | None
     values: dict[int, int]
     is_signal: bool
     trust: str = "call frame info"
+    row: Row | None = None
 
 
 HEADER_MAGIC = b"\x01\x1b\x03\x3b"  # version and encodings that all linkers write
@@ -494,7 +496,7 @@ def _stepped(row: Row, found: dict[int, int], machine: Machine) -> Step:
     if not row.is_signal:
         found.pop(row.return_register, None)
     found.pop(machine.pc, None)
-    return Step(pc, found, row.is_signal, "call frame info")
+    return Step(pc, found, row.is_signal, "call frame info", row)
 
 
 def _returned(row: Row, found: dict[int, int], machine: Machine) -> int | None:

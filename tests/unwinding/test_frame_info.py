@@ -70,7 +70,10 @@ def library(tmp_path_factory: pytest.TempPathFactory, compiler: str) -> Library:
 def test_a_leaf_returns_to_what_is_on_top_of_the_stack(library: Library) -> None:
     pc = library.functions["callee"].start
     found = step(library.header, pc, {7: STACK, 6: 5}, library.memory)
-    assert found == Step(RETURN, {7: STACK + 8, 6: 5}, is_signal=False)
+    assert found is not None
+    assert found._replace(row=None) == Step(
+        RETURN, {7: STACK + 8, 6: 5}, is_signal=False
+    )
 
 
 def test_what_a_function_has_on_the_stack_is_skipped(library: Library) -> None:
@@ -144,7 +147,8 @@ def step_in(held: dict[int, bytes]) -> Step | None:
                 return data[address - start : address - start + size]
         return b""
 
-    return step(HEADER, PC, VALUES, memory)
+    found = step(HEADER, PC, VALUES, memory)
+    return None if found is None else found._replace(row=None)
 
 
 @pytest.mark.parametrize(
