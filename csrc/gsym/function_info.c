@@ -109,7 +109,7 @@ static gsym_status encode_own(buffer *out, unsigned strp_size,
     size_t start;
     if (function->name == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "attempted to encode invalid FunctionInfo object");
+                         "the function at 0x%" PRIx64 " has no name", function->address);
     if (function->size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "function at 0x%" PRIx64 " has size 0x%" PRIx64

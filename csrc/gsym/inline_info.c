@@ -105,7 +105,7 @@ static gsym_status encode_node(tree_encoder *encoder, uint64_t base,
     uint8_t *at;
     if (node->range_count == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "attempted to encode invalid InlineInfo object");
+                         "an inlined call has no range");
     if (!ranges_ascend(ranges, node->range_count, base))
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "InlineInfo ranges not in ascending order");

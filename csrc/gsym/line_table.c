@@ -299,7 +299,7 @@ gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *
     delta_window window;
     if (count == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "attempted to encode invalid LineTable object");
+                         "a line table has no row");
     GSYM_TRY(choose_deltas(rows, count, &window, error));
     previous.line = rows[0].line;
     if (source != NULL) sink.next = out->size + INDEX_LINE_SPACING;

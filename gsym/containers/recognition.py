@@ -73,6 +73,11 @@ _KINDS = (
         (b"MDMP",),
         "a minidump: convert the binaries it names; gsym symbolicate prints its stacks",
     ),
+    FileKind(
+        "symbfile",
+        (b"symbfile",),
+        "a symbfile: 'gsym symbfile' reads it, with convert it makes a GSYM file",
+    ),
     FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
     FileKind("Java class", (), "a Java class: it contains no machine code"),
     FileKind(

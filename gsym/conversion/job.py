@@ -89,8 +89,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
             bundle; recognized by its content. A path, which is mapped; or its bytes, or
             a binary file object, which is read to its end.
-        output: File to write; by default the input's path with `.gsym` added. Bytes and
-            file objects need one.
+        output: File to write; by default the input's path with `.gsym` added, before
+            that the name of a *member* of a program. Bytes and file objects need one.
         name: Path of bytes or of a file object, for messages and the report; files that
             belong to the input are searched for beside it. By default the file object's
             own name.
@@ -197,7 +197,7 @@ def convert_file(  # noqa: PLR0913 - what its callers know
     request = ConversionRequest(
         started=time.perf_counter(),
         source=source,
-        output=_output_path(source, output),
+        output=_output_path(source, output, options.member),
         options=options,
         selection=_selection(options),
         progress=progress,
@@ -352,10 +352,13 @@ def member_outputs(
         source.kind == "archive" or target != source.given + _SUFFIX
     ):
         return ((names[0], target),)
+    return tuple((name, _member_path(target, name)) for name in names)
+
+
+def _member_path(target: str, name: str) -> str:
     stem = target.removesuffix(_SUFFIX)
-    suffix = target[len(stem) :]
     # A name may be a path, which is not valid in an output name.
-    return tuple((name, f"{stem}.{name.translate(_NO_PATH)}{suffix}") for name in names)
+    return f"{stem}.{name.translate(_NO_PATH)}{target[len(stem) :]}"
 
 
 def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -365,13 +368,20 @@ def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
     return matching_members(names, wanted, source.path)
 
 
-def _output_path(source: InputFile, output: str | os.PathLike[str] | None) -> str:
+def _output_path(
+    source: InputFile,
+    output: str | os.PathLike[str] | None,
+    member: str | None = None,
+) -> str:
     if output is not None:
         return path_of("output", output)
     if not source.given:
         raise ValueError("output: an input that is not a path needs one")
     # The path of a bundle may end in a slash.
-    return source.given.rstrip(os.sep) + _SUFFIX
+    target = source.given.rstrip(os.sep) + _SUFFIX
+    if member is None or source.kind == "archive":
+        return target
+    return _member_path(target, member)
 
 
 def _selection(options: ConvertOptions) -> Selection | None:

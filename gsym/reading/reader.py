@@ -537,9 +537,8 @@ class Reader:
         for function in self.functions() if known else ():
             for each in (function, *function.merged):
                 rows = each.line_table or ()
-                starts = [row.address for row in rows[1:]]
-                end = each.start + each.size
-                for row, stop in zip(rows, [*starts, end], strict=True):
+                stops = [*(row.address for row in rows[1:]), each.start + each.size]
+                for row, stop in zip(rows, stops, strict=False):
                     if row.line == number and row.path in known and row.address < stop:
                         found.append(Range(row.address, stop))
         return tuple(sorted({*found}))

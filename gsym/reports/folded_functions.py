@@ -11,6 +11,7 @@ import re
 
 from gsym.engine.demangling import demangle
 from gsym.memory.function_names import FunctionNames
+from gsym.reports.report import SEVERAL
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -165,4 +166,4 @@ def _one_of(several: Sequence[Lookup]) -> str:
         return ""
     more = len(names) - _MOST_NAMED
     shown = ", ".join([*names][:_MOST_NAMED])
-    return f"one of {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"{SEVERAL}{shown}" + (f" and {more} more" if more > 0 else "")

@@ -50,6 +50,9 @@ class SourceContext(NamedTuple):
         ]
 
 
+SEVERAL = "one of "  # how `ReportFrame.folded` begins if the function is not sure
+
+
 class ReportFrame(NamedTuple):
     """A frame of a report.
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         encode as encode,
         open_symbfile as open_symbfile,
     )
+    from gsym.symbfile.to_gsym import (
+        convert_symbfiles as convert_symbfiles,
+    )
     from gsym.symbfile.upload import (
         extract_upload as extract_upload,
         ready_upload as ready_upload,
@@ -48,6 +51,7 @@ else:
         "Record": "columns",
         "ReturnPad": "columns",
         "ReturnPadEntry": "columns",
+        "convert_symbfiles": "to_gsym",
         "decode": "format",
         "encode": "format",
         "extract": "extraction",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from gsym.arguments import paths_of
+from gsym.arguments import path_of, paths_of
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
 from gsym.symbfile.format import Decoder, open_symbfile
@@ -13,6 +11,7 @@ from gsym.writing.creator import Creator
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    import os
     from typing import Any
 
     CData = Any  # a cffi object
@@ -106,7 +105,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
             would be cut into too many calls, or the output does not fit version 1.
         ValueError: *output* is an input, or the version or byte order is invalid.
     """
-    paths, target = paths_of("sources", sources), os.fspath(output)
+    paths, target = paths_of("sources", sources), path_of("output", output)
     if any(is_same_file(path, target) for path in paths):
         raise ValueError(f"{target}: the output would replace the input")
     for waits_for_all in (False, True):

@@ -273,6 +273,8 @@ class Creator:
         function.address = info.start
         function.size = info.size
         function.name = self._string(info.name)
+        if not function.name:
+            raise ValueError("a function without a name")
         if info.line_table:
             rows = [_ROW.pack(at, self._path(p), n) for at, p, n in info.line_table]
             function.rows = array("gsym_line_row[]", rows)
@@ -340,7 +342,8 @@ def _check_function(name: str, info: FunctionInfo) -> None:
         raise refusal(name, "a FunctionInfo", info)
     integer_of(f"{name}.start", info.start, 0, UINT64_MAX)
     integer_of(f"{name}.size", info.size, 0, UINT64_MAX)
-    text_of(f"{name}.name", info.name)
+    if not text_of(f"{name}.name", info.name):
+        raise ValueError(f"{name}.name: expected the name of a function, not ''")
     for row, each in _numbered(f"{name}.line_table", info.line_table, "LineEntry", 3):
         address, path, line = row
         integer_of(f"{each}.address", address, 0, UINT64_MAX)

@@ -195,9 +195,16 @@ def test_a_program_is_converted_and_its_devices_are_mentioned(tmp_path: Path) ->
     assert describe(read_functions(f"{path}.gsym")) == "1000-1020 main\n"
     assert report.notes[-1].startswith(".nv_fatbin has code for GPUs")
     # That of the only member does not replace the one of the program.
-    assert main(["convert", str(path), "--member", "sm_80.cubin"]) == 0
-    assert describe(read_functions(f"{path}.gsym")) == "1000-1020 main\n"
-    assert describe(read_functions(f"{path}.sm_80.cubin.gsym")) == "1000-1020 k\n"
+    device = tmp_path / "app.sm_80.cubin.gsym"
+    for convert in (
+        lambda: main(["convert", str(path), "--member", device.stem[4:]]),
+        lambda: gsym.convert(path, member=device.stem[4:]),
+        lambda: gsym.convert_members(path, members=["*"]),
+    ):
+        convert()
+        assert describe(read_functions(f"{path}.gsym")) == "1000-1020 main\n"
+        assert describe(read_functions(str(device))) == "1000-1020 k\n"
+        device.unlink()
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ from gsym.markup import SymbolOptions
 from gsym.modules.key import key_of_build_id
 from gsym.store.directory import Store
 from gsym.store.tree_adding import add_tree
-from gsym.symbfile.to_gsym import convert_symbfiles
-from gsym.symbfile.upload import extract_upload, ready_upload
+from gsym.symbfile import convert_symbfiles, extract_upload, ready_upload
 from gsym.verification.check import compare
 from tests.creations import create
 
@@ -261,6 +260,10 @@ TABLE: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "SymbfileClient url": (gsym.SymbfileClient, (*NO_TEXTS, NOTHING)),
     "Tracer path": (gsym.Tracer, (*NO_PATHS, NOTHING)),
     "Tracer name": (lambda value: gsym.Tracer("out.fxt", name=value), NO_TEXTS),
+    "convert_symbfiles output": (
+        lambda value: convert_symbfiles(["a.gsym"], value),
+        (*NO_PATHS, NOTHING),
+    ),
     "Creator version": (gsym.Creator, (*NO_NUMBERS, NOTHING, 0, 3)),
     "Creator byteorder": (lambda value: gsym.Creator(1, value), ("middle", 7)),
     "Creator base_address": (
@@ -276,7 +279,11 @@ TABLE: dict[str, tuple[Callable[[Any], object], tuple[Any, ...]]] = {
     "Creator.add info.size": (lambda value: _add({"size": value}), (*NO_NUMBERS, -1)),
     "Creator.add info.name": (
         lambda value: _add({"name": value}),
-        (*NO_TEXTS, NOTHING),
+        (*NO_TEXTS, NOTHING, ""),
+    ),
+    "Creator.add info.merged[0].name": (
+        lambda value: _add({"merged": (FUNCTION._replace(name=value),)}),
+        ("",),
     ),
     "Creator.add info.line_table": (
         lambda value: _add({"line_table": value}),
@@ -383,6 +390,13 @@ def test_a_single_pair_is_refused(parameter: str) -> None:
     for pair in (("/a", "/b"), ("ab", "cd")):
         with pytest.raises(TypeError, match=f"{parameter}: .* pairs of strings"):
             CALLS[parameter](pair)
+
+
+def test_an_inlined_call_has_a_range() -> None:
+    root = gsym.InlineInfo("main", "", 0, (gsym.Range(0x1000, 0x1010),))
+    call = gsym.InlineInfo("square", "a.c", 1, ())
+    with pytest.raises(ValueError, match="an inlined call has no range"):
+        _add({"inline": root._replace(children=(call,))})
 
 
 def test_a_build_id_is_bytes() -> None:

@@ -424,6 +424,7 @@ def test_code_of_a_line_is_found_wherever_it_is(tmp_path: Path) -> None:
     functions = (
         gsym.FunctionInfo(START, 0x10, "f", table),
         gsym.FunctionInfo(START + 0x40, 4, "g", other),
+        gsym.FunctionInfo(START + 0x80, 4, "without_lines"),
     )
     path = tmp_path / "app.gsym"
     path.write_bytes(file_bytes(functions))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ int main(int n, char **v) {
     return of_first(n) + of_second(n) + of_any(n > 1 ? first : second, n);
 }
 """
+BUILD_ID = "5ca1ab1e" * 5
 SAME = "t", "app.c", 4, 5
 
 
@@ -48,7 +50,7 @@ def _function(
 
 
 def _answers(folder: Path, functions: Sequence[gsym.FunctionInfo], *at: int) -> str:
-    with gsym.Creator() as creator:
+    with gsym.Creator(uuid=BUILD_ID) as creator:
         for each in functions:
             creator.add(each)
         creator.save(folder / "app.gsym")
@@ -116,6 +118,16 @@ def test_doubts_about_a_reading_and_about_a_function_are_both_said(
     assert str(report) == f"{answer} (app)\n"
     (thread,) = report.to_dict()["threads"]
     assert thread["frames"][0]["folded"] == "one of first, second"
+
+
+def test_strict_counts_one_of_several(tmp_path: Path) -> None:
+    line = f"    #0 0x1 (/x/app+0x1004) (BuildId: {BUILD_ID})\n"
+    (tmp_path / "log.txt").write_text(line)
+    command = ["symbolicate", "--source", str(tmp_path), str(tmp_path / "log.txt")]
+    for functions, status in (([FOLDED], 3), ([_function(0x1000, "first")], 0)):
+        _answers(tmp_path, functions, 0x1004)
+        assert main([*command, "--strict"]) == status
+        assert main(command) == 0
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import gsym
-from gsym.profiles import ProfileOptions, flame_page
+from gsym.profiles import ProfileOptions, collapsed_lines, flame_page
 from tests.conftest import REPOSITORY, find_peer
 from tests.project.test_readme import blocks
 
@@ -269,11 +270,43 @@ def test_a_profile_becomes_a_flame_graph(built: Built, tmp_path: Path) -> None:
 
 def job(built: Built) -> dict[str, Any]:
     """A request of version 5 for the start of `decode`."""
-    with gsym.open(built.source / "ext.so") as reader:
+    path = built.source / "ext.so"
+    with gsym.open(path) as reader:
         (decode,) = reader.find("decode")
-    debug_id = gsym.identify(built.source / "ext.so").debug_id
-    stacks = [[[0, decode.start]]]
-    return {"jobs": [{"memoryMap": [["ext.so", debug_id]], "stacks": stacks}]}
+    made = recipe("The server in another application")
+    request: dict[str, Any] = made["request_of"](path, decode.start)
+    return request
+
+
+def test_a_trace_of_a_program_becomes_a_flame_graph(tmp_path: Path) -> None:
+    trace = tmp_path / "app.fxt"
+    with gsym.Tracer(trace) as tracer, tracer.duration("work", "outer"):
+        tracer.duration("work", "inner")(time.sleep)(0.001)
+    draw = recipe("A flame graph in a notebook")["flame_graph"]
+    profile = draw(trace, tmp_path, tmp_path / "symbols")
+    (line,) = (each for each in collapsed_lines(profile) if "inner" in each)
+    assert "outer;inner " in line
+    assert "inner" in flame_page([profile], "app")
+
+
+def test_samples_in_a_table_are_counted(built: Built, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="duckdb is not installed")
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    gsym.add_file(tmp_path / "symbols", built.source / "ext.so")
+    with gsym.open(built.source / "ext.so") as reader:
+        (decode,), (turn,) = reader.find("decode"), reader.find("turn")
+        found = reader.lookup(decode.start)
+        assert found is not None
+        counted = [found.frames[0].name] * 3 + [turn.name] * 2
+        starts = [decode.start] * 3 + [turn.start] * 2
+        ids = [reader.uuid.hex()] * len(starts)
+    table = pa.table({"build_id": ids, "address": starts})
+    parquet.write_table(table, tmp_path / "samples.parquet")
+    rows = recipe("Samples in a table")["own_samples"](
+        tmp_path / "samples.parquet", tmp_path / "symbols"
+    )
+    assert rows == [*Counter(counted).items()]
 
 
 def test_the_server_is_mounted_in_another_application(
@@ -300,6 +333,13 @@ def test_the_server_is_mounted_in_fastapi(built: Built, tmp_path: Path) -> None:
     app.mount("/symbols", symbols)
     answer = anyio.run(made["answered"], app, job(built))
     assert answer["results"][0]["stacks"][0][0]["function"] == "decode"
+    frame = gsym.Frame("f", "/src", "f.c", 7, 0, inlined=False)
+    app.get("/frame")(lambda: frame)
+    found = gsym.Lookup(1, gsym.FunctionRange("f", 1, 2), (frame,))
+    app.get("/lookup")(found.to_dict)
+    with TestClient(app) as client:
+        assert client.get("/frame").json() == [*frame]
+        assert client.get("/lookup").json()["frames"][0]["name"] == "f"
 
 
 def test_the_output_of_py_spy_is_answered(

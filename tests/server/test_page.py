@@ -152,6 +152,14 @@ def test_a_missing_module_has_one_note(visit: Visit) -> None:
     assert visit.texts(".reason") == ["no symbols of app"]
 
 
+def test_what_else_a_frame_may_be_is_beside_its_calls(visit: Visit) -> None:
+    frame = {"reason": "ambiguous: or app at 0x1035", "folded": "one of f, g"}
+    visit.page.evaluate(SHOW, [[call("f")], [call("f")]])
+    assert visit.texts(".reason") == []
+    visit.page.evaluate(SHOW.replace('reason: ""', f"...{frame}"), [[call("f")]])
+    assert visit.texts(".reason") == ["ambiguous: or app at 0x1035; one of f, g"]
+
+
 def test_marks_that_turn_text_around_are_shown_as_such(visit: Visit) -> None:
     visit.page.evaluate(SHOW, [[call("f", "/src/\u202ecc.exe")]])
     assert visit.texts(".place") == ["/src/\ufffdcc.exe:1"]

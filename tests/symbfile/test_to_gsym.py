@@ -10,7 +10,14 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.errors import ClosedError, EmptyError, FormatError, GsymError, LimitError
+from gsym.errors import (
+    ClosedError,
+    EmptyError,
+    FormatError,
+    GsymError,
+    LimitError,
+    UnsupportedError,
+)
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.extraction import extract, symbfile_blocks
 from gsym.symbfile.format import (
@@ -36,6 +43,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.long
+
+
+def test_another_conversion_names_the_verb(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"".join(encode([F])))
+    with pytest.raises(UnsupportedError, match="'gsym symbfile' .* convert"):
+        gsym.convert(tmp_path / "a")
 
 
 def row(offset: int, line: int) -> LineTableRow:

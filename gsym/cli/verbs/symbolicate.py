@@ -14,6 +14,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
+from gsym.reports.report import SEVERAL
 from gsym.reports.report_work import NO_PLACE, ReportWork
 from gsym.reports.symbolicate import (
     ContextLines,
@@ -336,7 +337,10 @@ def _print_report(
     for hint in _hints(report, values):
         warn(hint, "gsym symbolicate")
     is_cut = any(each.end or each.left_out for each in report.threads)
-    are_sure = all(frame.calls and not frame.reason for frame in frames)
+    are_sure = all(
+        each.calls and not each.reason and not each.folded.startswith(SEVERAL)
+        for each in frames
+    )
     is_complete = are_sure and not (doubts or is_cut)
     return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 

@@ -121,6 +121,8 @@ function frameBody(frame, answer) {
       reason && isFirst(frame, reason, answer) ? element("span", { class: "reason" }, reason) : null)];
   }
   const [innermost, ...outer] = frame.calls;
+  // Other readings of the frame, and other functions with its code.
+  const doubts = [frame.reason, frame.folded].filter(Boolean).join("; ");
   const chain = outer.map((call) =>
     element("li", {}, callElement("div", "call", call, frame, answer)));
   const first = chain.slice(0, LONGEST_CHAIN);
@@ -131,6 +133,7 @@ function frameBody(frame, answer) {
     rest.length ? element("details", { class: "chain" },
       element("summary", {}, `${plural(rest.length, "more call")}`),
       element("ol", { class: "chain" }, rest)) : null,
+    doubts ? element("span", { class: "reason" }, doubts) : null,
   ];
 }
 
