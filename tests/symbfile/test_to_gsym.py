@@ -47,7 +47,7 @@ pytestmark = pytest.mark.long
 
 def test_another_conversion_names_the_verb(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"".join(encode([F])))
-    with pytest.raises(UnsupportedError, match="'gsym symbfile' .* convert"):
+    with pytest.raises(UnsupportedError, match="with convert"):
         gsym.convert(tmp_path / "a")
 
 
