@@ -4,17 +4,16 @@
 
 Processes look up 1, 10, 100 ... random addresses with functions, lines and inlined
 calls, in the DWARF or in a converted file, including the time of the conversion. A
-series ends with the first run that takes longer than 4 s.
+series ends with the first run that takes longer than 2 s, or fails; why is said.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from benchmarks.charts import Panel, curves
 from benchmarks.compiled_peers import (
@@ -27,8 +26,8 @@ from benchmarks.compiled_peers import (
 from benchmarks.crossing import crossing
 from benchmarks.markdown import table
 from benchmarks.prepared import load_address
-from benchmarks.process import column, measure
 from benchmarks.report import LLVM_GSYMUTIL, argument_parser, made_by, write_region
+from benchmarks.series import NUMBERS, PATIENCE, Tool, series_of
 from tests.differential.sampling import functions, random_addresses
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
-NUMBERS = (1, 10, 100, 1_000, 10_000, 100_000)
-ROUNDS = 3  # of runs that take less than a second
-PATIENCE = 2.0  # seconds: after a longer run a series ends
 # pyelftools reads the address table of a large binary for minutes.
 PYELFTOOLS_LIMIT = 20 << 20
 OURS = "gsym"
@@ -46,25 +42,12 @@ INSTALLED = ("addr2line", "eu-addr2line", "pyelftools")
 LEGEND = """\
 Seconds of processor time for this number of random addresses. gsym, llvm-gsymutil,
 llvm-symbolizer with the file that gsym makes, and symbolic include the conversion, on
-one thread. `-`: not run, because a tenth of the addresses took over {patience:.0f} s.
+one thread. `-`: not run, because a tenth of the addresses took over {patience:.0f} s
+or failed.
 pyelftools reports no inlined calls, and runs on small files only."""
 BREAK_EVEN_LEGEND = """\
 The number of addresses from which `gsym convert` plus lookups in its file take less
 time than lookups in the DWARF, interpolated between measured numbers."""
-
-
-class Tool(NamedTuple):
-    """A way to get answers.
-
-    Attributes:
-        convert: Makes the file that is asked; None: it looks in the DWARF.
-        lookup: Answers the addresses of its standard input.
-        line: How one of them is written there.
-    """
-
-    convert: list[str] | None
-    lookup: list[str]
-    line: str = "0x{:x}\n"
 
 
 def libraries(folder: Path) -> dict[str, Path]:
@@ -116,28 +99,6 @@ def tools(binary: Path, folder: Path, compiled: Mapping[str, Path]) -> dict[str,
     return found
 
 
-def seconds_of(command: list[str], stdin: str) -> float:
-    """The median processor time of a command; of one run only where that is long."""
-    runs = [measure(command, stdin)]
-    while len(runs) < ROUNDS and runs[0].cpu < 1:
-        runs.append(measure(command, stdin))
-    return statistics.median(column(runs, "cpu"))
-
-
-def series_of(tool: Tool, addresses: list[int], query: Path) -> list[float]:
-    """Seconds for 1, 10, 100 ... addresses, the conversion included."""
-    convert = 0.0
-    if tool.convert is not None:
-        convert = seconds_of(tool.convert, "/dev/null")
-    found: list[float] = []
-    for number in NUMBERS:
-        query.write_text("".join(map(tool.line.format, addresses[:number])))
-        found.append(seconds_of(tool.lookup, str(query)))
-        if found[-1] > PATIENCE:
-            break
-    return [convert + each for each in found]
-
-
 def measure_input(binary: Path, compiled: Mapping[str, Path]) -> dict[str, list[float]]:
     """The series of each tool."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -184,7 +145,7 @@ def main() -> None:
                     name,
                     *(
                         crossing(NUMBERS, found[OURS], found[tool])
-                        if tool in found
+                        if found.get(tool)
                         else "-"
                         for tool in in_dwarf
                     ),
@@ -205,6 +166,7 @@ def main() -> None:
                 {
                     tool: list(zip(NUMBERS, series, strict=False))
                     for tool, series in found.items()
+                    if series
                 },
             )
             for name, found in measured.items()

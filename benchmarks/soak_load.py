@@ -36,6 +36,9 @@ class Tally:
         wrong: How many answers said something that is not so.
         asked_again: How many requests were sent again because their connection broke.
         seconds: How long each took, asking again included.
+        unanswered: The reasons why requests had no answer though a worker listened.
+        met_no_worker: How many had none because no worker listened: a connection is
+            refused only then, as workers have sockets of their own.
     """
 
     def __init__(self) -> None:
@@ -43,6 +46,8 @@ class Tally:
         self.wrong = 0
         self.asked_again = 0
         self.seconds: list[float] = []
+        self.unanswered: Counter[str] = Counter()
+        self.met_no_worker = 0
 
     async def ask(self, client: Client, message: bytes) -> Answer:
         """The answer to a message, which is counted.
@@ -54,6 +59,12 @@ class Tally:
             self.asked_again += 1
             again = await client.ask(message)
             answer = again._replace(seconds=answer.seconds + again.seconds)
+        if answer.status == 0:
+            reason = answer.body.decode()
+            if reason.startswith(ConnectionRefusedError.__name__):
+                self.met_no_worker += 1
+            else:
+                self.unanswered[reason] += 1
         self.statuses[answer.status] += 1
         self.seconds.append(answer.seconds)
         return answer

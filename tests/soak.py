@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from hypothesis import Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -21,6 +22,9 @@ from benchmarks.breakpad_tree import place
 from benchmarks.soak import Plan, run
 from tests.server.test_eviction import Eviction
 from tests.symbol_files import symbols
+
+if TYPE_CHECKING:
+    from benchmarks.soak_load import Tally
 
 _ROOT = Path(__file__).resolve().parents[1]
 _MODULES = 3
@@ -40,6 +44,7 @@ _FULL = (
     f'exec "{sys.executable}" -m tests.store.turmoil full "$0" $1 100'
 )
 _NO_MOUNT = 77
+_MOST_UNANSWERED = 0.01  # of the requests about stored modules
 
 
 def _say(text: str) -> None:
@@ -55,13 +60,35 @@ def load(folder: Path, seconds: float) -> str:
         path.write_bytes(symbols(number, functions=50))
         files.append(place(path, folder / "symbols"))
     outcome = run(files, folder, _LOAD._replace(seconds=seconds))
-    stored = outcome.stored
-    # A client whose worker was killed is hung up.
+    check(outcome.stored)
+    stored, faults = outcome.stored, sum(outcome.faults.values())
+    killed = f"{len(outcome.restarts)} killed workers"
+    lost = f"{stored.unanswered.total()} hung up, {stored.met_no_worker} met no worker"
+    return f"{stored.statuses[200]} answers, {faults} faults, {killed}, {lost}"
+
+
+def check(stored: Tally) -> None:
+    """Check what became of requests about stored modules.
+
+    The client of a killed worker is hung up, and sends its request again, so that few
+    have no answer.
+
+    Raises:
+        AssertionError: Answers are wrong or refusals, or requests without an answer are
+            more than one in a hundred, those that met no worker apart.
+    """
     if stored.wrong or set(stored.statuses) - {200, 0}:
         raise AssertionError(f"{stored.wrong} wrong answers, {stored.statuses}")
-    faults = sum(outcome.faults.values())
-    killed = f"{len(outcome.restarts)} killed workers, {stored.statuses[0]} hung up"
-    return f"{stored.statuses[200]} answers, {faults} faults, {killed}"
+    asked = stored.statuses.total() - stored.met_no_worker
+    lost = stored.unanswered.total()
+    if lost > asked * _MOST_UNANSWERED or not stored.statuses[200]:
+        reasons = "; ".join(
+            f"{count} {reason}" for reason, count in stored.unanswered.most_common()
+        )
+        raise AssertionError(
+            f"{lost} of {asked} requests had no answer ({reasons}), and "
+            f"{stored.met_no_worker} more met no worker"
+        )
 
 
 def turmoil(folder: Path, number: int) -> str:

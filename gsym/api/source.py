@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gsym.modules.symbolizer import Symbolizer
 
 
+_LONGEST = 256  # characters of a path in an error
+
+
 class SourceRoots:
     """Reads source files in allowed folders.
 
@@ -44,22 +47,30 @@ class SourceRoots:
         Symbolic links are followed; their targets must be in the folder. One byte more
         than *most* is read.
         """
-        for candidate, root in self._candidates(path):
+        for _, candidate, root in self._candidates(path):
             real = os.path.realpath(candidate)
             if _is_inside(real, root) and os.path.exists(real):
                 return _read(real, root, most)
         return None
 
-    def _candidates(self, path: str) -> Iterable[tuple[str, str]]:
+    def where(self, path: str) -> str:
+        """The paths below the folders at which a file is looked for, in words."""
+        tried = [f"'{shown[:_LONGEST]}'" for shown, _, _ in self._candidates(path)]
+        if not tried:
+            return "no source folder has its prefix"
+        return f"tried {', '.join(tried)} in source folders"
+
+    def _candidates(self, path: str) -> Iterable[tuple[str, str, str]]:
+        """A path as it is shown, in full, and the folder in which it has to be."""
         if "\0" in path:
             return
         for old, root in self._rules:
             if not old:
                 if os.path.isabs(path):
-                    yield path, root
+                    yield path, path, root
             elif path.startswith(old):
                 rest = path[len(old) :].replace("\\", "/").lstrip("/")
-                yield os.path.join(root, rest), root
+                yield rest, os.path.join(root, rest), root
 
 
 def _is_inside(path: str, root: str) -> bool:
@@ -127,13 +138,15 @@ def answer_source(
             except OSError:
                 text = None
             if text is None:
-                break
+                reason = f"no source file '{request.file[:_LONGEST]}': "
+                raise ExtensionError(reason + roots.where(path), _NOT_FOUND)
             if len(text) > most:
                 reason = f"the file has more than {most} bytes"
                 raise ExtensionError(reason, _TOO_LARGE)
             source = text.decode("utf-8", "replace")
             return msgspec.json.encode(SourceAnswer(None, None, request.file, source))
-    raise ExtensionError("no such source file for this address", _NOT_FOUND)
+    reason = f"no frame at this address is in the file '{request.file[:_LONGEST]}'"
+    raise ExtensionError(reason, _NOT_FOUND)
 
 
 def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:

@@ -39,6 +39,7 @@ _ADVICE = {
     "split": "pack the .dwo files where they were built, 'dwp -e BINARY', and name the "
     "package: --dwp FILE",
     "bundle": "make a dSYM bundle where it was linked: 'dsymutil BINARY'",
+    "converted": "its GSYM file has lines: 'gsym lookup BINARY ADDRESS'",
     "use": "it has lines: 'gsym lookup BINARY ADDRESS', or 'gsym convert BINARY'",
 }
 
@@ -226,7 +227,7 @@ def _advice(found: Diagnosis, search: SearchOptions) -> tuple[str, ...]:
     """The commands to type next, the most useful first."""
     keys = []
     if found.has_lines:
-        keys.append("use")
+        keys.append("use" if found.functions_with_lines else "converted")
     elif found.kind == ELF and not found.dwarf_file:
         asked = [] if search.debuginfod else ["asked"]
         keys += ["installed", *asked, "built"] if found.build_id else ["built", "id"]

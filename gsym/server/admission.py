@@ -32,7 +32,9 @@ _BUILD_IDS = "/buildid/"  # debuginfod, which pages of these origins may read as
 # Endpoints that need another scope than that for reading.
 _UPLOADS = frozenset(
     {
+        "/upload",  # the answer names the right path
         "/upload/",
+        "/upload/auth_info/",
         "/api/symbols-ranges",
         "/api/symbols-returnpads",
         "/v1development/profiles",
@@ -45,7 +47,7 @@ _EXPOSED = (
 )
 _MAX_AGE = "86400"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_LINK_METHODS = frozenset({"GET", "HEAD"})
 _WITH_BODY = frozenset({"POST", "PUT"})  # others are answered without reading it
 _MAX_CLIENTS = 10_000
 _CLIENT_BITS = 64  # prefix length of an IPv6 network that belongs to one client
@@ -159,7 +161,7 @@ class Origins:
         return is_local and "localhost" in self._allowed
 
     def checked(self, scope: Scope, path: str, send: Send) -> Send:
-        """Refuse a cross-origin request that could change something.
+        """Refuse a request that a page of another origin makes, but for links to it.
 
         Returns:
             A function to send the answer with the headers for the origin, or *send*.
@@ -168,11 +170,14 @@ class Origins:
             HttpError: The request is refused.
         """
         origin = header_of(scope, b"origin")
+        method = scope["method"]
         is_api = path in _API or path.startswith(_BUILD_IDS)
         is_allowed = is_api and self.allow(origin)
         # Origin is no criterion: a proxy may hide the host name that browsers use.
         is_own = header_of(scope, b"sec-fetch-site", "none") in {"none", "same-origin"}
-        if not (is_allowed or is_own or scope["method"] in _SAFE_METHODS):
+        is_link = header_of(scope, b"sec-fetch-mode") == "navigate"
+        is_safe = method == "OPTIONS" or (is_link and method in _LINK_METHODS)
+        if not (is_allowed or is_own or is_safe):
             title = "pages of other origins may use the symbolication API only"
             if is_api:
                 title = f"the origin '{origin[:256]}' is not allowed "

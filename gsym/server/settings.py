@@ -63,7 +63,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             answers 429
         rate_burst: requests that a client may send at once under `rate_limit`
         max_head: size of the request line and headers
-        head_timeout: time for the request line and headers to arrive
+        head_timeout: time for the handshake of TLS, and for the request line and
+            headers to arrive
         body_timeout: time for a request body to arrive
         request_timeout: time to compute an answer; downloads continue after the 503
         write_timeout: time for a client to accept more of its answer

@@ -20,6 +20,7 @@ import socket
 import ssl
 import sys
 import tempfile
+from asyncio import new_event_loop
 from functools import partial
 from glob import escape, glob
 
@@ -40,6 +41,7 @@ from gsym.store.locking import owned_folder, remove_abandoned
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Iterator
     from typing import Any
 
@@ -178,11 +180,33 @@ def worker_app(load: Callable[[], Settings]) -> ReloadingApp:
     return reloading_app(load)
 
 
+class _Config(uvicorn.Config):
+    """A configuration whose loops end TLS handshakes that take longer than a head."""
+
+    def __init__(self, *given: Any, handshake_timeout: float, **others: Any) -> None:
+        super().__init__(*given, **others)
+        self._handshake_timeout = handshake_timeout
+
+    def get_loop_factory(self) -> Callable[[], AbstractEventLoop] | None:
+        """Return the function that makes the loop of a worker."""
+        make = super().get_loop_factory() or new_event_loop
+        return partial(self._loop, make) if self.is_ssl else make
+
+    def _loop(self, make: Callable[[], AbstractEventLoop]) -> AbstractEventLoop:
+        loop = make()
+        listen = partial(
+            loop.create_server, ssl_handshake_timeout=self._handshake_timeout
+        )
+        loop.create_server = listen  # type: ignore[method-assign] # of this one
+        return loop
+
+
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
+    return _Config(
         app,
+        handshake_timeout=settings.limits.head_timeout,
         factory=True,
-        http=partial(  # type: ignore[arg-type] # a factory
+        http=partial(
             Protocol,
             head_size=settings.limits.max_head,
             head_timeout=settings.limits.head_timeout,

@@ -247,6 +247,8 @@ def test_a_file_may_list_the_inputs(
         (["--symbol-server", "foo"], 2, "'--symbol-server': 'foo' is not a URL"),
         (["--json"], 2, "did you mean '--json-summary'?"),
         (["--merged"], 2, "did you mean '--merged-functions'?"),
+        (["--segment-size", "10x"], 2, "invalid size '10x': expected a number with"),
+        (["-q", "--debug-file-directory", "nodir"], 0, "no folder nodir"),
     ],
 )
 def test_what_cannot_be_used_is_said(

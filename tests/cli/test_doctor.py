@@ -129,6 +129,8 @@ def test_an_embedded_file_gives_the_lines_of_a_stripped_binary(
     assert found["is_embedded"]
     assert found["functions_with_lines"] == 0
     assert found["gsym_file"] == "app(.gsym)"
+    # A conversion would have no lines, or fail.
+    assert found["advice"] == ["its GSYM file has lines: 'gsym lookup app ADDRESS'"]
 
 
 @pytest.mark.usefixtures("here")

@@ -19,6 +19,7 @@ from benchmarks.markdown import (
     with_region,
 )
 from benchmarks.report import CONTEXT
+from benchmarks.series import Tool, series_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
@@ -42,6 +43,19 @@ def test_crossing_of_two_series(
     ours: tuple[int, int, int, int], theirs: tuple[float | int, ...], expected: str
 ) -> None:
     assert crossing(NUMBERS, ours, theirs) == expected
+
+
+def test_a_peer_that_fails_ends_its_series(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = tmp_path / "query"
+    lines = f"import sys; sys.exit(len(open({str(query)!r}).readlines()) > 1)"
+    answers = Tool(None, [sys.executable, "-c", lines])
+    assert len(series_of(answers, [1, 2, 3], query)) == 1
+    assert "exit status 1: " in capsys.readouterr().err
+    fails = answers._replace(convert=[sys.executable, "-c", "raise SystemExit(3)"])
+    assert series_of(fails, [1], query) == []
+    assert "exit status 3: " in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -130,6 +130,12 @@ def test_what_is_installed_can_ask_the_sources(file: str) -> None:
     ] == []
 
 
+def test_a_server_demangles_names() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (server,) = re.findall(r"^server = \[\n(.*?)^\]", text, re.DOTALL | re.MULTILINE)
+    assert '"gsym[demangle]"' in server
+
+
 def test_kubectl_reads_each_field_of_the_manifest() -> None:
     """It drops fields that are not of the type, such as misspelt ones."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")

@@ -144,7 +144,17 @@ def test_another_site_may_send_only_symbolication_requests(
         assert answer.status == 403, path
         assert "other origins" in answer.title
     assert server.post(job(), **sent, **ORIGIN).status == 200
-    assert server.ask("GET", "/", headers={"Sec-Fetch-Site": site}).status == 200
+    for path in (
+        "/",
+        "/page/modules",
+        "/metrics",
+        f"/libdemo.so/{LIB_ID}/libdemo.so.gsym",
+    ):
+        for method in ("GET", "HEAD"):
+            marked = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+            assert server.ask(method, path, headers=marked).status == 403, path
+            linked = {**marked, "Sec-Fetch-Mode": "navigate"}
+            assert server.ask(method, path, headers=linked).status != 403, path
     own = server.post(b"x", "/symbolicate/report", Sec_Fetch_Site="same-origin")
     assert own.status == 200
 

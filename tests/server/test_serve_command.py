@@ -232,7 +232,11 @@ def test_a_server_speaks_https(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     with pem.open("a", encoding="ascii") as file:
         file.write((tmp_path / "certificate.pem").read_text(encoding="ascii"))
-    with Serving(tmp_path, f"--set=tls_certificate={pem}") as serving:
+    limit = ("--limit", "head_timeout=1s")
+    with Serving(tmp_path, f"--set=tls_certificate={pem}", *limit) as serving:
+        # A client that begins no handshake is hung up, with nothing to read.
+        with socket.create_connection(("127.0.0.1", serving.port), 30) as idle:
+            assert idle.recv(1) == b""
         context = ssl.create_default_context(cafile=str(pem))
         connection = http.client.HTTPSConnection(
             "127.0.0.1", serving.port, timeout=30, context=context

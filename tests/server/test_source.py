@@ -136,6 +136,34 @@ def test_only_files_of_the_address_are_readable(sources: Sources) -> None:
     assert answer.status == nowhere.status == unknown.status == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/build/absent.c", "tried 'absent.c', '/build/absent.c' in source folders"),
+        ("/build/link.c", "tried 'link.c', '/build/link.c' in source folders"),
+        ("/elsewhere/a.c", "tried '/elsewhere/a.c' in source folders"),
+    ],
+)
+def test_a_missing_file_is_told_with_the_paths_that_were_tried(
+    sources: Sources, source: RunningServer, path: str, reason: str
+) -> None:
+    number = sources.paths.index(path)
+    answer = source.post(sources.request(number), "/source/v1")
+    assert (answer.status, answer.title) == (404, f"no source file '{path}': {reason}")
+    assert str(sources.root) not in answer.title
+
+
+def test_a_file_that_no_frame_names_is_told(
+    sources: Sources, source: RunningServer
+) -> None:
+    other = source.post(sources.request(1, "/build/a.c"), "/source/v1")
+    assert other.title == "no frame at this address is in the file '/build/a.c'"
+    with sources.serve(source_roots=["/other=/tmp"]) as server:
+        answer = server.post(sources.request(0), "/source/v1")
+    reason = "no source folder has its prefix"
+    assert answer.title == f"no source file '/build/a.c': {reason}"
+
+
 def test_paths_are_those_that_symbolication_answers(sources: Sources) -> None:
     with sources.serve(source_map=["/build/=git:x:{path}:1"]) as server:
         mapped = server.post(sources.request(0, "git:x:a.c:1"), "/source/v1")

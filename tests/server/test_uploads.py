@@ -248,6 +248,22 @@ def test_the_upload_tool_of_mozilla_learns_what_its_token_may_do(
     assert (refused.status, refused.json["error"]) == (403, "unknown token")
 
 
+def test_a_token_for_uploads_needs_none_for_reading(
+    tmp_path: Path,
+) -> None:
+    tokens = {"reading": "read", "sending": "upload"}
+    with RunningServer(
+        Symbolizer(Resolver(Store(tmp_path / "store"))),
+        store=str(tmp_path / "store"),
+        tokens=tokens,
+    ) as server:
+        sent = {"auth-token": "sending"}
+        assert server.ask("POST", "/upload/auth_info/", b"", sent).status == 200
+        without = server.ask("POST", "/upload", b"x", sent)
+        assert (without.status, without.title) == (404, "the path is /upload/")
+        assert server.ask("GET", "/metrics", None, sent).status == 401
+
+
 @pytest.mark.parametrize("path", ["/upload/", "/upload/auth_info/"])
 def test_without_tokens_there_are_no_uploads(server: RunningServer, path: str) -> None:
     assert server.ask("POST", path, b"x", TOKEN).status == 404
