@@ -28,6 +28,14 @@ _ARM_BRANCH = re.compile(
     r"|lt|gt|le|al)?(?:\.w)?|cbn?z|tbn?z"
 )
 _TARGET = re.compile(r"(?:.*, )?#?(0x[0-9a-f]+)")
+# Architectures of which no listings are made: what capstone calls them.
+_OTHERS = {
+    "riscv64": ("CS_ARCH_RISCV", "CS_MODE_RISCV64", "CS_MODE_RISCVC"),
+    "riscv32": ("CS_ARCH_RISCV", "CS_MODE_RISCV32", "CS_MODE_RISCVC"),
+    "powerpc64": ("CS_ARCH_PPC", "CS_MODE_64"),
+    "powerpc": ("CS_ARCH_PPC", "CS_MODE_32"),
+    "s390x": ("CS_ARCH_SYSZ",),
+}
 
 
 class Disassembler:
@@ -79,11 +87,7 @@ def disassembler_for(
     Raises:
         UnsupportedError: The architecture is unknown, or the package is not installed.
     """
-    try:
-        import capstone
-    except ImportError:
-        reason = "disassembly needs the package capstone: pip install 'gsym[asm]'"
-        raise UnsupportedError(reason) from None
+    capstone = _capstone()
     arm64 = getattr(capstone, "CS_ARCH_AARCH64", None) or capstone.CS_ARCH_ARM64
     order = capstone.CS_MODE_BIG_ENDIAN if is_big_endian else 0
     if architecture in {"i386", "i686", "x86"}:
@@ -99,3 +103,38 @@ def disassembler_for(
         raise UnsupportedError(f"Unrecognized architecture {architecture}")
     name, number, mode, alignment = kind
     return Disassembler(name, capstone.Cs(number, mode), alignment)
+
+
+def instruction_text(
+    code: bytes,
+    address: int,
+    architecture: str,
+    *,
+    is_big_endian: bool = False,
+    is_thumb: bool = False,
+) -> str:
+    """The first instruction in *code*, also of `_OTHERS`; "" if it is unknown.
+
+    Raises:
+        UnsupportedError: The architecture is unknown, or the package is not installed.
+    """
+    if architecture not in _OTHERS:
+        reader = disassembler_for(
+            architecture, is_big_endian=is_big_endian, is_thumb=is_thumb
+        )
+        return next(reader.read(code, address, 1)).text
+    capstone = _capstone()
+    number, *modes = (getattr(capstone, each) for each in _OTHERS[architecture])
+    mode = sum(modes) | (capstone.CS_MODE_BIG_ENDIAN if is_big_endian else 0)
+    for _, _, name, operands in capstone.Cs(number, mode).disasm_lite(code, address, 1):
+        return f"{name} {operands}".rstrip()
+    return ""
+
+
+def _capstone() -> Any:
+    try:
+        import capstone
+    except ImportError:
+        reason = "disassembly needs the package capstone: pip install 'gsym[asm]'"
+        raise UnsupportedError(reason) from None
+    return capstone

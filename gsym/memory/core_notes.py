@@ -8,7 +8,7 @@ from gsym.containers.headers import read_notes
 from gsym.errors import FormatError
 from gsym.memory.signals import SIGNALS, describe, read_cause
 from gsym.memory.threads import Thread
-from gsym.memory.walking import Registers
+from gsym.memory.walking import THUMB, Registers
 from gsym.records import NamedTuple
 from gsym.unwinding.machines import (
     AARCH64,
@@ -39,6 +39,7 @@ _VECTOR_GRANULES, _VECTOR_BYTES = 46, 7202  # in DWARF: VG, vlenb
 _SYSINFO_EHDR = 33  # in the auxiliary vector: where the vdso is
 _NAME_SIZE, _ARGUMENTS_SIZE = 16, 80  # at the end of NT_PRPSINFO
 _SIGNAL_AT = 12  # in NT_PRSTATUS
+_ARM_STATUS = 16  # CPSR among the registers
 
 
 class _Layout(NamedTuple):
@@ -174,7 +175,9 @@ class CoreNotes:
         values = {number: words[at] for number, at in enumerate(layout.order)}
         if layout.link is not None and self.machine.link is not None:
             values[self.machine.link] = words[layout.link]
-        registers = Registers(words[layout.pc], values)
+        has_status = layout.machine == ARM and len(words) > _ARM_STATUS
+        is_thumb = has_status and bool(words[_ARM_STATUS] & THUMB)
+        registers = Registers(words[layout.pc], values, is_thumb)
         is_crashed = not self.threads and bool(self.signal)
         self.threads.append(Thread(number, "", registers, is_crashed))
 

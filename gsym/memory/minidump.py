@@ -18,7 +18,7 @@ from gsym.memory.stack_parts import (
     module_of_uuid,
 )
 from gsym.memory.threads import Dump, Thread, dump_report
-from gsym.memory.walking import Registers, Walker
+from gsym.memory.walking import THUMB, Registers, Walker
 from gsym.modules.key import (
     ModuleKey,
     codeview_debug_id,
@@ -343,11 +343,14 @@ class _Minidump:
                 yield Thread(number, names.get(number, ""), registers, is_crashed)
 
     def _registers(self, context: memoryview) -> Registers | None:
-        _, pc, order = self._layout
+        machine, pc, order = self._layout
         if len(context) < max(pc, *order) + self._form.size:
             return None
         values = {
             number: self._form.unpack_from(context, at)[0]
             for number, at in enumerate(order)
         }
-        return Registers(self._form.unpack_from(context, pc)[0], values)
+        is_thumb = machine == ARM and any(
+            status & THUMB for status in context[pc + self._form.size :][:1]
+        )
+        return Registers(self._form.unpack_from(context, pc)[0], values, is_thumb)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.containers.disassembly import disassembler_for
+from gsym.containers.disassembly import instruction_text
 from gsym.errors import GsymError
 from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
 from gsym.records import NamedTuple
@@ -88,7 +88,7 @@ def _state(thread: Thread, walker: Walker) -> tuple[list[tuple[str, int]], str]:
     """The registers of a thread that crashed, and the instruction at which it did."""
     if not thread.is_crashed:
         return [], ""
-    machine, (pc, values) = walker.machine, thread.registers
+    machine, (pc, values, is_thumb) = walker.machine, thread.registers
     if machine.pc >= 0:
         values = {**values, machine.pc: pc}
     registers = [
@@ -103,14 +103,14 @@ def _state(thread: Thread, walker: Walker) -> tuple[list[tuple[str, int]], str]:
     if not machine.architecture or not code:
         return registers, ""
     try:
-        reader = disassembler_for(
-            machine.architecture,
+        text = instruction_text(
+            *(code, at, machine.architecture),
             is_big_endian=machine.order == "big",
-            is_thumb=False,
+            is_thumb=is_thumb,
         )
     except (GsymError, OSError):  # without the extra
-        return registers, ""
-    return registers, next(reader.read(code, at, 1)).text
+        text = ""
+    return registers, text
 
 
 def _left_out(walked: WalkedStack) -> str:

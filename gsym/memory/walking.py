@@ -26,11 +26,19 @@ if TYPE_CHECKING:
     from gsym.unwinding.machines import Machine, Trampoline
 
 
+THUMB = 1 << 5
+"""Bit of the status register of ARM while instructions of 16 bits run."""
+
+
 class Registers(NamedTuple):
-    """Registers of a thread; *values* by their numbers in DWARF."""
+    """Registers of a thread; *values* by their numbers in DWARF.
+
+    *is_thumb*: an ARM runs instructions of 16 bits.
+    """
 
     pc: int
     values: dict[int, int]
+    is_thumb: bool = False
 
 
 class WalkedFrame(NamedTuple):

@@ -146,6 +146,7 @@ AARCH64 = Machine(
 )
 ARM = Machine(
     *(4, 13, 11),
+    architecture="arm",
     pc=15,
     link=14,
     has_modes=True,
@@ -164,6 +165,7 @@ _RISCV_NAMES = (
 )
 RISCV64 = Machine(
     *(8, 2, 8),
+    architecture="riscv64",
     record_at=-2,
     link=1,
     names=_RISCV_NAMES,
@@ -172,7 +174,9 @@ RISCV64 = Machine(
     # The program counter is in the place of the register that is always 0.
     trampolines=(Trampoline(bytes.fromhex("9308b00873000000"), 304, 0, _FIRST_32),),
 )
-RISCV32 = Machine(4, 2, 8, record_at=-2, link=1, names=_RISCV_NAMES)
+RISCV32 = Machine(
+    *(4, 2, 8), architecture="riscv32", record_at=-2, link=1, names=_RISCV_NAMES
+)
 LOONGARCH64 = Machine(
     *(8, 3, 22),
     record_at=-2,
@@ -186,6 +190,7 @@ LOONGARCH64 = Machine(
 _POWER_RETURNS = {"38210080380000ac44000002": 352, "380000ac44000002": 368}
 POWER64 = Machine(
     *(8, 1, 31),
+    architecture="powerpc64",
     link=65,
     names=_numbered("r", 32),
     order="big",
@@ -205,9 +210,10 @@ POWER64_LITTLE = POWER64._replace(
         each._replace(code=_swapped(each.code)) for each in POWER64.trampolines
     ),
 )
-POWER32 = POWER64._replace(word=4, back_chain=1, trampolines=())
+POWER32 = POWER64._replace(architecture="powerpc", word=4, back_chain=1, trampolines=())
 S390X = Machine(
     *(8, 15, 11),
+    architecture="s390x",
     link=14,
     names=_numbered("r", 16),
     order="big",

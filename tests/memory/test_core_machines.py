@@ -51,6 +51,34 @@ def test_registers_are_where_the_kernel_of_a_machine_puts_them(name: str) -> Non
     ]
 
 
+# The code at which a thread stopped, the status of ARM, and the text of the code.
+INSTRUCTIONS = {
+    "arm": ("001090e5", 0, "ldr r1, [r0]"),
+    "thumb": ("0168", 1 << 5, "ldr r1, [r0]"),
+    "riscv64": ("1c41", 0, "c.lw a5, 0(a0)"),
+    "riscv32": ("83270500", 0, "lw a5, 0(a0)"),
+    "powerpc": ("81230000", 0, "lwz r9, 0(r3)"),
+    "powerpc64": ("e9230000", 0, "ld r9, 0(r3)"),
+    "powerpc64le": ("000023e9", 0, "ld r9, 0(r3)"),
+    "s390x": ("e31020000004", 0, "lg %r1, 0(%r2)"),
+}
+
+
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_the_instruction_is_read_on_all_machines(name: str) -> None:
+    code, status, text = INSTRUCTIONS[name]
+    machine, word, order, count, pc, sp, _ = MACHINES[name.replace("thumb", "arm")]
+    registers = [0] * count
+    registers[pc], registers[sp] = CODE + 0x100, STACK
+    registers[16] = registers[16] or status
+    held = bytes(0x100) + bytes.fromhex(code) + bytes(0x100)
+    parts = [Part(CODE, held, is_executable=True), Part(STACK, bytes(64))]
+    notes = status_of(registers, word=word, order=order)
+    core = core_of(parts, notes, machine=machine, word=word, order=order)
+    (stack,) = read_core(memoryview(core), "core").headings
+    assert stack.instruction == text
+
+
 @pytest.mark.parametrize(("signal", "is_after"), [(4, True), (8, True), (11, False)])
 def test_s390x_stops_after_an_instruction_that_traps(
     signal: int, *, is_after: bool

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import example, given, strategies as st
 
+import gsym
 from gsym.memory.regions import Region, Regions
 from gsym.memory.stack_parts import (
     ParsedReport,
@@ -533,3 +534,50 @@ def _readings(text: str) -> list[tuple[object, ...]]:
         if isinstance(part, StackFrame)
         for each in (part, *part.others)
     ]
+
+
+STATES = {
+    "arm64": (
+        {
+            "x": [{"value": 5}, {"value": 6, "symbol": "main"}],
+            "flavor": "ARM_THREAD_STATE64",
+            "lr": {"value": 0x100001234},
+            "fp": {"value": 1},
+            "sp": {"value": 2**64 - 1},
+            "pc": {"value": 7, "matchesCrashFrame": 1},
+            "far": {"value": 0},
+        },
+        {"x0": 5, "x1": 6, "x30": 0x100001234, "x29": 1, "sp": 2**64 - 1}
+        | {"pc": 7, "far": 0},
+    ),
+    "x86-64": (
+        {"flavor": "x86_THREAD_STATE", "rax": {"value": 3}, "rip": {"value": 4}},
+        {"rax": 3, "rip": 4},
+    ),
+    "damaged": (
+        {
+            "x": 5,
+            "a": None,
+            "b": {"value": "1"},
+            "c": {"value": -1},
+            "d": {"value": True},
+        }
+        | {"e": {"value": 2**64}, "f": {"value": 8}},
+        {"f": 8},
+    ),
+    "no object": ([1], {}),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_the_thread_that_crashed_has_its_registers_in_ips_reports(name: str) -> None:
+    """Of other threads only a few have a state, and it is not that of the crash."""
+    state, registers = STATES[name]
+    frames = [{"imageOffset": 0x10, "imageIndex": 0}]
+    first = {"frames": frames, "threadState": {"rip": {"value": 1}}}
+    second = {"triggered": True, "frames": frames, "threadState": state}
+    images = [{"uuid": UUID, "name": "App", "base": 0x100000000}]
+    made = json.dumps({"threads": [first, second], "usedImages": images})
+    other, crashed = gsym.symbolicate(made).threads
+    assert crashed.registers == registers
+    assert other.registers == {}

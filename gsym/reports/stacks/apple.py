@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame, module_of_uuid
+from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.line_forms import (
@@ -15,7 +16,7 @@ from gsym.reports.stacks.line_forms import (
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from gsym.memory.stack_parts import StackBuilder
@@ -84,6 +85,7 @@ _HEADINGS = (
     ("captureTime", "Date/Time"),
     ("modelCode", "Hardware"),
 )
+_REGISTER_NAMES = {"fp": "x29", "lr": "x30"}
 
 
 def is_ips_report(report: Any) -> bool:
@@ -125,8 +127,20 @@ def _add_thread(
     names = [thread.get(key) for key in ("name", "queue")]
     known = [name for name in names if isinstance(name, str)]
     stack.begin(heading.strip(), thread.get("triggered") is True)
+    if thread.get("triggered") is True:
+        state = as_object(thread.get("threadState"))
+        stack.add_registers(_registers(state), "")
     stack.add_text(f"{heading}:{'  ' + ', '.join(known) if known else ''}\n")
     _add_frames(as_list(thread.get("frames")), modules, stack, first_is_return=False)
+
+
+def _registers(state: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The registers of a thread, by the names that those of dumps have."""
+    several = {f"x{at}": each for at, each in enumerate(as_list(state.get("x")))}
+    for key, each in (several | dict(state)).items():
+        value = as_object(each).get("value")
+        if type(value) is int and 0 <= value <= UINT64_MAX:
+            yield _REGISTER_NAMES.get(key, key), value
 
 
 def _add_frames(
