@@ -81,7 +81,7 @@ def build(tmp_path: Path) -> Path:
 def outcomes(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """The outcome of each file, by name."""
     printed = json.loads(capsys.readouterr().out)
-    return {Path(each["file"]).name: each["outcome"] for each in printed["files"]}
+    return {Path(each["path"]).name: each["outcome"] for each in printed["files"]}
 
 
 def test_a_folder_is_sent_debug_files_first_and_only_once(
