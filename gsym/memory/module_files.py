@@ -354,8 +354,8 @@ class LoadedFile:
         self.image = image
         self.is_relative = is_relative
         self.is_whole = False
-        self.frames = CallFrames(X86_64, self.read)
-        self.sources = list(sources)
+        self.frames: CallFrames = CallFrames(X86_64, self.read)
+        self.sources: list[FrameSource] = list(sources)
         self._data = data
         self._functions: DataSymbols | None = None
 

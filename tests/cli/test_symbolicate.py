@@ -55,7 +55,7 @@ RESULT = {
 GOOD = Reply(json.dumps({"results": [RESULT]}).encode())
 TEXT = f"""\
 job 0, stack 0
-  0  a.so  in\\x1bner() [inlined] at b.h:3
+  0  a.so  in\\x1bner() at b.h:3 [inlined]
      a.so  outer() + 4 at a.c:7
   1  a.so  0x20
 no symbols: b.so/{ID}
