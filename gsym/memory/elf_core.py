@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from functools import partial
+from itertools import islice
+from operator import attrgetter
 
 from gsym.containers.headers import (
     PT_LOAD,
@@ -38,7 +40,7 @@ from gsym.unwinding.machines import S390X, X86, X86_64
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.containers.headers import ProgramHeader
     from gsym.memory.core_notes import MappedFile
@@ -184,9 +186,12 @@ class _Core:
         of_path: dict[str, list[MappedFile]] = {}
         for each in self._notes.files:
             of_path.setdefault(each.path, []).append(each)
+        loaded: list[_LoadedImage] = []
         for path, mapped in of_path.items():
             images = list(self._images(path, mapped))
             yield from (self._region(each, images) for each in mapped)
+            loaded += images
+        yield from self._moved(loaded)
         files = {start for start, *_ in self._notes.files}
         linked = {} if files else self._linked()
         for part in self._parts:
@@ -194,6 +199,27 @@ class _Core:
                 yield from self._unnamed(part, linked)
         for start, path in linked.items():
             yield from self._regions_of_file(start, path)
+
+    def _moved(self, images: Iterable[_LoadedImage]) -> Iterator[Region]:
+        """The code of images that the program has moved to memory of no file.
+
+        Programs do so to have it in huge pages, in the same place.
+        """
+        files = {start for start, *_ in self._notes.files}
+        for module, image, bias in images:
+            for segment in filter(attrgetter("is_executable"), image.segments):
+                at = (bias + segment.address) & UINT64_MAX
+                known = Region(
+                    *(at, at + segment.size, module, segment.offset, segment.address)
+                )
+                first = max(bisect_right(self._starts, at) - 1, 0)
+                for part in islice(self._parts, first, None):
+                    low = max(part.address, at)
+                    high = min(part.address + part.memory_size, known.end)
+                    if part.address >= known.end:
+                        break
+                    if low < high and part.is_executable and part.address not in files:
+                        yield known.at(low)._replace(end=high)
 
     def _linked(self) -> dict[int, str]:
         """The files of the program by their starts, where the core has no list.

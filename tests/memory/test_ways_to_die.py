@@ -148,3 +148,46 @@ def test_functions_without_call_frame_information(
     assert not thread.end
     if mode in {"leaf", "trap"}:
         assert names[:at] == [mode]
+
+
+MOVING = """\
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) void crash(int n) { *(volatile int *)(long)n = 1; }
+__attribute__((noinline)) void middle(int n) { crash(n + 1); __asm__(""); }
+int main(void) {
+    uintptr_t page = (uintptr_t)crash & ~4095ul;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    void *copy = mmap(0, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    memcpy(copy, (void *)page, 4096);
+    mprotect(copy, 4096, PROT_READ | PROT_EXEC);
+    mremap(copy, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)page);
+    middle(3);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [("-static",), ("-no-pie",), ("-fpie", "-pie")])
+def test_code_in_memory_of_no_file_is_that_of_the_program(
+    tmp_path: Path,
+    compiler: str,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+) -> None:
+    """Programs move their code there, so that it is in huge pages."""
+    monkeypatch.setattr(f"{__name__}.PROGRAM", MOVING)
+    program = build(tmp_path, compiler, flags)
+    core = crashed_core(program, "")
+    try:
+        report = gsym.symbolicate(core)
+        expected, found = gdb_frames(program, core), shown(report)
+    finally:
+        core.unlink()
+    for thread, frames in expected.items():
+        assert found[thread][: len(frames)] == frames
+    names = [call.name for each in report.threads[0].frames for call in each.calls]
+    assert names[:3] == ["crash", "middle", "main"]
+    assert not report.threads[0].end
