@@ -80,7 +80,8 @@ _NAME = regex(
 )
 _MAP = regex(
     r"\s*(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}):? (?P<mode>[-rwxps]{3,4}) "
-    r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)(?:\s+(?P<path>\S.*))?",
+    r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)"
+    r"(?:\s+(?P<path>\S.*?)(?: \(deleted\))?)?",
     re.ASCII,
 )
 _COUNTED = regex(rf"(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII)

@@ -73,6 +73,12 @@ def test_a_heap_of_gperftools_has_its_numbers_and_mappings(tmp_path: Path) -> No
     assert profile.losses == {}
 
 
+def test_a_mapping_of_a_file_that_was_removed_has_its_path(tmp_path: Path) -> None:
+    text = GPERFTOOLS.replace("/opt/app\n", "/opt/my app (deleted)\n")
+    (mapping,) = read(tmp_path, text).mappings
+    assert mapping.path == "/opt/my app"
+
+
 def estimated(objects: int, size: int, rate: int) -> tuple[int, int]:
     """As jeprof adjusts samples."""
     factor = 1 / (1 - math.exp(-(size / objects) / rate))
