@@ -17,8 +17,15 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typing_extensions import Buffer
+
 _END = b"-----END BREAKPAD MICRODUMP-----"
 _LINE = re.compile(rb"google-breakpad[^:\n]*: ([OSCMR]) ([^\r\n]*)")
+# A text may name the first line alone.
+_START = re.compile(
+    re.escape(MICRODUMP) + rb"(?s:.){0,4096}?google-breakpad[^:\n]*: O "
+)
+_AROUND = "the text around it was not read"
 _PROCESSORS = {b"x86": 0, b"arm": 5, b"x86_64": 9, b"arm64": 0x8003}
 _PLATFORMS = {b"L": 0x8201, b"A": 0x8203}
 _GUID_DIGITS = 32
@@ -45,46 +52,92 @@ class _Contents(NamedTuple):
     cause: tuple[int, int] | None
 
 
-def minidump_of(data: bytes, path: str) -> bytes:
+def has_microdump(text: Buffer) -> bool:
+    """Whether a text has the first lines of a microdump."""
+    return _START.search(text) is not None
+
+
+def minidump_of(data: bytes, path: str) -> tuple[bytes, str]:
     """A minidump with the contents of the first microdump in a text.
 
+    Returns:
+        The minidump, and a sentence about what of the text was not read.
+
     Raises:
-        FormatError: A line is damaged, or of a system that is not known.
+        FormatError: A line is damaged or missing, or of a system that is not known.
     """
-    start = data.find(MICRODUMP)
+    found = _START.search(data)
+    start = found.start() if found else 0
     end = data.find(_END, start)
+    end = end if end >= 0 else len(data)
+    contents = _read(data, start, end, path)
+    if not contents.context:
+        raise FormatError("a microdump without registers", path=path, offset=start)
+    count = sum(1 for _ in _START.finditer(data))
+    first = f"the first of {count} microdumps" if count > 1 else "a microdump"
     try:
-        contents = _read(data[start : end if end >= 0 else len(data)])
-        return _written(contents)
-    except (ValueError, IndexError, KeyError, StructError) as error:
-        reason = f"a line of the microdump is damaged: {error}"
-        raise FormatError(reason, path=path, offset=max(start, 0)) from None
+        return _written(contents), f"This is {first} in a text; {_AROUND}."
+    except (ValueError, IndexError, StructError) as error:
+        reason = f"a module of the microdump is damaged: {error}"
+        raise FormatError(reason, path=path, offset=start) from None
 
 
-def _read(text: bytes) -> _Contents:
-    processor = platform = first = 0
-    context, stack = b"", bytearray()
-    modules: list[tuple[int, int, bytes, bytes]] = []
-    cause: tuple[int, int] | None = None
-    for kind, rest in _LINE.findall(text):
+def _read(data: bytes, start: int, end: int, path: str) -> _Contents:
+    """The lines in a range of a text."""
+    contents = _Lines()
+    at = start
+    try:
+        for line in _LINE.finditer(data, start, end):
+            at = line.start()
+            contents.add(line[1], line[2])
+    except KeyError as unknown:
+        reason = f"a microdump of an unknown system or processor: {unknown}"
+        raise FormatError(reason, path=path, offset=at) from None
+    except (ValueError, IndexError):
+        reason = "a line of the microdump is damaged"
+        raise FormatError(reason, path=path, offset=at) from None
+    return contents.read()
+
+
+class _Lines:
+    """What the lines of a microdump say."""
+
+    def __init__(self) -> None:
+        self._system = 0, 0
+        self._context = b""
+        self._first, self._stack = 0, bytearray()
+        self._modules: list[tuple[int, int, bytes, bytes]] = []
+        self._cause: tuple[int, int] | None = None
+
+    def add(self, kind: bytes, rest: bytes) -> None:
+        """Read a line.
+
+        Raises:
+            KeyError: It names a system or a processor that is not known.
+            ValueError, IndexError: It is damaged.
+        """
         words = rest.split()
         if kind == b"O":
-            platform, processor = _PLATFORMS[words[0]], _PROCESSORS[words[1]]
+            self._system = _PROCESSORS[words[1]], _PLATFORMS[words[0]]
         elif kind == b"C":
-            context = bytes.fromhex(words[0].decode())
+            self._context = bytes.fromhex(words[0].decode())
         elif kind == b"R":
-            cause = int(words[0], 16), int(words[-1], 16)
+            self._cause = int(words[0], 16), int(words[-1], 16)
         elif kind == b"M":
             base, _, size = (int(each, 16) for each in words[:3])
-            modules.append((base, size, words[3], rest.split(None, 4)[4].strip()))
+            name = rest.split(None, 4)[4].strip()
+            self._modules.append((base, size, words[3], name))
         elif words[0] != b"0":  # that is a summary
             address = int(words[0], 16)
-            first = first or address
-            if address == first + len(stack):  # no line before it was lost
-                stack += bytes.fromhex(words[1].decode())
-    return _Contents(
-        *(processor, platform, context, first, bytes(stack), modules, cause)
-    )
+            self._first = self._first or address
+            if address == self._first + len(self._stack):  # no line before it was lost
+                self._stack += bytes.fromhex(words[1].decode())
+
+    def read(self) -> _Contents:
+        """All that was read."""
+        stack = self._first, bytes(self._stack)
+        parts = *self._system, self._context, *stack, self._modules, self._cause
+        return _Contents(*parts)
 
 
 def _written(contents: _Contents) -> bytes:

@@ -155,12 +155,15 @@ def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
     """The stacks in a minidump, or in the microdump in a text."""
+    note = ""
     if data[: len(MAGIC)] != MAGIC:
-        data = memoryview(minidump_of(bytes(data), path))
+        made, note = minidump_of(bytes(data), path)
+        data = memoryview(made)
     try:
-        return _Minidump(data, path).stacks(find)
+        found = _Minidump(data, path).stacks(find)
     except (StructError, OverflowError, IndexError):
         raise FormatError("a stream reaches past the file", path=path) from None
+    return found._replace(notes=(*filter(None, (note,)), *found.notes))
 
 
 class _Minidump:

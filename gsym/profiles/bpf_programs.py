@@ -27,6 +27,7 @@ _INFO_SIZE = 192
 _TAG_SIZE = 8
 # Bits of the arrays that there are.
 _STARTS, _SIZES, _FUNCTIONS, _LINES, _ADDRESSES, _TAGS = 3, 4, 5, 6, 7, 8
+_LINE_SIZE, _ADDRESS_SIZE = 16, 8
 _LINE_SHIFT = 10  # of the line, above the column
 _BTF_MAGIC = 0xEB9F
 _FUNCTION = 12  # kind of a type
@@ -130,6 +131,7 @@ class BpfPrograms:
         lines = sorted(self._lines(has, info, data, types)) if types else []
         addresses = [line[0] for line in lines]
         starts = self._unpack(f"{count}Q", data, starts_at)
+        left = len(lines)  # functions share none
         for index, size in enumerate(self._unpack(f"{count}I", data, sizes_at)):
             tag = data[tags_at + index * _TAG_SIZE :][:_TAG_SIZE]
             name = ""
@@ -140,6 +142,9 @@ class BpfPrograms:
                 name = info[64:80].partition(b"\0")[0].decode()
             start, end = starts[index], starts[index] + size
             first, last = (bisect_right(addresses, at - 1) for at in (start, end))
+            left -= last - first
+            if left < 0:
+                raise struct.error
             yield BpfFunction(
                 *(start, end, "_".join(filter(None, ("bpf_prog", tag.hex(), name)))),
                 tuple(lines[first:last]),
@@ -152,6 +157,8 @@ class BpfPrograms:
         size, address_size = self._unpack("II", info, 172)
         if not has >> _LINES & has >> _ADDRESSES & 1 or count != jited:
             return
+        if size < _LINE_SIZE or address_size < _ADDRESS_SIZE:
+            raise struct.error
         for index in range(count):
             _, path, _, position = self._unpack("IIII", data, at + index * size)
             address, *_ = self._unpack("Q", data, addresses_at + index * address_size)

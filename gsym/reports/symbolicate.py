@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from io import BytesIO
 
 from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
-from gsym.containers.recognition import COMPRESSED, MICRODUMP, recognise_file
+from gsym.containers.recognition import COMPRESSED, recognise_file
 from gsym.errors import FormatError
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.model import UINT64_MAX
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
 
 _HEAD = 18  # bytes, up to the type of an ELF file
-_PIECE = 1 << 20
 _BINARIES = frozenset({"object", "fat", "gsym", "pdb"})
 
 
@@ -54,21 +53,16 @@ def is_dump(path: str) -> bool:
         return False
     kind = recognise_file(path)
     if kind != "object":
-        return kind == "minidump" or (not kind and _has_microdump(path))
+        if kind:
+            return kind == "minidump"
+        from gsym.containers.mapped_file import map_file
+        from gsym.memory.microdump import has_microdump
+
+        return has_microdump(map_file(path))
     from gsym.memory.elf_core import is_core
 
     with open(path, "rb") as file:
         return is_core(file.read(_HEAD))
-
-
-def _has_microdump(path: str) -> bool:
-    with open(path, "rb") as file:
-        tail = b""
-        while piece := file.read(_PIECE):
-            if MICRODUMP in tail + piece:
-                return True
-            tail = piece[-len(MICRODUMP) :]
-    return False
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords

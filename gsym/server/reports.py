@@ -12,9 +12,10 @@ from starlette.routing import Route
 
 from gsym.api.source import SourceRoots
 from gsym.confined.process import ConfinedError
-from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, MICRODUMP, recognise
+from gsym.containers.recognition import COMPRESSED, HEAD_SIZE, recognise
 from gsym.errors import GsymError, LimitError
 from gsym.memory.elf_core import is_core
+from gsym.memory.microdump import has_microdump
 from gsym.memory.minidump import MAGIC
 from gsym.memory.stack_parts import module_of_path
 from gsym.model import UINT64_END
@@ -154,7 +155,7 @@ class Reports:
         except TimeoutError:
             raise HttpError(408, closes=True) from None
         is_compressed = recognise(head) in COMPRESSED
-        is_dump = head.startswith(MAGIC) or is_core(head) or MICRODUMP in head
+        is_dump = head.startswith(MAGIC) or is_core(head) or has_microdump(head)
         if is_compressed or is_dump:
             return await self._of_dump(sent, query)
         service = self._service

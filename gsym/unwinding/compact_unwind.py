@@ -140,6 +140,8 @@ class CompactUnwind:
         One without an encoding has those of a function without anything on the stack.
         """
         for start, end in pairwise(self._starts()):
+            if start >= end:
+                continue
             with suppress(StructError, IndexError, ZeroDivisionError):
                 _, encoding = self._encoding(start)
                 row = self._decoded(start + self._base, encoding)
@@ -147,12 +149,12 @@ class CompactUnwind:
                     row = _x86_row((_RSP, 8), [], 0, {})
                 elif not encoding and self._machine == AARCH64:
                     row = make_row((_SP, 0), {}, _LR)
-                if start < end:
-                    yield start + self._base, end + self._base, row
+                yield start + self._base, end + self._base, row
 
     def _starts(self) -> Iterator[int]:
         """The starts of all entries in the image, then the end of the last one."""
         data = self._data
+        left = len(data) // _WORD.size  # entries, if pages share none
         with suppress(StructError):
             *_, index, pages = _HEADER.unpack_from(data, 0)
             for number in range(pages):
@@ -161,6 +163,8 @@ class CompactUnwind:
                     yield first
                     continue
                 kind, entries, count, *_ = _PAGE.unpack_from(data, page)
+                count = min(count, left)
+                left -= count
                 for at in range(count):
                     place = page + entries
                     if kind == _REGULAR:

@@ -91,6 +91,7 @@ _NUMBER = regex(
 _DIGITS = b"0123456789abcdefABCDEF"
 _WITHOUT_VALUES = bytes.maketrans(_DIGITS, b"0" * len(_DIGITS))
 _NOTHING = slice(0, 0)
+_LEAST_HEX = 6  # digits of a number without 0x that is not decimal
 _MOST_SHAPES = 4_096
 
 
@@ -112,7 +113,11 @@ class _Keys:
             parts = self._parts[rough] = _cut(line)
         texts, numbers, bare = (cut(line) for cut in parts)
         kinds = *map(str.isdecimal, numbers), *map(str.islower, numbers)
-        return rough, texts, kinds, *map(str.isidentifier, bare)
+        # A short one may be a word: the name of a register, a suffix.
+        words = [
+            each.isidentifier() and (len(each) >= _LEAST_HEX or each) for each in bare
+        ]
+        return rough, texts, kinds, *words
 
 
 def _cut(line: str) -> tuple[_Cut, _Cut, _Cut]:

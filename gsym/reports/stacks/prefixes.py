@@ -16,7 +16,9 @@ _PREFIX = regex(
     r"|[\w.-]{1,64} {1,32}\| "  # `app-1  | `
     r"|> "
     # `[2026-11-23 08:00:01.1] `, `[   12.345678] `, `[error] `
-    r"|\[[^\[\]]{0,32}(?:\d\d:\d\d|\d\.\d{3,9})[^\[\]]{0,32}\] ?"
+    # Whole numbers: lines of one shape have the same prefix.
+    r"|\[[^\[\]]{0,32}(?<![\da-fA-F])(?:\d{2,9}:\d{2,9}|\d{1,9}\.\d{3,12})"
+    r"(?![\da-fA-F])[^\[\]]{0,32}\] ?"
     r"|\[(?i:trace|debug|info|notice|warn|warning|error|critical|fatal)\] ?"
     r"){1,4}"
 )
