@@ -129,6 +129,7 @@ static bool open_tokens_before(kernel_table *table, uint64_t digits) {
 static bool find_tokens(kernel_table *table) {
     static const char digits[] = "0\0" "1\0" "2\0" "3\0" "4\0" "5\0" "6\0" "7\0" "8\0" "9";
     const uint8_t *at = table->data, *end = at + table->size;
+    if (!spend(table, table->size)) return false; /* sections may overlap */
     while ((size_t)(end - at) >= sizeof digits) {
         at = memchr(at, digits[0], (size_t)(end - at) - sizeof digits + 1);
         if (at == NULL) return false;
@@ -164,6 +165,7 @@ static uint64_t count_markers(const kernel_table *table, uint64_t offset, unsign
 }
 
 static bool find_markers(kernel_table *table) {
+    if (!spend(table, table->tokens)) return false;
     for (uint64_t offset = table->tokens & ~UINT64_C(3); offset >= 4; offset -= 4)
         for (unsigned size = 4; size <= table->word; size += 4) {
             uint64_t count = count_markers(table, offset - 4, size);

@@ -9,12 +9,9 @@ are registered for the end of the process (`atexit`) are called.
 from __future__ import annotations
 
 import gc
-
-gc.disable()  # `run_program` enables it
-
-import os  # noqa: E402 - these are the imports meant above
-import sys  # noqa: E402
-from atexit import _run_exitfuncs  # noqa: E402
+import os
+import sys
+from atexit import _run_exitfuncs
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
 
 def gsym() -> NoReturn:
     """Run the command `gsym`."""
+    _begin()
     from gsym.cli.main import main
 
     _end_with(main())
@@ -30,6 +28,7 @@ def gsym() -> NoReturn:
 
 def gsymutil() -> NoReturn:
     """Run the command `gsymutil`."""
+    _begin()
     from gsym.cli.dropins.gsymutil import main
 
     _end_with(main())
@@ -37,6 +36,7 @@ def gsymutil() -> NoReturn:
 
 def gsym_symbolizer() -> NoReturn:
     """Run the command `gsym-symbolizer`."""
+    _begin()
     from gsym.cli.dropins.symbolizer import main
 
     _end_with(main())
@@ -44,15 +44,27 @@ def gsym_symbolizer() -> NoReturn:
 
 def gsym_addr2line() -> NoReturn:
     """Run the command `gsym-addr2line`."""
+    _begin()
     from gsym.cli.dropins.addr2line import main
 
     _end_with(main())
 
 
+def _begin() -> None:
+    """Not at the import: processes that are spawned import this module, too."""
+    gc.disable()  # `run_program` enables it
+
+
 def _end_with(status: int) -> NoReturn:
-    """End the process; as usual if other threads work, or output cannot be written."""
+    """End the process.
+
+    As usual if other threads work, another program runs this one, or output cannot be
+    written.
+    """
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:
+        sys.exit(status)
+    if "runpy" in sys.modules or sys.flags.inspect:  # python -m cProfile gsym ...
         sys.exit(status)
     _run_exitfuncs()
     try:

@@ -46,9 +46,11 @@ _OBJECTS = (b"\x7fELF", b"\0asm\1\0\0\0")
 _MAX_MEMBER = 16 << 30
 _CUBIN = 2  # the kind of a member of a fat binary; others have source text
 _SM_AT = 28
+_FATBIN_HEADER = 16
 _LZ4, _ZSTD = 0x2000, 0x8000  # flags of it
 _CORE_MODULE, _COMPONENT = 1, 4  # kinds of sections
 _HEADER_SIZE = 8
+_PIECE = 1 << 16
 _MORE, _MAX_LEB = 0x80, 5
 
 
@@ -84,7 +86,8 @@ def _sequence(data: memoryview, at: int, path: str) -> Iterator[Bundled]:
     """The members of bundles that follow each other, with zeros between them."""
     while True:
         while at < len(data) and not data[at]:
-            at += 1
+            piece = bytes(data[at : at + _PIECE])
+            at += len(piece) - len(piece.lstrip(b"\0"))
         if at == len(data):
             return
         try:
@@ -116,6 +119,8 @@ def _as_it_is(member: memoryview) -> memoryview:
 
 def _fat_binary(data: memoryview, start: int, path: str) -> Members:
     _, _, header, size = unpack_from("<IHHQ", data, start)
+    if header < _FATBIN_HEADER:
+        raise FormatError("a fat binary has no header", path=path, offset=start)
     end = start + len(_part(data, start, header + size, path))
     at = start + header
     while at < end:

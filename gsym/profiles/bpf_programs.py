@@ -25,9 +25,11 @@ BPF_PROGRAMS, BPF_TYPES = 25, 26
 
 _INFO_SIZE = 192
 _TAG_SIZE = 8
+_LINE_SIZE, _ADDRESS_SIZE = 16, 8
 # Bits of the arrays that there are.
 _STARTS, _SIZES, _FUNCTIONS, _LINES, _ADDRESSES, _TAGS = 3, 4, 5, 6, 7, 8
-_LINE_SIZE, _ADDRESS_SIZE = 16, 8
+# Limit: Name and path in a program of BPF
+_MAX_STRING = 4 << 10
 _LINE_SHIFT = 10  # of the line, above the column
 _BTF_MAGIC = 0xEB9F
 _FUNCTION = 12  # kind of a type
@@ -114,7 +116,7 @@ class BpfPrograms:
         """The functions of a program; none of one that is damaged."""
         try:
             return list(self._functions(program, names))
-        except (struct.error, UnicodeDecodeError):
+        except (struct.error, OverflowError, UnicodeDecodeError):
             self.damaged += 1
             return []
 
@@ -133,7 +135,9 @@ class BpfPrograms:
         starts = self._unpack(f"{count}Q", data, starts_at)
         left = len(lines)  # functions share none
         for index, size in enumerate(self._unpack(f"{count}I", data, sizes_at)):
-            tag = data[tags_at + index * _TAG_SIZE :][:_TAG_SIZE]
+            tag = data[tags_at + index * _TAG_SIZE : tags_at + (index + 1) * _TAG_SIZE]
+            if len(tag) < _TAG_SIZE:
+                raise struct.error
             name = ""
             if types and has >> _FUNCTIONS & 1:
                 at = functions_at + index * function_size + 4
@@ -188,4 +192,5 @@ class _Types:
         return self.string(self._names[number]) if number < len(self._names) else ""
 
     def string(self, at: int) -> str:
-        return self._strings[at:].partition(b"\0")[0].decode("utf-8", "replace")
+        cut = self._strings[at : at + _MAX_STRING]
+        return cut.partition(b"\0")[0].decode("utf-8", "replace")

@@ -118,6 +118,7 @@ class Protocol(HttpToolsProtocol):
         self._head_size = 0  # of the parts that are complete
         self._head_timer: TimerHandle | None = None
         self._is_in_head = False
+        self._is_mixed = False  # whether the data just received has more than a head
         self._write_timeout = write_timeout
         self._write_timer: TimerHandle | None = None
         self._ends = self.loop.time() + connection_time
@@ -154,9 +155,16 @@ class Protocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header arrived."""
+        """A header arrived, or one after the body, which nobody reads.
+
+        Raises:
+            ValueError: Those after the body are too large; the parser stops.
+        """
         self._head_size += len(name) + len(value) + len(": \r\n")
-        super().on_header(name, value)
+        if self._is_in_head:
+            super().on_header(name, value)
+        elif self._head_size > self._most_head:
+            raise ValueError(self._head_size)
 
     def on_headers_complete(self) -> None:
         """The headers are complete.
@@ -172,6 +180,17 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not None and self.loop.time() >= self._ends:
             self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body arrived."""
+        self._is_mixed = True
+        self._head_left = self._most_head  # for what is around and after its chunks
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request is complete; what follows is another one."""
+        self._is_mixed = True
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """An answer was sent; part of the next request may have arrived."""
@@ -194,8 +213,11 @@ class Protocol(HttpToolsProtocol):
         if self._lingering is not None and self._lingering.is_lingering:
             self._lingering.drop(len(data))
             return
+        self._is_mixed = False
         super().data_received(_without_upgrade(data) if self._head_timer else data)
-        if self._is_in_head or self._head_timer is not None:
+        # How much of the data is a head that begins after other parts is unknown.
+        is_in_message = self._is_in_head or (self.cycle and self.cycle.more_body)
+        if not self._is_mixed and (is_in_message or self._head_timer is not None):
             self._head_left -= len(data)
             if self._head_left < 0:
                 self._refuse(431)

@@ -11,7 +11,7 @@ COMMANDS = ("gsym", "gsymutil", "gsym_symbolizer", "gsym_addr2line")
 REGISTERED = """
 import atexit, gc
 from gsym.cli import commands
-assert not gc.isenabled()
+assert gc.isenabled()  # also in processes that import the script again
 atexit.register(lambda: print("registered", gc.isenabled(), flush=True))
 """
 THREAD = """

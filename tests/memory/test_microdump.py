@@ -93,11 +93,34 @@ def test_lines_of_other_programs_are_none_of_it(tmp_path: Path) -> None:
     assert len([*symbolicated(text, tmp_path).frames()]) == 2
 
 
+@pytest.mark.parametrize("system", ["A mips", "Q arm64"])
+def test_other_systems_are_named(tmp_path: Path, system: str) -> None:
+    text = log(system=f"{system} 02 aarch64 OS")
+    place = text.index("google-breakpad", text.index("BEGIN"))
+    with pytest.raises(FormatError, match="of an unknown system") as refused:
+        symbolicated(text, tmp_path)
+    assert refused.value.offset == place
+    assert any(each in refused.value.reason for each in system.split())
+
+
+def test_a_text_that_names_a_microdump_is_none(tmp_path: Path) -> None:
+    frame = "#0 0x1000 in leaf (app+0x1010)\n"
+    text = f"-----BEGIN BREAKPAD MICRODUMP-----\n{PREFIX}V Chrome\n{frame}"
+    assert str(symbolicated(text, tmp_path)).startswith(text[: text.index("#0")])
+
+
+def test_what_is_not_read_of_a_text_is_said(tmp_path: Path) -> None:
+    (note, *_) = symbolicated(log() + log(), tmp_path).notes
+    assert note == (
+        "This is the first of 2 microdumps in a text; the text around it was not read."
+    )
+    with pytest.raises(FormatError, match="without registers"):
+        symbolicated(log(lost=5), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("O A arm64", "O A mips"),
-        ("O A arm64", "O Q arm64"),
         ("M 000000555F608000", "M 00000055XY608000"),
         (f"{IDENTIFIER} app", IDENTIFIER),
         (IDENTIFIER, "D6D1"),

@@ -135,6 +135,39 @@ def test_damaged_programs_are_counted(tmp_path: Path) -> None:
     assert max(count for count, _ in outcomes) == len(LINES) - 1
 
 
+@pytest.mark.parametrize(("size", "shown_size"), [(4096, 4096), (4097, 4096)])
+def test_a_path_has_at_most_4_kib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, shown_size: int
+) -> None:
+    long = STRINGS.replace(b"/src/prog.bpf.c", b"/" * size)
+    monkeypatch.setitem(globals(), "STRINGS", long)
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording(features("<")))
+    assert {len(each) for _, each, _ in shown(read_profile(path))} == {shown_size}
+
+
+# In the info of a program: the size of a line, the offsets of arrays.
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        *((172, pack("<I", 0)), (176, pack("<I", 0)), (172, pack("<I", 2**32 - 1))),
+        *((at, pack("<Q", 2**64 - 1)) for at in (112, 120, 136, 152, 160, 184)),
+        (148, pack("<I", 2**32 - 1)),
+    ],
+)
+def test_sizes_and_places_of_arrays_are_checked(
+    tmp_path: Path, at: int, value: bytes
+) -> None:
+    others = features("<")
+    start = 4 + 4 + 4 + 8 + at
+    programs = bytearray(others[BPF_PROGRAMS])
+    programs[start : start + len(value)] = value
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording({**others, BPF_PROGRAMS: bytes(programs)}))
+    profile = read_profile(path)
+    assert profile.losses or not any(line for _, _, line in shown(profile))
+
+
 SCRIPT = f"""\
 app  1234 [000] 100.000001:     250000 cpu-clock:
 \tffffffffc0123456 {NAMES[0]}+0x3a ({NAMES[0]})

@@ -343,7 +343,7 @@ WHOLE %= len(BODY), BODY
     [
         (b"POST /symbolicate", b"408"),
         (b"nonsense\r\n\r\n", None),
-        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, None),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, b"408"),
         (b"GET /__lbheartbeat__ HTTP/1.0\r\n\r\n", b"200"),
         (b"GET /__lbheartbeat__ HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
         (WHOLE + b"nonsense\r\n\r\n", b"200"),

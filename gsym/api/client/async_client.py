@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from gsym.net.web_address import WebAddress
 
 
+_SMALL = 1 << 16  # bytes of an answer that is decoded at once
+
+
 class AsyncSymbolicationClient:
     """Asks one symbolication server, as `SymbolicationClient` does, for many tasks.
 
@@ -53,7 +56,9 @@ class AsyncSymbolicationClient:
     def __init__(self, server: str, settings: ClientSettings | None = None) -> None:
         self._conversation = Conversation(server, settings)
         limits = self._conversation.settings
-        timeout = httpx2.Timeout(limits.timeout, connect=limits.connect_timeout)
+        timeout = httpx2.Timeout(
+            limits.timeout, connect=limits.connect_timeout, pool=None
+        )
         self._client = httpx2.AsyncClient(
             timeout=timeout,
             verify=httpx2.create_ssl_context(),
@@ -141,10 +146,10 @@ class AsyncSymbolicationClient:
                     status, fields = response.status_code, dict(response.headers)
                     refuse_redirect(address, status, fields)
                     check_status(status, fields)
-                    pieces: list[bytes] = []
+                    answer = bytearray()
                     async for piece in response.aiter_raw():
-                        pieces.append(piece)
-                        if sum(map(len, pieces)) > most:
+                        answer += piece
+                        if len(answer) > most:
                             break  # which `read_body` refuses
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise RetryableError("no answer in time") from error
@@ -154,5 +159,11 @@ class AsyncSymbolicationClient:
                 raise SourceError(reason) from error
             is_unreachable = isinstance(error, httpx2.ConnectError)
             raise RetryableError(reason, is_unreachable=is_unreachable) from error
-        found = read_body(Answer(status, fields, iter(pieces)), most)
-        return conversation.decoded(status, found)
+
+        def decode() -> tuple[int, Any]:
+            found = read_body(Answer(status, fields, iter((bytes(answer),))), most)
+            return conversation.decoded(status, found)
+
+        if len(answer) < _SMALL and "content-encoding" not in fields:
+            return decode()
+        return await anyio.to_thread.run_sync(decode)

@@ -126,13 +126,13 @@ class Conversation:
             headers.append(("Content-Encoding", "gzip"))
         return body, headers
 
-    def use_older(self, status: int) -> None:
-        """Continue with version 4.
+    def use_older(self, status: int, asked: str) -> None:
+        """Continue with version 4, as the server lacks the path *asked*.
 
         Raises:
             ServerError: The server lacks that too.
         """
-        if self.path == _VERSION_4:
+        if asked == _VERSION_4:
             self.path = _VERSION_5
             reason = f"HTTP status {status}: no symbolication API"
             raise ServerError(reason, path=str(self.address))
@@ -187,6 +187,7 @@ class Answering:
         self._conversation = conversation
         self._waiting = deque(groups)
         self._batch: list[Piece] = []  # what was asked last
+        self._path = ""  # where; other tasks may change that of the conversation
         self._assembly = Assembly(len(jobs))
 
     def next_request(self) -> tuple[str, object] | None:
@@ -198,7 +199,7 @@ class Answering:
             if is_old and len(batch) > 1:
                 self._ask_instead([[piece] for piece in batch])
             elif batch:
-                self._batch = batch
+                self._batch, self._path = batch, self._conversation.path
                 payloads = [piece.payload for piece in batch]
                 if is_old:
                     return _VERSION_4, {**payloads[0], "version": 4}
@@ -215,11 +216,11 @@ class Answering:
         """
         batch, conversation = self._batch, self._conversation
         if status == _OK:
-            is_old = conversation.path == _VERSION_4
+            is_old = self._path == _VERSION_4
             _take(batch, body, self._assembly, is_old=is_old)
             return
         if status in _ABSENT:
-            conversation.use_older(status)
+            conversation.use_older(status, self._path)
             self._ask_instead([batch])
             return
         title = body.get("title") if isinstance(body, dict) else None
