@@ -5,6 +5,8 @@ Source: Documentation/arch/x86/boot.rst of Linux.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from gsym.containers.inflation import (
     inflate_bzip2,
     inflate_data,
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _SECTORS_AT, _VERSION_AT, _PAYLOAD_AT, _SIZE_AT = 0x1F1, 0x206, 0x248, 0x24C
+_HEADER_SIZE = 0x250  # up to the last of these
 _SECTOR = 512
+_TRUNCATED = "the kernel reaches past the end of the file"
+_MAGIC_SIZE = 8  # of no compression more
 _FIRST_VERSION = 0x208  # which has the place of the payload
 _SIZE_SIZE = 4  # the inflated size, behind all payloads; gzip has it itself
 _INFLATERS = (
@@ -48,21 +53,48 @@ def inflate_kernel(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     Raises:
         ValueError: It is damaged, or compressed in another way.
     """
-    data = memoryview(b"".join(pieces))
-    if _number(data, _VERSION_AT, 2) < _FIRST_VERSION:
+    given = iter(pieces)
+    head = _first(given, _HEADER_SIZE)
+    if _number(head, _VERSION_AT, 2) < _FIRST_VERSION:
         raise ValueError("it is a kernel image of before Linux 2.6.26")
-    sectors = _number(data, _SECTORS_AT, 1) or 4
-    start = (sectors + 1) * _SECTOR + _number(data, _PAYLOAD_AT, 4)
-    size = _number(data, _SIZE_AT, 4)
-    payload = data[start:][:size]
-    if not size or len(payload) < size:
-        raise ValueError("the kernel reaches past the end of the file")
+    sectors = _number(head, _SECTORS_AT, 1) or 4
+    start = (sectors + 1) * _SECTOR + _number(head, _PAYLOAD_AT, 4)
+    size = _number(head, _SIZE_AT, 4)
+    if not size:
+        raise ValueError(_TRUNCATED)
+    payload = _range(chain((head,), given), start, size)
+    first = _first(payload, _MAGIC_SIZE)
     for magic, inflate in _INFLATERS:
-        if bytes(payload[: len(magic)]) == magic:
+        if first.startswith(magic):
             end = size if inflate is inflate_gzip else size - _SIZE_SIZE
-            return inflate([payload[:end]])
+            return inflate(_range(chain((first,), payload), 0, end))
     raise ValueError("the kernel is not compressed by gzip, xz, zstd, lz4 or bzip2")
 
 
-def _number(data: memoryview, at: int, size: int) -> int:
+def _first(pieces: Iterator[Buffer], size: int) -> bytes:
+    """The first bytes, at least so many if there are."""
+    found = b""
+    while len(found) < size and (piece := next(pieces, None)) is not None:
+        found += bytes(piece)
+    return found
+
+
+def _range(pieces: Iterable[Buffer], start: int, size: int) -> Iterator[memoryview]:
+    """A range of all bytes.
+
+    Raises:
+        ValueError: It reaches past them.
+    """
+    for piece in pieces:
+        part = memoryview(piece)[start : start + size]
+        start = max(start - len(memoryview(piece)), 0)
+        size -= len(part)
+        if part:
+            yield part
+        if size <= 0:
+            return
+    raise ValueError(_TRUNCATED)
+
+
+def _number(data: bytes, at: int, size: int) -> int:
     return int.from_bytes(data[at : at + size], "little")

@@ -80,7 +80,8 @@ class StackRecords:
     """The STACK records of a module.
 
     Args:
-        paths: Its binaries; the first one that has unwind information is used.
+        paths: Its binaries, which are opened now; the first one that has unwind
+            information is used.
         base: What addresses are relative to.
         uuid: Chooses the slice of a fat file.
 
@@ -90,7 +91,7 @@ class StackRecords:
     """
 
     def __init__(self, paths: Iterable[str], base: int, uuid: bytes) -> None:
-        self._paths = paths
+        self._files = [(path, map_file(path)) for path in paths]
         self._base = base
         self._uuid = uuid
         self.count: int = 0
@@ -98,10 +99,10 @@ class StackRecords:
 
     def blocks(self) -> Iterator[bytes]:
         """The text in blocks."""
-        for path in self._paths:
+        for path, data in self._files:
             lines: list[str] = []
             size = 0
-            for line in self._lines(path):
+            for line in self._lines(path, data):
                 lines.append(line)
                 size += len(line)
                 self.count += 1
@@ -112,8 +113,7 @@ class StackRecords:
             if self.count:
                 return
 
-    def _lines(self, path: str) -> Iterator[str]:
-        data = map_file(path)
+    def _lines(self, path: str, data: memoryview) -> Iterator[str]:
         try:
             for part in list_slices(data, path):
                 piece = data[part.offset : part.offset + part.size]

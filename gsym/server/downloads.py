@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _BINARY = "application/octet-stream"
 _TYPES = {"sym": "text/plain; charset=utf-8", "json": "application/json"}
 _NAMED_KINDS = {"sym", "gsym", "json"}
+_FORMAT = 2  # of the texts that are made: what others keep of an older one is replaced
 _DROPPED = {".pdb", ".dll", ".exe"}
 
 
@@ -225,7 +226,8 @@ class _Downloads:
         version = os.path.basename(os.path.dirname(entry.path))
         content_type = _TYPES.get(kind, _BINARY)
         headers = {"content-type": content_type, **unsure_header(found.unsure)}
-        return body_response(request, self._service, body, f"{version}-{kind}", headers)
+        tag = f"{version}-{kind}-{_FORMAT}"
+        return body_response(request, self._service, body, tag, headers)
 
     def _open(self, entry: Entry, kind: str) -> FileBody | TextBody:
         """A file of the module, open, as it may be replaced while it is sent.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 
-from anyio import fail_after, move_on_after
+from anyio import CancelScope, fail_after, move_on_after
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
@@ -123,8 +123,10 @@ async def _symbolized(
     """
     limits = service.settings.limits
     own_turn = turn if len(body) > _LARGE else nullcontext()
+    # A turn lasts as long as its thread, which goes on where a request times out.
     async with own_turn:
-        completion = await service.run(OtlpCompletion, body, limits.max_frames)
+        with CancelScope(shield=True):
+            completion = await service.run(OtlpCompletion, body, limits.max_frames)
     profile, modules = completion.profile, completion.modules()
     if len(modules) > limits.max_modules:
         raise LimitError(f"a request may have {limits.max_modules} modules")
@@ -142,7 +144,8 @@ async def _symbolized(
             await service.opening.open_all(wanted)
         used += [each.module for each in wanted if each.module]
         async with own_turn:
-            completed = await service.run(complete)
+            with CancelScope(shield=True):
+                completed = await service.run(complete)
     native = [each for each in profile.locations if each.mapping is not None]
     found = sum(bool(each.frames) for each in native)
     service.metrics.count_locations(found, len(native) - found)
