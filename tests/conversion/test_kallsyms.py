@@ -186,7 +186,7 @@ def test_kernel_images_are_read(
         (kernel_image(gzip.compress(b"ELF")[:-12]), "truncated"),
         (kernel_image(gzip.compress(b"no ELF file")), "neither a binary"),
         (kernel_image(b""), "reaches past the end"),
-        (kernel_image(gzip.compress(bytes(99)))[:-5], "reaches past the end"),
+        (kernel_image(gzip.compress(bytes(99)))[:-15], "reaches past the end"),
         (kernel_image(b"", 0x207), "before Linux 2.6.26"),
         (kernel_image(b"\x02\x21\x4c\x18" + b"\xff" * 9), "a block is too large"),
         (kernel_image(b"\x02\x21\x4c\x18\x09\0\0\0abcd"), "truncated"),
