@@ -290,7 +290,7 @@ def test_source_lines_unfold_where_sources_are_served(
         visit.page.click("button.place:has-text('c.h:7')")
         assert not visit.page.locator(".source").count()
         visit.page.click("button.place:has-text('b.h:30')")
-        visit.page.wait_for_selector(".source:has-text('no such source file')")
+        visit.page.wait_for_selector(".source:has-text('no source file')")
         visit.close()
 
 
