@@ -11,6 +11,7 @@ fat binaries as nvcc 13 writes them.
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import partial
 from struct import unpack_from
@@ -41,6 +42,7 @@ FATBIN_MAGIC = b"\x50\xed\x55\xba"
 COMPONENT_MAGIC = b"\0asm\x0d\0\1\0"
 MAGICS = (BUNDLE_MAGIC, COMPRESSED_MAGIC, FATBIN_MAGIC, COMPONENT_MAGIC)
 
+_COMPRESSED_HEADER = re.compile(rb"CCOB[\1-\3]\0[\0\1]\0")
 _OBJECTS = (b"\x7fELF", b"\0asm\1\0\0\0")
 # Limit: Inflated size of a member of a bundle
 _MAX_MEMBER = 16 << 30
@@ -179,7 +181,7 @@ def _compressed_bundle(data: memoryview, start: int, path: str) -> Members:
         raise UnsupportedError(reason, path=path, offset=start)
     sizes = unpack_from(layout, data, start)
     header = {1: 20, 2: 24, 3: 32}[version]
-    size = sizes[0] if version > 1 else len(data) - start
+    size = sizes[0] if version > 1 else _size_to_next(data, start)
     payload = _part(data, start, size, path)[header:]
     try:
         inflated = inflate_data(inflate_zstd if method else inflate_zlib, payload)
@@ -193,6 +195,12 @@ def _compressed_bundle(data: memoryview, start: int, path: str) -> Members:
     except struct.error:
         raise _past_end(path, start) from None
     return start + max(size, header)
+
+
+def _size_to_next(data: memoryview, start: int) -> int:
+    """The size of a bundle that does not say it: up to the next one, or all."""
+    found = _COMPRESSED_HEADER.search(data, start + 1)
+    return (found.start() if found else len(data)) - start
 
 
 def _core_modules(data: memoryview, path: str) -> Iterator[Bundled]:

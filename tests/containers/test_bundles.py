@@ -147,6 +147,12 @@ CASES = [
         id="program of CUDA",
     ),
     pytest.param(
+        compressed(BUNDLE, 1)
+        + compressed(bundle(("hip--gfx1100", code_object("last"))), 1),
+        BUNDLE_NAMES | {"hip--gfx1100": "last"},
+        id="two without a size",
+    ),
+    pytest.param(
         program(
             ".hip_fatbin",
             compressed(BUNDLE, 2).ljust(8192, b"\0")
