@@ -179,6 +179,15 @@ def test_kernel_images_are_read(
     assert main(["store", "add", str(tmp_path / "input"), "--store", store]) == 0
 
 
+def test_a_lookup_names_the_verb_that_reads_kernel_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "vmlinuz"
+    path.write_bytes(kernel_image(gzip.compress(b"ELF")))
+    assert main(["lookup", str(path), "0x10"]) == 1
+    assert "a kernel image: 'gsym convert' reads it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("image", "reason"),
     [
