@@ -100,7 +100,7 @@ def _read(data: bytes, start: int, end: int, path: str) -> _Contents:
 
 
 class _Lines:
-    """What the lines of a microdump say."""
+    """Contents of a microdump, line by line."""
 
     def __init__(self) -> None:
         self._system = 0, 0
