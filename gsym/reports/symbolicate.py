@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from io import BytesIO
+from mmap import ACCESS_READ, mmap
 
 from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
-from gsym.containers.recognition import COMPRESSED, recognise_file
+from gsym.containers.recognition import COMPRESSED, MICRODUMP, recognise_file
 from gsym.errors import FormatError
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.model import UINT64_MAX
@@ -55,14 +56,23 @@ def is_dump(path: str) -> bool:
     if kind != "object":
         if kind:
             return kind == "minidump"
-        from gsym.containers.mapped_file import map_file
-        from gsym.memory.microdump import has_microdump
-
-        return has_microdump(map_file(path))
+        return _has_microdump(path)
     from gsym.memory.elf_core import is_core
 
     with open(path, "rb") as file:
         return is_core(file.read(_HEAD))
+
+
+def _has_microdump(path: str) -> bool:
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return False
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+            if text.find(MICRODUMP) < 0:
+                return False
+            from gsym.memory.microdump import has_microdump
+
+            return has_microdump(text)
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords

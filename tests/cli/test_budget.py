@@ -35,7 +35,7 @@ BUDGET = (
     ("merge", "small.gsym -o out.gsym", 38),
     ("convert", "program.sym -o out.gsym", 46),
     # No file beside the text is read.
-    ("symbolicate", "alone/report.txt", 66),
+    ("symbolicate", "alone/report.txt", 65),
     ("filter", "report.txt", 98),
     ("store list", "--store .", 42),
     ("symbfile id", "small.gsym", 40),
