@@ -6,7 +6,14 @@ import struct
 
 from gsym.containers.headers import read_notes
 from gsym.errors import FormatError
-from gsym.memory.signals import SIGNALS, describe, read_cause
+from gsym.memory.signals import (
+    FREEBSD,
+    LINUX,
+    Signals,
+    describe,
+    read_cause,
+    read_freebsd_cause,
+)
 from gsym.memory.threads import Thread
 from gsym.memory.walking import THUMB, Registers
 from gsym.records import NamedTuple
@@ -36,9 +43,21 @@ _PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
 _SIGINFO, _FILES = 0x53494749, 0x46494C45
 _SVE, _PAC_MASK, _RISCV_VECTOR = 0x405, 0x406, 0x901
 _VECTOR_GRANULES, _VECTOR_BYTES = 46, 7202  # in DWARF: VG, vlenb
-_SYSINFO_EHDR = 33  # in the auxiliary vector: where the vdso is
-_NAME_SIZE, _ARGUMENTS_SIZE = 16, 80  # at the end of NT_PRPSINFO
-_SIGNAL_AT = 12  # in NT_PRSTATUS
+# In the auxiliary vector: where the vdso is, and the path of the program; on FreeBSD
+# the numbers of the first two mean something else.
+_AT_SYSINFO_EHDR, _AT_EXECFN, _AT_KPRELOAD, _AT_EXECPATH = 33, 31, 34, 15
+# Of FreeBSD:
+_THRMISC, _PROCSTAT_PROC, _PROCSTAT_VMMAP = 7, 8, 10
+_PROCSTAT_AUXV, _PTLWPINFO = 16, 17
+_OSABI_FREEBSD = 9
+_PL_FLAG_SI = 0x20  # siginfo is valid
+_PL_FLAGS_AT, _PL_SIGINFO_AT = 12, 52  # in NT_PTLWPINFO
+_PROCESS_AT = 76  # in NT_PROCSTAT_PROC
+# struct kinfo_vmentry: its size, start, end, offset, protection; and its path.
+_MAPPING, _PATH_AT = struct.Struct("<I4x3Q24xI"), 136
+_PROT_EXEC = 4
+_MIN_PRPSINFO, _THREAD_NAME_SIZE = 96, 20  # bytes
+_SIZE_FIRST = 4  # bytes in notes of FreeBSD before an array: the size of an element
 _ARM_STATUS = 16  # CPSR among the registers
 
 
@@ -74,8 +93,43 @@ _LAYOUTS = {
     (20, 32, ">"): _Layout(POWER32, 32, _FIRST_32, 36),
     (22, 64, ">"): _Layout(S390X, 1, tuple(range(2, 18))),
 }
-# In NT_PRSTATUS by the size of words: the number of the thread, the registers.
-_PLACES = {8: (32, 112), 4: (24, 72)}
+_FREEBSD_LAYOUTS = {
+    (62, 64, "<"): _Layout(
+        X86_64, 17, (14, 12, 13, 11, 9, 8, 10, 20, 7, 6, 5, 4, 3, 2, 1, 0)
+    ),
+    (183, 64, "<"): _LAYOUTS[183, 64, "<"],
+}
+
+
+class _System(NamedTuple):
+    """The notes of an operating system.
+
+    Attributes:
+        name: Of the notes of threads.
+        layouts: By `e_machine`, bits, and order of bytes.
+        status: In NT_PRSTATUS by the size of words: places of the signal, of the number
+            of the thread, and of the registers.
+        command: The name of the program in NT_PRPSINFO.
+        arguments: The command line there.
+        signals: Its signals.
+    """
+
+    name: bytes
+    layouts: dict[tuple[int, int, str], _Layout]
+    status: dict[int, tuple[int, int, int]]
+    command: slice
+    arguments: slice
+    signals: Signals
+
+
+_LINUX = _System(
+    *(b"CORE", _LAYOUTS, {8: (12, 32, 112), 4: (12, 24, 72)}),
+    *(slice(-96, -80), slice(-80, None), LINUX),
+)
+_FREEBSD = _System(
+    *(b"FreeBSD", _FREEBSD_LAYOUTS, {8: (36, 40, 48)}),
+    *(slice(16, 33), slice(33, 114), FREEBSD),
+)
 
 
 class MappedFile(NamedTuple):
@@ -85,6 +139,7 @@ class MappedFile(NamedTuple):
     end: int
     offset: int
     path: str
+    is_executable: bool = True  # if the core has no part of it
 
 
 class CoreNotes:
@@ -100,15 +155,19 @@ class CoreNotes:
         signal: Number of the signal that ended the program; 0 if unknown.
     """
 
-    def __init__(self, machine: int, bits: int, byteorder: str = "<") -> None:
-        if (machine, bits, byteorder) not in _LAYOUTS:
+    def __init__(
+        self, machine: int, bits: int, byteorder: str = "<", osabi: int = 0
+    ) -> None:
+        self._system = _FREEBSD if osabi == _OSABI_FREEBSD else _LINUX
+        if (machine, bits, byteorder) not in self._system.layouts:
             order = "little" if byteorder == "<" else "big"
+            system = " of FreeBSD" if osabi == _OSABI_FREEBSD else ""
             reason = (
-                f"a core file of machine {machine} ({bits} bits, {order}-endian) "
-                "is not read"
+                f"a core file{system} of machine {machine} ({bits} bits, "
+                f"{order}-endian) is not read"
             )
             raise FormatError(reason)
-        self._layout = _LAYOUTS[machine, bits, byteorder]
+        self._layout = self._system.layouts[machine, bits, byteorder]
         self._order = byteorder
         self.machine: Machine = self._layout.machine
         self._form = {4: "I", 8: "Q"}[self.machine.word]
@@ -119,22 +178,25 @@ class CoreNotes:
         self.threads: list[Thread] = []
         self.signal: int = 0
         self._cause: Cause | None = None
+        self._command = ""
+        self._process = 0
 
     @property
     def vdso(self) -> int:
         """Address of the vdso; 0 if unknown."""
-        return self.auxiliary.get(_SYSINFO_EHDR, 0)
+        return self.auxiliary.get(_AT_SYSINFO_EHDR, 0)
 
     @property
     def reason(self) -> str:
         """Reason why the program ended, or ""."""
         if self.signal and self._cause is not None:
+            own = {each.number for each in self.threads}
+            if self._process:
+                own.add(self._process)
             return describe(
-                self._cause._replace(signal=self.signal),
-                {each.number for each in self.threads},
+                *(self._cause._replace(signal=self.signal), own, self._system.signals)
             )
-        name = SIGNALS.get(self.signal, f"signal {self.signal}")
-        return name if self.signal else ""
+        return self._system.signals.name(self.signal) if self.signal else ""
 
     def read(self, data: memoryview) -> None:
         """Read the notes of a segment."""
@@ -147,15 +209,16 @@ class CoreNotes:
         return struct.unpack_from(f"{self._order}{count}{self._form}", data)
 
     def _read(self, note: Note) -> None:
-        contents = note.contents
-        if note.kind == _PRSTATUS and note.name == b"CORE":
+        contents, system = note.contents, self._system
+        if note.kind == _PRSTATUS and note.name == system.name:
             self._add_thread(contents)
-        elif note.kind == _PRPSINFO and len(contents) > _NAME_SIZE + _ARGUMENTS_SIZE:
-            program = bytes(contents[-_ARGUMENTS_SIZE:]).partition(b"\0")[0]
-            self.program = program.decode("utf-8", "replace").strip()
+        elif note.kind == _PRPSINFO and len(contents) > _MIN_PRPSINFO:
+            self._command = _text(contents[system.command])
+            self.program = _text(contents[system.arguments]).strip()
+        elif system is _FREEBSD:
+            self._read_of_freebsd(note)
         elif note.kind == _AUXV:
-            words = self._words(contents, len(contents))
-            self.auxiliary = dict(zip(words[::2], words[1::2], strict=False))
+            self.auxiliary = self._read_auxiliary(contents)
         elif note.kind == _SIGINFO and len(self.threads) == 1:
             self._cause = read_cause(contents, self.machine.word, self._order)
         elif note.kind == _FILES:
@@ -163,15 +226,40 @@ class CoreNotes:
         elif note.name == b"LINUX" and self.threads:
             self._add_registers(note)
 
+    def _read_of_freebsd(self, note: Note) -> None:
+        kind, contents = note.kind, note.contents
+        if kind == _PROCSTAT_VMMAP:
+            self.files += _read_mappings(contents)
+        elif kind == _PROCSTAT_AUXV:
+            vector = self._read_auxiliary(contents[_SIZE_FIRST:])
+            self.auxiliary = vector | {
+                _AT_SYSINFO_EHDR: vector.get(_AT_KPRELOAD, 0),
+                _AT_EXECFN: vector.get(_AT_EXECPATH, 0),
+            }
+        elif kind == _PROCSTAT_PROC and len(contents) >= _PROCESS_AT + 4:
+            (self._process,) = struct.unpack_from("<i", contents, _PROCESS_AT)
+        elif kind == _THRMISC and self.threads:
+            name = _text(contents[:_THREAD_NAME_SIZE])
+            if name != self._command:  # which is that of threads without one
+                self.threads[-1] = self.threads[-1]._replace(name=name)
+        elif kind == _PTLWPINFO and len(self.threads) == 1:
+            flags = bytes(contents[_PL_FLAGS_AT:])[:1]
+            if flags and flags[0] & _PL_FLAG_SI:
+                self._cause = read_freebsd_cause(contents[_PL_SIGINFO_AT:], self._order)
+
+    def _read_auxiliary(self, contents: memoryview) -> dict[int, int]:
+        words = self._words(contents, len(contents))
+        return dict(zip(words[::2], words[1::2], strict=False))
+
     def _add_thread(self, contents: memoryview) -> None:
         layout = self._layout
-        number_at, registers_at = _PLACES[self.machine.word]
+        signal_at, number_at, registers_at = self._system.status[self.machine.word]
         words = self._words(contents[registers_at:], len(contents))
         if len(words) <= max(layout.pc, *layout.order, layout.link or 0):
             return
         (number,) = struct.unpack_from(f"{self._order}i", contents, number_at)
         if not self.threads:
-            (self.signal,) = struct.unpack_from(f"{self._order}h", contents, _SIGNAL_AT)
+            (self.signal,) = struct.unpack_from(f"{self._order}h", contents, signal_at)
         values = {number: words[at] for number, at in enumerate(layout.order)}
         if layout.link is not None and self.machine.link is not None:
             values[self.machine.link] = words[layout.link]
@@ -206,3 +294,23 @@ class CoreNotes:
             start, end, offset = table[3 * number : 3 * number + 3]
             path = name.decode("utf-8", "surrogateescape")
             yield MappedFile(start, end, offset * unit, path)
+
+
+def _read_mappings(contents: memoryview) -> Iterator[MappedFile]:
+    """The mapped files in NT_PROCSTAT_VMMAP."""
+    at = _SIZE_FIRST
+    while at + _PATH_AT <= len(contents):
+        size, start, end, offset, protection = _MAPPING.unpack_from(contents, at)
+        if size < _PATH_AT:
+            return
+        path = bytes(contents[at + _PATH_AT : at + size]).partition(b"\0")[0]
+        if path:
+            yield MappedFile(
+                *(start, end, offset, path.decode("utf-8", "surrogateescape")),
+                bool(protection & _PROT_EXEC),
+            )
+        at += size
+
+
+def _text(contents: memoryview) -> str:
+    return bytes(contents).partition(b"\0")[0].decode("utf-8", "replace")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.unwinding.frame_info import Step
 
-_CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
+_CLASS_AT, _ORDER_AT, _OSABI_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 7, 16, 18
 _BIG_ENDIAN = 2
 _ET_CORE = 4
 _MOST_VDSO = 1 << 20
@@ -94,7 +94,8 @@ class _Core:
         order = ">" if data[_ORDER_AT] == _BIG_ENDIAN else "<"
         (machine,) = struct.unpack_from(f"{order}H", data, _MACHINE_AT)
         try:
-            self._notes = CoreNotes(machine, 32 * data[_CLASS_AT], order)
+            bits, osabi = 32 * data[_CLASS_AT], data[_OSABI_AT]
+            self._notes = CoreNotes(machine, bits, order, osabi)
         except FormatError as error:
             raise FormatError(error.reason, path=path, offset=_MACHINE_AT) from None
         for each in headers:
@@ -251,7 +252,7 @@ class _Core:
     ) -> Iterator[_LoadedImage]:
         """The images of a path, which different files may have one after the other."""
         are_known = False
-        for start, _, offset, _ in mapped:
+        for start, _, offset, *_ in mapped:
             image = Image() if offset else image_in_memory(self._saved.read, start)
             if image.segments:
                 number = self._loaded.add_module(_module(path, image.build_id))
@@ -259,14 +260,20 @@ class _Core:
                 are_known = True
                 yield _LoadedImage(number, image, load_bias(start, image.segments))
         if not are_known:  # the first page is not in the dump
-            yield _LoadedImage(self._loaded.add_module(_module(path, "")))
+            number = self._loaded.add_module(_module(path, ""))
+            start, _, offset, *_ = mapped[0]
+            image, bias = Image(), 0
+            if not offset and self._part(start) is None:
+                image = self._files.image_of_file(number)
+                bias = load_bias(start, image.segments) if image.segments else 0
+            yield _LoadedImage(number, image, bias)
 
     def _region(self, mapped: MappedFile, images: Sequence[_LoadedImage]) -> Region:
         """The region of the image that the loader put there, else of the one before."""
-        start, end, offset, _ = mapped
+        start, end, offset, _, is_executable = mapped
         part = self._part(start)
-        # gdb leaves out what the file has: the code.
-        is_executable = part is None or part.is_executable
+        if part is not None:  # gdb and FreeBSD leave out what the file has: the code
+            is_executable = part.is_executable
         region = Region(*(start, end, -1, offset, offset, "file", is_executable))
         nearest: Region | None = None
         for each in images:

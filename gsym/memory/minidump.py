@@ -10,7 +10,7 @@ from gsym.memory.maps import read_maps
 from gsym.memory.microdump import minidump_of
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
-from gsym.memory.signals import SIGNALS, Cause, describe
+from gsym.memory.signals import LINUX, Cause, describe
 from gsym.memory.stack_parts import (
     StackModule,
     base_name,
@@ -306,7 +306,7 @@ class _Minidump:
         where = f" at {address:#x}" if has_where else ""
         if self._platform in _LINUX:
             # Writers put si_code into the flags; LLDB has a mark and a text.
-            reason = SIGNALS.get(code, f"signal {code}")
+            reason = LINUX.name(code)
             if flags == _LLDB_MARK:
                 text = bytes(stream[_INFORMATION_AT:_INFORMATION_END])
                 said = text.partition(b"\0")[0].decode("utf-8", "replace")

@@ -132,6 +132,15 @@ def test_the_contents_of_a_cause_depend_on_the_size_of_words(order: str) -> None
     assert read_cause(data[:-1], 4, order) is None
 
 
+def test_a_process_that_is_not_known_is_not_the_program_itself() -> None:
+    registers = [0] * 27
+    registers[16], registers[19] = CODE, STACK
+    sent = note(0x53494749, pack("<4i", 6, 0, 0, 0).ljust(128, b"\0"))
+    core = core_of([Part(STACK, bytes(64))], status_of(registers, signal=6) + sent)
+    reason = read_core(memoryview(core), "core").reason
+    assert reason == "SIGABRT sent by process 0"
+
+
 def memory_of(held: dict[int, bytes], address: int, size: int) -> bytes:
     for start, data in held.items():
         if start <= address < start + len(data):
