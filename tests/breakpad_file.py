@@ -25,6 +25,7 @@ RECORDS = {
     ),
     "line": re.compile(rf"{ADDRESS} {ADDRESS} {NUMBER} {NUMBER}"),
     "PUBLIC": re.compile(rf"PUBLIC (m )?{ADDRESS} 0 {NAME}"),
+    "STACK": re.compile(r"STACK CFI (?:INIT [0-9a-f]+ )?[0-9a-f]+(?: \S+: \S.*)+"),
 }
 
 
@@ -84,7 +85,8 @@ class SymbolFile:
             assert "\r" not in record
             kind, match = read_record(record)
             order = list(RECORDS).index(kind) if kind != "PUBLIC" else 4
-            assert order >= min(last, 4), f"out of order: {record}"
+            least = last if kind == "STACK" or last > len(RECORDS) - 2 else min(last, 4)
+            assert order >= least, f"out of order: {record}"
             last = order
             self._take(kind, match)
         assert self.module
@@ -125,7 +127,7 @@ class SymbolFile:
             level, line, file, origin = map(int, match.groups()[:4])
             call = Call(level, line, file, origin, extents)
             self.functions[-1].calls.append(call)
-        else:
+        elif kind == "line":
             start, size = int(match[1], 16), int(match[2], 16)
             extent = Extent(start, start + size)
             row = Line(extent, int(match[3]), int(match[4]))
