@@ -106,7 +106,7 @@ def choice_of(name: str, value: str, choices: Iterable[str]) -> str:
     """An argument that is one of the words.
 
     Raises:
-        TypeError: It is no string.
+        TypeError: It is not a string.
         ValueError: It is another word.
     """
     words = [*choices]

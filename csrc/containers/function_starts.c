@@ -1,4 +1,4 @@
-/* function_starts.c - read where the functions of a binary start by its unwind tables. */
+/* function_starts.c - read where functions start, by tables for unwinders and debuggers. */
 #include "containers/function_starts.h"
 
 #include "containers/elf.h"
@@ -6,8 +6,8 @@
 #include "containers/pe.h"
 
 enum {
-    PE_SDATA4_DATAREL = 0x3b, /* DW_EH_PE: 4 bytes, signed, from the section's start */
-    PE_UDATA4 = 0x03,
+    EH_PE_SDATA4_DATAREL = 0x3b, /* DW_EH_PE: 4 bytes, signed, from the section's start */
+    EH_PE_UDATA4 = 0x03,
     ELF_ENTRY_SIZE = 8,
     X86_64_ENTRY_SIZE = 12,
     ARM64_ENTRY_SIZE = 8
@@ -27,8 +27,8 @@ static void open_elf(function_starts *starts) {
         frame = cursor_u8(&c);
         count = cursor_u8(&c);
         table = cursor_u8(&c);
-        if (version != 1 || (frame & 0x07) != PE_UDATA4 || count != PE_UDATA4 ||
-            table != PE_SDATA4_DATAREL)
+        if (version != 1 || (frame & 0x07) != EH_PE_UDATA4 ||
+            count != EH_PE_UDATA4 || table != EH_PE_SDATA4_DATAREL)
             return;
         cursor_skip(&c, 8); /* address of .eh_frame, and the number of entries */
         starts->entries = c;

@@ -1,4 +1,4 @@
-/* function_starts.h - read where the functions of a binary start by its unwind tables. */
+/* function_starts.h - read where functions start, by tables for unwinders and debuggers. */
 #ifndef GSYM_CONTAINERS_FUNCTION_STARTS_H
 #define GSYM_CONTAINERS_FUNCTION_STARTS_H
 

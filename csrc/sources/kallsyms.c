@@ -6,7 +6,7 @@
  *   tokens     256 strings; that of a digit is the digit
  *   index      their offsets, 16 bits each, right after them
  *   markers    before the tokens: the offset of every 256th name, 32 bits or a word
- *   names      before the markers and behind their number: a length, then so many tokens
+ *   names      their count; then for each its length and as many tokens; before the markers
  *   addresses  before that number or, since Linux 6.4, after the index: words, or 32 bits
  *              each and a base
  *
@@ -85,7 +85,7 @@ static bool spend(kernel_table *table, uint64_t steps) {
 
 /* ---- tokens -------------------------------------------------------------------------- */
 
-/* Whether tokens start at an offset, with their index behind them. */
+/* Return whether the tokens, followed by their index, start at an offset. */
 static bool open_tokens_at(kernel_table *table, uint64_t start) {
     cursor c = table_cursor(table, start);
     uint64_t end;
@@ -211,6 +211,7 @@ static bool open_names_at(kernel_table *table, uint64_t start, uint32_t count) {
     return true;
 }
 
+/* Find the count, which is 32 bits or the low half of a word, and the names after it. */
 static bool find_names(kernel_table *table) {
     uint64_t last_marker = table->markers + (table->marker_count - 1) * table->marker_size;
     cursor c = table_cursor(table, last_marker);
@@ -225,7 +226,6 @@ static bool find_names(kernel_table *table) {
             continue;
         for (size_t a = 0; a < ALIGNMENT_COUNT; ++a)
             if (open_names_at(table, align_up(offset + 4, alignments[a]), count)) {
-                /* Of a big-endian word it is the second half. */
                 table->count_offset = offset;
                 return true;
             }
@@ -258,7 +258,7 @@ static uint64_t end_of_code(const kernel_table *table, uint64_t address) {
                : 0;
 }
 
-/* Whether addresses are at an offset: they ascend, and many of them are in code. */
+/* Return whether addresses start at an offset: they ascend, and many are in code. */
 static bool open_addresses_at(kernel_table *table, address_kind kind, uint64_t offset,
                               uint64_t base) {
     uint64_t size = kind == WORDS ? table->word : 4, last = 0;

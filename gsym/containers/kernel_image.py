@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from gsym.containers.inflation import (
-    inflate_bzip2,
-    inflate_data,
-    inflate_gzip,
-    inflate_xz,
-    inflate_zstd,
-)
+from gsym.containers.inflation import inflate_data, inflate_gzip
 from gsym.containers.lz4_frames import LEGACY_MAGIC, inflate_lz4
+from gsym.containers.recognition import inflater_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -26,16 +21,9 @@ _SECTORS_AT, _VERSION_AT, _PAYLOAD_AT, _SIZE_AT = 0x1F1, 0x206, 0x248, 0x24C
 _HEADER_SIZE = 0x250  # up to the last of these
 _SECTOR = 512
 _TRUNCATED = "the kernel reaches past the end of the file"
-_MAGIC_SIZE = 8  # of no compression more
+_MAGIC_SIZE = 10  # that of bzip2 is the longest
 _FIRST_VERSION = 0x208  # which has the place of the payload
 _SIZE_SIZE = 4  # the inflated size, behind all payloads; gzip has it itself
-_INFLATERS = (
-    (b"\x1f\x8b", inflate_gzip),
-    (b"\xfd7zXZ\0", inflate_xz),
-    (b"\x28\xb5\x2f\xfd", inflate_zstd),
-    (LEGACY_MAGIC, inflate_lz4),
-    (b"BZh", inflate_bzip2),
-)
 
 
 def kernel_in(image: memoryview) -> memoryview:
@@ -64,11 +52,11 @@ def inflate_kernel(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         raise ValueError(_TRUNCATED)
     payload = _range(chain((head,), given), start, size)
     first = _first(payload, _MAGIC_SIZE)
-    for magic, inflate in _INFLATERS:
-        if first.startswith(magic):
-            end = size if inflate is inflate_gzip else size - _SIZE_SIZE
-            return inflate(_range(chain((first,), payload), 0, end))
-    raise ValueError("the kernel is not compressed by gzip, xz, zstd, lz4 or bzip2")
+    inflate = inflate_lz4 if first.startswith(LEGACY_MAGIC) else inflater_of(first)
+    if inflate is None:
+        raise ValueError("the kernel is not compressed by gzip, xz, zstd, lz4 or bzip2")
+    end = size if inflate is inflate_gzip else size - _SIZE_SIZE
+    return inflate(_range(chain((first,), payload), 0, end))
 
 
 def _first(pieces: Iterator[Buffer], size: int) -> bytes:

@@ -60,7 +60,7 @@ class ServerConnection:
         *body* is sent by POST; pieces need a Content-Length among the headers.
 
         Raises:
-            SourceError: There is no answer, or a redirect.
+            SourceError: The server does not respond, or redirects.
         """
         address = self.address.below(path.lstrip("/"))
         if query:

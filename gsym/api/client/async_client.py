@@ -1,4 +1,4 @@
-"""A client of symbolication servers for asyncio and trio."""
+"""A client of symbolication servers for asyncio."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class AsyncSymbolicationClient:
 
         Raises:
             ServerError: The server returns no usable response.
-            ValueError: *request* is none that the API has.
+            ValueError: *request* is not a request of the API.
         """
         answer = await self.answer(request)
         return [read_answer(result) for result in answer["results"]]
@@ -100,7 +100,7 @@ class AsyncSymbolicationClient:
         """Status and JSON of the response, after waits and retries.
 
         Raises:
-            ServerError: There is no response, or a redirect.
+            ServerError: The server does not respond, or redirects.
         """
         conversation = self._conversation
         until = time.monotonic() + conversation.settings.total_timeout
@@ -129,7 +129,7 @@ class AsyncSymbolicationClient:
         """Status and JSON of the answer to one request.
 
         Raises:
-            SourceError: There is no answer, or a redirect.
+            SourceError: The server does not respond, or redirects.
         """
         conversation = self._conversation
         if address.authorization:

@@ -159,7 +159,7 @@ class Conversation:
         """Status and JSON of a response.
 
         Raises:
-            RetryableError: It is no JSON.
+            RetryableError: It is not JSON.
         """
         try:
             return status, _decoded(body)
@@ -177,7 +177,7 @@ class Answering:
         request: As for `SymbolicationClient.symbolicate`.
 
     Raises:
-        ValueError: It is no such request.
+        ValueError: It is not a request of the API.
     """
 
     def __init__(self, conversation: Conversation, request: Any) -> None:
@@ -191,7 +191,7 @@ class Answering:
         self._assembly = Assembly(len(jobs))
 
     def next_request(self) -> tuple[str, object] | None:
-        """Path and payload of the next request; None if there is none."""
+        """Path and payload of the next request; None after the last one."""
         is_old = self._conversation.path == _VERSION_4
         while self._waiting:
             batch = self._waiting.popleft()
@@ -305,7 +305,7 @@ class SymbolicationClient:
         """Status and JSON of the response, after waits and retries.
 
         Raises:
-            ServerError: There is no response, or a redirect.
+            ServerError: The server does not respond, or redirects.
         """
         conversation = self._conversation
         until = time.monotonic() + conversation.settings.total_timeout
