@@ -60,6 +60,10 @@ settings.register_profile(
 )
 _DEFAULT_PROFILE = "sanitized" if has_address_sanitizer() else "quick"
 settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", _DEFAULT_PROFILE))
+# AddressSanitizer ends a process that loads a library with this flag, as capstone does
+# where Python has the flag.
+if has_address_sanitizer() and hasattr(os, "RTLD_DEEPBIND"):
+    del os.RTLD_DEEPBIND
 
 
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")

@@ -12,7 +12,6 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings, strategies as st
 
 from tests.machine_code import Found, go_through
-from tests.sanitizer import has_address_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,8 +210,6 @@ DIFFERENCES = """
 
 def disassemble(code: bytes) -> Iterator[tuple[int, int, str]]:
     """Offset, size and name of each instruction, as capstone sees them."""
-    if has_address_sanitizer():
-        pytest.skip("capstone loads its library in a way that sanitizers refuse")
     capstone = pytest.importorskip("capstone")
     engine = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     for offset, size, name, _ in engine.disasm_lite(code, 0):

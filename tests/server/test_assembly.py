@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.long,
     pytest.mark.no_engine,
-    # Not imported here: under sanitizers that ends the process.
     pytest.mark.skipif(find_spec("capstone") is None, reason="no capstone"),
 ]
 
