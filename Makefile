@@ -28,8 +28,8 @@
 #   make clean        remove what was built, but not the virtual environment
 #
 # bench and accept read CORPUS, a folder of real binaries, by default build/corpus. What it
-# lacks is fetched (Debian packages, 2 GB). The tables and charts go to docs/, figures of
-# them to README.md.
+# lacks is fetched (Debian packages, 2 GB). Tables go to benchmarks/RESULTS.md and
+# tests/differential/RESULTS.md, charts to docs/benchmarks, figures to docs/quality.md.
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -1,1 +1,1 @@
-"""The measurements of docs/benchmarks.md; each module supports one claim."""
+"""The measurements of benchmarks/RESULTS.md; each module supports one claim."""

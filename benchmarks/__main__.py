@@ -2,9 +2,9 @@
 
     python -m benchmarks CORPUS [--write]
 
-CORPUS is the folder made by `benchmarks.corpus`. With --write, docs/benchmarks.md has
-the figures of this run only: its regions are emptied first, and the exit status is 1 if
-one of them is empty at the end.
+CORPUS is the folder made by `benchmarks.corpus`. With --write, benchmarks/RESULTS.md
+has the figures of this run only: its regions are emptied first, and the exit status is
+1 if one of them is empty at the end.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
     """Run each part in a process of its own; one that fails stops no other."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
     if arguments.write:
         begin()

@@ -1,4 +1,4 @@
-"""Charts for docs/benchmarks.md, as reproducible SVG files."""
+"""Charts for benchmarks/RESULTS.md and docs/quality.md, as reproducible SVG files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.report import DOCUMENT, require_commit
+from benchmarks.report import ROOT, require_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-FOLDER = DOCUMENT.with_suffix("")
+FOLDER = ROOT / "docs" / "benchmarks"
 _OURS = ("#d1495b", "#e58a97", "#8f2738", "#f2b8c0")
 _PEERS = ("#30638e", "#8d99ae", "#e8ab4f", "#5b8e7d", "#7d5ba6", "#403f4c")
 # Text stays text; names of elements come from a fixed seed.
@@ -50,7 +50,7 @@ def _save(figure: Figure, name: str) -> str:
     text = path.read_text(encoding="utf-8")
     lines = [line.rstrip() for line in text.splitlines()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return f"![{name}]({FOLDER.name}/{path.name})"
+    return f"![{name}](../docs/{FOLDER.name}/{path.name})"
 
 
 def _label(value: float) -> str:

@@ -76,7 +76,7 @@ def _growth(ends: list[float]) -> str:
 def main() -> None:
     """Measure, print, and with --write keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:

@@ -1,4 +1,4 @@
-"""The context of a table: machine, versions, location in the manual."""
+"""The context of a table: machine, versions, where it is written."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gsym
-from benchmarks.figures import figures
+from benchmarks.figures import figures, quality_figures
 from benchmarks.markdown import region_in, regions_in, with_region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
+DOCUMENT = ROOT / "benchmarks" / "RESULTS.md"
+QUALITY = ROOT / "docs" / "quality.md"
 README = ROOT / "README.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 CONTEXT = "context"  # the region that states the commit of all others
@@ -34,7 +35,7 @@ def argument_parser(documentation: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=documentation.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
     parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     return parser
 
 
@@ -57,7 +58,7 @@ def commit() -> str:
     """The commit checked out, marked where tracked files but the tables differ."""
     try:
         name = output_of("git", "describe", "--always", "--abbrev=10").strip()
-        tables = (":!docs", ":!README.md")
+        tables = (":!docs", ":!README.md", ":!benchmarks/RESULTS.md")
         changed = output_of("git", "diff", "--name-only", "HEAD", "--", ".", *tables)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -111,7 +112,7 @@ def context() -> str:
 
 
 def begin() -> None:
-    """Empty all regions of docs/benchmarks.md and state the context in the first one.
+    """Empty all regions of RESULTS.md and state the context in the first one.
 
     Raises:
         ValueError: Files of the checkout differ from its commit.
@@ -125,13 +126,13 @@ def begin() -> None:
 
 
 def empty_regions() -> list[str]:
-    """The regions of docs/benchmarks.md that nothing was written to."""
+    """The regions of benchmarks/RESULTS.md that nothing was written to."""
     page = DOCUMENT.read_text(encoding="utf-8")
     return [name for name in regions_in(page) if not region_in(page, name)]
 
 
 def require_commit() -> None:
-    """Let no figure stand in docs/benchmarks.md that is of another commit than others.
+    """Let no figure stand in RESULTS.md that is of another commit than others.
 
     Raises:
         ValueError: The page states another commit than the one checked out.
@@ -145,9 +146,13 @@ def require_commit() -> None:
 
 
 def write_region(name: str, text: str) -> None:
-    """Put *text* into a region of docs/benchmarks.md, its figures into README.md."""
+    """Put *text* into a region of benchmarks/RESULTS.md, its figures where they belong.
+
+    Those are docs/quality.md and README.md.
+    """
     require_commit()
     page = with_region(DOCUMENT.read_text(encoding="utf-8"), name, text)
     DOCUMENT.write_text(page, encoding="utf-8")
-    readme = with_region(README.read_text(encoding="utf-8"), "figures", figures(page))
-    README.write_text(readme, encoding="utf-8")
+    for path, shown in ((README, figures(page)), (QUALITY, quality_figures(page))):
+        written = with_region(path.read_text(encoding="utf-8"), "figures", shown)
+        path.write_text(written, encoding="utf-8")

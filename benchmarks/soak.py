@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--load", type=float, default=0.6, help="part of the peak")
     parser.add_argument("--faults", action="store_true")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
     seconds = 60 * arguments.minutes
     size = (arguments.clients, arguments.workers, arguments.load)

@@ -115,7 +115,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
     parser.add_argument("--rounds", type=int, default=5, help="pairs per line")
     parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The long comparison on real binaries, and the tables that docs/ keeps of it.
+"""The long comparison on real binaries, and the tables that are kept of it.
 
     python -m tests.differential.accept CORPUS [--count N] [--input NAME]... [--write]
 
@@ -7,7 +7,7 @@ binaries are real ones of the tests, or are built: the engine for each of severa
 processors, and the programs of the tests. Takes an hour on two cores. The exit status
 is 1 if an address is unexplained, a line is lost, one of LLVM's tools reads one of our
 files otherwise than we do, or a verdict does not stand. --write puts the tables into
-docs/acceptance.md, and leaves the one of `tests.differential.sweep` there.
+tests/differential/RESULTS.md, and leaves the one of `tests.differential.sweep` there.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.markdown import region_in, table, with_region
 from benchmarks.report import LLVM_GSYMUTIL, context, made_by
-from tests.differential import gsymutil_differences, sweep, verdicts
+from tests.differential import gsymutil_differences, record, verdicts
 from tests.differential.binaries import binaries
 from tests.differential.compare import Comparison, compare
 from tests.differential.differences import (
@@ -59,20 +59,21 @@ with the answers of three peers:
 - llvm-gsymutil from the file that it writes: all of these, and offsets.
 
 The columns with "=" count the addresses where the answer of a peer is the same. Every
-other answer of a peer is *of a class* of [differences](differences.md), which a
-predicate recognizes, or *unexplained*. The last three columns count the addresses for
+other answer of a peer is *of a class* of
+[differences](../../docs/differences.md), which a predicate recognizes, or
+*unexplained*. The last three columns count the addresses for
 which llvm-symbolizer or addr2line has a line and gsym has none: where the last row of a
 function *runs on* into padding or a few bytes of a symbol; in code that has *no name*,
 neither of a function nor of a symbol; and elsewhere. At {misread} addresses
 llvm-gsymutil or llvm-symbolizer reads our file differently than gsymutil does.
 
-The inputs `big/` are those of the [benchmarks](benchmarks.md). Of the other files in
-their Debian packages, of which the modules of the kernel are relocatable, a part is
-taken that has all sizes. The fixtures are the ELF files with lines that the tests read,
-of many compilers and machines, without two that llvm-symbolizer misreads. The shared
-objects are csrc/ of this project, built by zig. The programs are small ones in several
-languages, by many compilers and options; the targets are one program, built for many
-machines. Of binaries that share a line of the table,
+The inputs `big/` are those of the [benchmarks](../../benchmarks/RESULTS.md). Of the
+other files in their Debian packages, of which the modules of the kernel are
+relocatable, a part is taken that has all sizes. The fixtures are the ELF files with
+lines that the tests read, of many compilers and machines, without two that llvm-
+symbolizer misreads. The shared objects are csrc/ of this project, built by zig. The
+programs are small ones in several languages, by many compilers and options; the targets
+are one program, built for many machines. Of binaries that share a line of the table,
 {of_many:,} addresses of each are asked, or all if there are fewer.
 
 {environment}
@@ -197,7 +198,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=75_000, help="addresses")
     parser.add_argument("--input", action="append", help="such as big/vmlinux")
     parser.add_argument("--jobs", type=int, default=2, help="each takes up to 6 GB")
-    parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
     known = binaries(arguments.corpus)
     comparisons, rows = {}, []
@@ -227,9 +228,8 @@ def main() -> int:
     )
     print(text)
     if arguments.write:
-        swept = region_in(sweep.DOCUMENT.read_text(encoding="utf-8"), sweep.REGION)
-        page = with_region(text, sweep.REGION, swept)
-        sweep.DOCUMENT.write_text(page, encoding="utf-8")
+        swept = region_in(record.read(), record.SWEEP)
+        record.keep(with_region(text, record.SWEEP, swept))
     for each in changed.result():
         print(each, file=sys.stderr)
     failed = every.unexplained or every.misread or every.judges.lost_lines

@@ -9,7 +9,7 @@ them agree against us, in the name of the function, the innermost place or the c
 calls, the difference must be of a known class (`differences.py`); what remains is
 unexplained, and the exit status 1. A NAME is a part of the name of a row, such as
 `pe` or `riscv64 ld.lld`. Takes five minutes on two cores. --write puts the tables into
-docs/acceptance.md.
+tests/differential/RESULTS.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -31,8 +31,8 @@ import pytest
 
 import gsym
 from benchmarks.markdown import table, with_region
-from benchmarks.report import ROOT, context, made_by
-from tests.differential import layout, peers
+from benchmarks.report import context, made_by
+from tests.differential import layout, peers, record
 from tests.differential.differences import ADDR2LINE, LLVM_SYMBOLIZER, place_of
 from tests.differential.judges import Context, describe, named, our_answers
 from tests.differential.relocatable import place
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from tests.differential.differences import Case, Class
     from tests.differential.judges import Frames
 
-DOCUMENT = ROOT / "docs" / "acceptance.md"
-REGION = "sweep"
 HEAD = (
     *("container", "processor", "linker", "programs", "readers", "addresses"),
     *("all agree", "one differs", "of a class", "unexplained"),
@@ -491,7 +489,7 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help="part of a title, such as riscv64")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--show", default="", help="print the cases of this class")
-    parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
     if arguments.name and arguments.write:
         parser.error("the tables are those of all programs")
@@ -525,8 +523,7 @@ def main() -> int:
     )
     print(text)
     if arguments.write:
-        page = with_region(DOCUMENT.read_text(encoding="utf-8"), REGION, text)
-        DOCUMENT.write_text(page, encoding="utf-8")
+        record.keep(with_region(record.read(), record.SWEEP, text))
     return int(bool(total.unexplained))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.conftest import REPOSITORY
-from tests.differential import verdicts
+from benchmarks.markdown import region_in
+from benchmarks.report import QUALITY
+from tests.differential import record, verdicts
 from tests.differential.differences import LLVM_SYMBOLIZER
 from tests.differential.peers import Frame
 
@@ -16,9 +17,10 @@ def test_each_address_has_a_class_and_a_verdict() -> None:
     assert {each.kind for each in kept} <= {each.__name__ for each in LLVM_SYMBOLIZER}
 
 
-def test_the_manual_shows_them() -> None:
-    manual = (REPOSITORY / "docs/acceptance.md").read_text("utf-8")
-    assert verdicts.section() in manual
+def test_the_record_shows_them_and_the_manual_its_summary() -> None:
+    assert verdicts.section() in record.read()
+    manual = QUALITY.read_text("utf-8")
+    assert region_in(manual, "agreement") == record.summary(record.read())
 
 
 def test_the_first_frame_that_differs_is_kept_without_its_middle() -> None:

@@ -192,7 +192,7 @@ def changed(known: list[Binary]) -> list[str]:
 
 
 def section() -> str:
-    """What docs/acceptance.md shows: one line for all with the same verdict."""
+    """What RESULTS.md shows: one line for all with the same verdict."""
     verdicts = kept()
     groups: dict[tuple[str, str, str], list[Verdict]] = defaultdict(list)
     for each in verdicts:

@@ -10,7 +10,17 @@ import pytest
 
 from benchmarks import report
 from benchmarks.crossing import crossing
-from benchmarks.figures import FIGURES, INPUTS, MISSING, cell, figures
+from benchmarks.figures import (
+    FIGURES,
+    INPUTS,
+    MISSING,
+    SINGLES,
+    cell,
+    figures,
+    found,
+    module_of,
+    quality_figures,
+)
 from benchmarks.markdown import (
     region_in,
     regions_in,
@@ -22,8 +32,9 @@ from benchmarks.report import CONTEXT
 from benchmarks.series import Tool, series_of
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCHMARKS = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUALITY = (ROOT / "docs/quality.md").read_text(encoding="utf-8")
 NUMBERS = (1, 10, 100, 1_000)
 
 
@@ -69,13 +80,20 @@ def test_lookups_are_compared_without_a_corpus_on_a_small_binary() -> None:
     assert " passed" in done.stdout
 
 
-def test_the_readme_shows_the_figures_of_the_tables() -> None:
+def test_the_readme_and_the_manual_show_the_figures_of_the_tables() -> None:
     assert region_in(README, "figures") == figures(BENCHMARKS)
+    assert region_in(QUALITY, "figures") == quality_figures(BENCHMARKS)
 
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_figures_are_in_the_tables(name: str) -> None:
     assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
+
+
+def test_figures_of_one_row_are_in_the_tables() -> None:
+    shown = {found(BENCHMARKS, figure, figure.row) for figure in SINGLES}
+    made = {module_of(BENCHMARKS, figure.region) for figure in (*FIGURES, *SINGLES)}
+    assert MISSING not in shown | made
 
 
 def test_figure_is_the_first_matching_column() -> None:
@@ -106,7 +124,11 @@ def test_the_page_states_one_commit_and_has_no_table_beside_those_measured() -> 
 @pytest.fixture
 def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copies of the pages that a measurement writes to; the commit is `first`."""
-    for name, text in (("DOCUMENT", BENCHMARKS), ("README", README)):
+    for name, text in (
+        ("DOCUMENT", BENCHMARKS),
+        ("README", README),
+        ("QUALITY", QUALITY),
+    ):
         path = tmp_path / name
         path.write_text(text, encoding="utf-8")
         monkeypatch.setattr(report, name, path)

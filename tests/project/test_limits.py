@@ -51,13 +51,13 @@ def amount(cell: str) -> int:
 
 
 def listed() -> list[tuple[str, Bound]]:
-    """The rows of the tables with six columns."""
+    """The rows of the tables with four columns."""
     text = (REPOSITORY / "docs/reliability.md").read_text(encoding="utf-8")
     limits = text.partition("\n## Limits\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in limits.splitlines()]
     return [
         (title, Bound(amount(floor), amount(factor)))
-        for title, _, floor, factor, _, _ in (row for row in rows if len(row) == 6)
+        for title, floor, factor, _ in (row for row in rows if len(row) == 4)
         if title != "Input"
     ]
 

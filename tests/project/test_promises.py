@@ -81,14 +81,14 @@ def points(text: str) -> list[str]:
     return [" ".join(each.split()) for each in found]
 
 
-def what_it_does(text: str) -> list[str]:
-    return rows(text.partition("\n## What it does\n")[2].partition("\n## ")[0])
+def gates(text: str) -> list[str]:
+    return rows(text.partition("\n## What is run\n")[2])
 
 
 PROMISES: dict[str, Callable[[str], list[str]]] = {
-    "README.md": what_it_does,
     "SECURITY.md": points,
     "docs/differences.md": sections,
+    "docs/quality.md": gates,
     "docs/reliability.md": rows,
 }
 
