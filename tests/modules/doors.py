@@ -1,6 +1,7 @@
 """The ways in which a module is asked for, and what each answers for two builds.
 
-Run as a program, this writes the table in docs/identity.md.
+Run as a program, this writes all answers into tests/golden/answers_of_modules.md, and
+the table in docs/identity.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import gsym
+from benchmarks.markdown import with_region
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
 from gsym.memory.report_modules import ReportModules
@@ -271,7 +273,7 @@ def title(door: Callable[[Cell, Path], str]) -> str:
 def table(kinds: Iterable[Kind] = KINDS) -> Iterator[str]:
     """The lines of the table."""
     for kind in kinds:
-        yield f"### {str(kind)[:1].upper()}{str(kind)[1:]}"
+        yield f"## {str(kind)[:1].upper()}{str(kind)[1:]}"
         yield ""
         yield f"| asked for by | {' | '.join(CASES)} |"
         yield "|---" * (len(CASES) + 1) + "|"
@@ -280,16 +282,59 @@ def table(kinds: Iterable[Kind] = KINDS) -> Iterator[str]:
         yield ""
 
 
+RECORD = REPOSITORY / "tests/golden/answers_of_modules.md"
 PAGE = REPOSITORY / "docs/identity.md"
-_BEGIN = "| - | there is no such case |\n"
+REGION = "answers"
+_SHORT = {ANSWER: "yes", UNSURE: "unsure", NOTHING: "-"}
 
 
-def page() -> tuple[str, str]:
-    """The page up to the table, and the table in it."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, begin, shown = text.partition(_BEGIN)
-    return before + begin, shown
+def summary(answers: dict[Kind, dict[str, list[str]]]) -> str:
+    """The table of the manual: is the right file found, and is another one used?
+
+    Kinds with the same answers share a column.
+    """
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for kind, rows in answers.items():
+        cells = tuple(_SHORT[row[0]] for row in rows.values())
+        columns.setdefault(cells, []).append(str(kind))
+    names = list(next(iter(answers.values())))
+    head = [" or ".join(kinds) for kinds in columns.values()]
+    lines = [
+        f"| asked for by | {' | '.join(head)} | another build, unsure |",
+        "|---" * (len(head) + 2) + "|",
+    ]
+    for number, name in enumerate(names):
+        guesses = [
+            case
+            for place, case in enumerate(CASES)
+            if any(rows[name][place] == GUESS for rows in answers.values())
+        ]
+        found = (cells[number] for cells in columns)
+        last = ", ".join(guesses) or "-"
+        lines.append(f"| {name} | {' | '.join(found)} | {last} |")
+    return "\n".join(lines)
+
+
+def recorded() -> str:
+    """All answers, as they were written last."""
+    return RECORD.read_text(encoding="utf-8")
+
+
+def page() -> str:
+    """The manual, with the table of the recorded answers."""
+    manual = PAGE.read_text(encoding="utf-8")
+    return with_region(manual, REGION, summary({kind: shown(kind) for kind in KINDS}))
+
+
+def shown(kind: Kind) -> dict[str, list[str]]:
+    """The recorded rows of a kind."""
+    heading = f"## {str(kind)[:1].upper()}{str(kind)[1:]}\n"
+    part = recorded().partition(heading)[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines]
+    return {row[0]: row[1:] for row in rows[1:]}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page()[0] + "\n" + "\n".join(table()).rstrip("\n") + "\n", "utf-8")
+    RECORD.write_text("\n".join(table()).rstrip("\n") + "\n", "utf-8")
+    PAGE.write_text(page(), "utf-8")
