@@ -1,4 +1,4 @@
-"""What every way to ask answers for every kind of id: tests/golden/answers_of_modules.md.
+"""What every way to ask answers for every kind of id, as it is recorded.
 
 After an intended change: python -m tests.modules.doors
 """
@@ -25,6 +25,7 @@ from tests.modules.doors import (
 )
 
 pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_what_is_answered(kind: Kind) -> None:
