@@ -18,6 +18,7 @@
 #   make docs         the manual as HTML, in docs/_build
 #   make wheel        the source distribution and the wheel, checked and tried, in dist
 #   make deb          Debian packages, in build/deb; needs debhelper
+#   make release      all that is uploaded, checked, in build/release
 #   make libgsym      the engine as a C library, in build/libgsym; needs no Python
 #   make install      install that library (DESTDIR= PREFIX=)
 #   make man          manual pages and completions of shells, in build/share
@@ -64,8 +65,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 export CC
 
 .PHONY: build help demo soak test test-peers test-newest lock check lint analyze sanitize \
-    sanitized mutants mutants-python findings bench accept sweep deaths docs wheel deb libgsym \
-    install man clean
+    sanitized mutants mutants-python findings bench accept sweep deaths docs wheel deb release \
+    libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -242,6 +243,19 @@ deb: build
 	cp -R $(DEB)/gsym/packaging/debian $(DEB)/gsym/debian
 	cd $(DEB)/gsym && dpkg-buildpackage --no-sign $(DEB_FLAGS)
 	ls -l $(DEB)
+
+# The source distribution, the wheel of this machine, Debian packages, the manual, and
+# checksums. Wheels for other machines are added by `cibuildwheel`, on each of them.
+RELEASE = build/release
+TAG ?=
+release: docs wheel deb
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	cp dist/* $(DEB)/*.deb $(RELEASE)
+	version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) && \
+	    tar cJf $(RELEASE)/gsym-$$version-manual.tar.xz --sort=name --owner=0 --group=0 \
+	    --numeric-owner --exclude=.doctrees --exclude=.buildinfo \
+	    --transform="s,^docs/_build,gsym-$$version-manual," docs/_build
+	$(BIN)/python tools/release.py check $(RELEASE) --tag="$(TAG)"
 
 libgsym:
 	$(MAKE) -C libgsym

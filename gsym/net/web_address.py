@@ -25,7 +25,6 @@ class _Parts(NamedTuple):
 _PORTS = {"http": 80, "https": 443}
 _MAX_CHARACTERS = 8192
 _MAX_SHOWN = 500
-_CONTACT = "https://pypi.org/project/gsym/"  # for operators who see odd requests
 # Characters of a path or query that are not percent-encoded.
 _SAFE = "/%:@!$&'()*+,;=~-._?[]"
 
@@ -146,5 +145,5 @@ def request_headers(
     """
     sent = [("Host", address.host_header), ("Accept", "*/*"), *headers]
     if all(name.lower() != "user-agent" for name, _ in sent):
-        sent.append(("User-Agent", f"gsym/{__version__} (+{_CONTACT})"))
+        sent.append(("User-Agent", f"gsym/{__version__}"))
     return sent

@@ -164,13 +164,12 @@ def test_nobody_who_listens_is_told_at_once(
     )
 
 
-def test_requests_name_the_package_and_where_to_ask(stacks: str) -> None:
+def test_requests_name_the_package(stacks: str) -> None:
     with Server(GOOD) as server:
         assert main(["symbolicate", "--server", server.url, stacks]) == 0
     (asked,) = server.requests
     headers = asked.headers
-    contact = "https://pypi.org/project/gsym/"
-    assert headers["user-agent"] == f"gsym/{gsym.__version__} (+{contact})"
+    assert headers["user-agent"] == f"gsym/{gsym.__version__}"
 
 
 def test_headers_come_from_the_command_line_and_from_a_file(

@@ -190,7 +190,6 @@ def commands_shown(text: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("page", "heading"),
     [
-        ("README.md", "## Any input\n"),
         ("docs/inputs.md", "## One command for each input\n"),
         ("docs/migration.md", "# "),
     ],

@@ -78,6 +78,29 @@ def test_every_command_of_the_tutorial_prints_what_is_shown(folder: Path) -> Non
             addresses = dict(zip(known_ones, own_ones, strict=True))
 
 
+def told(line: str) -> str:
+    """What *line* says, without ids and addresses."""
+    return re.sub(r"id is \w+, not \w+|0x\w+(-0x\w+)?", "", line).rstrip()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_what_troubles_print_is_what_the_page_shows(folder: Path) -> None:
+    find_peer("strip")
+    shutil.copytree(REPOSITORY / "tools/demo", folder / "tools/demo")
+    for block in blocks("console", page("troubleshooting.md")):
+        for command, shown in steps(block):
+            done = subprocess.run(
+                ["sh", "-c", f"exec 2>&1; {command}"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            printed = {told(line) for line in done.stdout.splitlines()}
+            assert [line for line in shown if told(line) not in printed] == [], command
+            assert done.stdout or not command.startswith("gsym lookup"), command
+
+
 @pytest.fixture
 def stairs(folder: Path) -> str:
     """The address of `main` in the program of the page of migrations."""

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from email import message_from_string
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from gsym import __version__
 from tests.conftest import REPOSITORY, find_peer
+from tools import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.no_engine
 
 DEBIAN = REPOSITORY / "packaging/debian"
 RECIPE = REPOSITORY / "packaging/conda/recipe.yaml"
+CONTAINER = REPOSITORY / "deploy/Containerfile"
 CHECK = REPOSITORY / "tools/check_installation.py"
 # An engine for tests need not be fast.
 QUICKLY = {**os.environ, "GSYM_CFLAGS": "-O0"}
@@ -186,6 +189,78 @@ def test_debian_packages_are_of_this_version() -> None:
     )
     symbols = (DEBIAN / "libgsym0.symbols").read_text(encoding="utf-8")
     assert re.findall(r"\(symver\)(\S+)", symbols) == versions
+
+
+def test_recipes_carry_the_data_of_the_package() -> None:
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert set(release.HOSTED) - {"pyproject.toml"} == {
+        str(path.relative_to(REPOSITORY))
+        for path in (RECIPE, DEBIAN / "control", CONTAINER)
+    }
+    home, summary = project["urls"]["Homepage"], project["description"]
+    assert all(url.startswith(home) for url in project["urls"].values())
+    for path in (RECIPE, CONTAINER):
+        text = path.read_text(encoding="utf-8")
+        assert {"MIT", home, summary} <= set(re.findall(r'[:=] ?"?([^"\n]+)', text))
+    control = (DEBIAN / "control").read_text(encoding="utf-8")
+    assert f"\nHomepage: {home}\n" in control
+    (author,) = project["authors"]
+    assert f"{author['name'].lower()} <" in control.lower()
+    licence = (REPOSITORY / "LICENSE").read_text(encoding="utf-8")
+    assert author["name"].lower() in licence.lower()
+    assert release.version() == project["version"] == __version__
+
+
+def test_the_host_is_named_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in release.HOSTED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    release.name_host("https://code.example.org/us/gsym/")
+    for name in release.HOSTED:
+        written = (tmp_path / name).read_text()
+        assert "https://code.example.org/us/gsym" in written
+        assert release.UNKNOWN not in written.replace(f"is {release.UNKNOWN}", "")
+
+
+def test_what_is_uploaded_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="the tag v9 is not that of version"):
+        release.check(tmp_path, "v9")
+    with pytest.raises(SystemExit, match="not one source distribution, and wheels"):
+        release.check(tmp_path, "")
+    wheel = tmp_path / f"gsym-{__version__}-py3-none-any.whl"
+    info = f"gsym-{__version__}.dist-info"
+    fields = f"Metadata-Version: 2.4\nName: gsym\nVersion: {__version__}\n"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{info}/METADATA", fields)
+    with pytest.raises(SystemExit, match="without its licence"):
+        release.check_wheel(wheel)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("gsym.libs/libz.so", b"")
+    with pytest.raises(SystemExit, match=r"files of others: .'gsym.libs/libz.so'"):
+        release.check_wheel(wheel)
+    assert capsys.readouterr().out == ""
+
+
+def test_workflows_run_what_is_here() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    paths = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
+    assert [path.stem for path in paths] == ["check", "release"]
+    for path in paths:
+        jobs = yaml.safe_load(path.read_text())["jobs"].values()
+        commands = "\n".join(
+            step["run"] for job in jobs for step in job["steps"] if "run" in step
+        )
+        for target in re.findall(r"(?m)(?:^|&& )make ([a-z]+)", commands):
+            assert f"\n{target}:" in makefile
+        for name in re.findall(r"(?<!\S)((?:\.ci|tools)/\S+)", commands):
+            assert (REPOSITORY / name).exists(), name
 
 
 @pytest.fixture
