@@ -7,7 +7,6 @@ Several workers write their metrics to files in the folder named by
 from __future__ import annotations
 
 import os
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import TypeVar
 
 import msgspec
@@ -51,9 +50,7 @@ def health_routes(service: Service) -> list[Route]:
         return Response(b"", headers={"content-type": _JSON})
 
     async def version(_request: Request) -> Response:
-        body = msgspec.json.encode(
-            {**_source(), "version": __version__, **service.facts}
-        )
+        body = msgspec.json.encode({"version": __version__, **service.facts})
         return Response(body, headers={"content-type": _JSON})
 
     return [
@@ -61,17 +58,6 @@ def health_routes(service: Service) -> list[Route]:
         Route("/__lbheartbeat__", heartbeat, methods=["GET"]),
         Route("/__version__", version, methods=["GET"]),
     ]
-
-
-def _source() -> dict[str, str]:
-    """The address of the source, if what is installed names one."""
-    try:
-        addresses = metadata("gsym").get_all("Project-URL", [])
-    except PackageNotFoundError:
-        return {}
-    named = dict(each.split(", ", 1) for each in addresses)
-    source = named.get("Source", "")
-    return {"source": source} if source and ".invalid" not in source else {}
 
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
