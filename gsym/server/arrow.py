@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, contextmanager
 
 from anyio import fail_after
-from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from gsym.arrow.rows import import_pyarrow
@@ -25,6 +24,7 @@ from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.server.bodies import LARGE, HeldBody, request_body
 from gsym.server.errors import HttpError
+from gsym.server.file_responses import HoldingResponse
 from gsym.server.service import Wanted
 
 TYPE_CHECKING = bool()
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
 
     from gsym.server.service import Service
 
@@ -52,7 +51,7 @@ _MAX_ID = 1024  # bytes or characters of an id with a name
 def arrow_routes(service: Service) -> list[Route]:
     """The endpoint."""
 
-    async def answer(request: Request) -> StreamingResponse:
+    async def answer(request: Request) -> HoldingResponse:
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
         if kind.lower() != MEDIA_TYPE:
             raise HttpError(415, f"Content-Type must be {MEDIA_TYPE}", closes=True)
@@ -68,29 +67,17 @@ def arrow_routes(service: Service) -> list[Route]:
                     first = await anext(pieces)
             except TimeoutError:
                 raise HttpError(503, retry_after=_RETRY_AFTER) from None
-            return _Stream(first, pieces, stack.pop_all())
+            whole = _whole(first, pieces)
+            return HoldingResponse(whole, stack.pop_all(), media_type=MEDIA_TYPE)
 
     return [Route("/symbolicate/arrow", answer, methods=["POST"])]
 
 
-class _Stream(StreamingResponse):
+async def _whole(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The pieces of an answer."""
-
-    def __init__(
-        self, first: bytes, others: AsyncIterator[bytes], held: AsyncExitStack
-    ) -> None:
-        async def pieces() -> AsyncIterator[bytes]:
-            yield first
-            async for piece in others:
-                yield piece
-
-        super().__init__(pieces(), media_type=MEDIA_TYPE)
-        self._held = held
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them."""
-        async with self._held:
-            await super().__call__(scope, receive, send)
+    yield first
+    async for piece in others:
+        yield piece
 
 
 def _read_options(query: Mapping[str, str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from contextlib import AsyncExitStack
 
 from starlette.responses import Response, StreamingResponse
 
@@ -13,10 +14,18 @@ from gsym.server.errors import HttpError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Callable,
+        Iterator,
+        Mapping,
+    )
     from io import FileIO
+    from typing import Any
 
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from gsym.server.service import Service
 
@@ -73,7 +82,26 @@ class TextBody:
 
     def close(self) -> None:
         """Release the input of the text."""
+        self._text = iter(())
         self._close()
+
+
+class HoldingResponse(StreamingResponse):
+    """A streamed response that holds files, memory or a place in a queue.
+
+    They are released when it was sent, and at once when the client is gone.
+    """
+
+    def __init__(
+        self, pieces: AsyncIterator[bytes], held: AsyncExitStack, **options: Any
+    ) -> None:
+        super().__init__(pieces, **options)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        async with self._held:
+            await super().__call__(scope, receive, send)
 
 
 def body_response(
@@ -91,8 +119,7 @@ def body_response(
     sent = {**headers, "vary": "Accept-Encoding", "etag": f'"{tag}"'}
     if body.size is not None:
         sent["accept-ranges"] = "bytes"
-    known = {each.strip() for each in _header(request, "if-none-match").split(",")}
-    if known & {f'"{tag}"', f'W/"{tag}"', f'"{tag}-gzip"', "*"}:
+    if is_known(request, tag):
         body.close()
         return Response(None, 304, headers=sent)
     span = _span(request, tag, body.size)
@@ -107,13 +134,23 @@ def body_response(
         sent["content-range"] = f"bytes {start}-{end - 1}/{body.size}"
         sent["content-length"] = str(end - start)
     if request.method != "HEAD":
-        return StreamingResponse(_in_threads(service, body, pieces), status, sent)
+        held = AsyncExitStack()
+        held.callback(body.close)
+        streamed = _in_threads(service, pieces)
+        held.push_async_callback(streamed.aclose)
+        return HoldingResponse(streamed, held, status_code=status, headers=sent)
     body.close()
     response = Response(None, status)
     if "content-length" not in sent:
         del response.headers["content-length"]
     response.headers.update(sent)
     return response
+
+
+def is_known(request: Request, tag: str) -> bool:
+    """Whether the client has the body with this entity tag (RFC 9110, 13.1.2)."""
+    known = {each.strip() for each in _header(request, "if-none-match").split(",")}
+    return bool(known & {f'"{tag}"', f'W/"{tag}"', f'"{tag}-gzip"', "*"})
 
 
 def _whole(
@@ -157,12 +194,9 @@ def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 async def _in_threads(
-    service: Service, body: FileBody | TextBody, pieces: Iterator[bytes]
-) -> AsyncIterator[bytes]:
+    service: Service, pieces: Iterator[bytes]
+) -> AsyncGenerator[bytes, None]:
     """The pieces, read in threads outside the event loop."""
-    try:
-        with service.files.guarded():
-            while (piece := await service.run(next, pieces, None)) is not None:
-                yield piece
-    finally:
-        body.close()
+    with service.files.guarded():
+        while (piece := await service.run(next, pieces, None)) is not None:
+            yield piece

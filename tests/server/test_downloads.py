@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gc
 import gzip
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from starlette.requests import ClientDisconnect, Request
 
 import gsym
 from gsym.conversion.export import export_breakpad
@@ -18,6 +23,7 @@ from gsym.errors import NotFoundError
 from gsym.modules.key import ModuleKey
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
+from gsym.server.file_responses import TextBody, body_response
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.sources.settings import SourceOpener
@@ -34,7 +40,7 @@ from tests.store_modules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from gsym.store.sources.source import FoundFile
     from tests.server.running import Answer
@@ -462,3 +468,42 @@ def test_a_client_of_debuginfod_finds_files(
     assert found.returncode == 0, found.stderr
     fetched = Path(found.stdout.strip().splitlines()[-1])
     assert fetched.read_bytes() == debug_file(DEBUG_FILE, has_code=False)
+
+
+def test_a_client_that_is_gone_releases_the_input_at_once() -> None:
+    """Garbage, which holds an exception and what its frames refer to, may stay long."""
+    closed, begun = [], []
+
+    def text() -> Iterator[bytes]:
+        try:
+            for number in range(3):
+                begun.append(number)
+                yield b"x"
+        finally:
+            closed.append("text")
+
+    async def run(function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    async def send(message: Mapping[str, Any]) -> None:
+        if message.get("body"):
+            raise OSError("the client is gone")
+
+    service: Any = SimpleNamespace(
+        run=run, files=SimpleNamespace(guarded=contextlib.nullcontext)
+    )
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/"}
+    scope |= {"headers": [], "asgi": {"spec_version": "2.4"}}
+    body = TextBody(text(), lambda: closed.append("reader"))
+    response: Any = body_response(Request(scope), service, body, "tag", {})
+
+    async def answer() -> None:
+        with pytest.raises(ClientDisconnect):
+            await response(scope, None, send)
+        assert (begun, closed) == ([0], ["text", "reader"])
+
+    gc.disable()
+    try:
+        asyncio.run(answer())
+    finally:
+        gc.enable()

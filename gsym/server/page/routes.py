@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from gsym.server.bodies import request_body
 from gsym.server.errors import HttpError
+from gsym.server.file_responses import is_known
 from gsym.server.page.data import PageData, page_data_routes
 from gsym.server.reports import ReportQuery, Reports
 
@@ -139,10 +140,10 @@ class _StaticFile:
         with open(os.path.join(_FOLDER, name), "rb") as file:
             self._content = file.read()
         self._type = _TYPES[os.path.splitext(name)[1]]
-        self._tag = f'"{sha256(self._content).hexdigest()[:16]}"'
+        self._tag = sha256(self._content).hexdigest()[:16]
 
     def response(self, request: Request) -> Response:
-        headers = {**_HEADERS, "etag": self._tag}
-        if request.headers.get("if-none-match") == self._tag:
+        headers = {**_HEADERS, "etag": f'"{self._tag}"'}
+        if is_known(request, self._tag):
             return Response(status_code=304, headers=headers)
         return Response(self._content, headers=headers, media_type=self._type)
