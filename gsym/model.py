@@ -20,7 +20,13 @@ BEST_LEVEL = 2  # of `detail_level`
 
 
 class LineEntry(NamedTuple):
-    """Line from *address* on: *line* of *path* ("" = no file)."""
+    """A row of a line table.
+
+    Attributes:
+        address: First address of the line.
+        path: Source file; "" for none.
+        line: Line in it, from 1; 0 if the compiler gave none.
+    """
 
     address: int
     path: str
@@ -28,17 +34,26 @@ class LineEntry(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Addresses start <= address < end."""
+    """Addresses start <= address < end.
+
+    Attributes:
+        start: First address.
+        end: First address after the range.
+    """
 
     start: int
     end: int
 
 
 class InlineInfo(NamedTuple):
-    """A call of a function that was inlined at *ranges*.
+    """An inlined function; the root of the tree is the function itself, without a call.
 
-    The call is at *call_path*:*call_line*. The root of a tree is the concrete function
-    itself, with no call site.
+    Attributes:
+        name: Name of the inlined function.
+        call_path: Source file of the call.
+        call_line: Line of the call.
+        ranges: Addresses of its code, ascending.
+        children: Functions inlined into it.
     """
 
     name: str
@@ -49,10 +64,12 @@ class InlineInfo(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """A call that returns to function start + *return_offset*.
+    """A call in a function.
 
-    *flags* is a bit set: 1 internal call, 2 external call. The name of the callee
-    matches one of *match_regex*.
+    Attributes:
+        return_offset: Return address - start of the function.
+        flags: 1: internal call, 2: external call.
+        match_regex: Patterns, one of which matches the name of the callee.
     """
 
     return_offset: int
@@ -61,7 +78,14 @@ class CallSite(NamedTuple):
 
 
 class FunctionRange(NamedTuple):
-    """A function's name and extent; *size* 0 for a symbol without a size."""
+    """The name and the extent of a function.
+
+    Attributes:
+        name: Linkage name.
+        start: First address.
+        size: In bytes. A symbol without a size extends to the next one; 0 if nothing
+            tells where it ends.
+    """
 
     name: str
     start: int
@@ -74,10 +98,17 @@ class FunctionRange(NamedTuple):
 
 
 class FunctionInfo(NamedTuple):
-    """The record of one function.
+    """The complete record of one function.
 
-    *line_table* and *inline* are None if the record has none. *merged* are identical
-    functions merged into this one. *extra* maps unknown InfoTypes to their payloads.
+    Attributes:
+        start: First address.
+        size: As of `FunctionRange`.
+        name: Linkage name.
+        line_table: `LineEntry` records in ascending order, or None.
+        inline: Root of the tree of inlined functions, or None.
+        merged: Identical functions folded into this one.
+        call_sites: Calls, where they were kept.
+        extra: Unknown InfoType -> payload.
     """
 
     start: int
@@ -107,8 +138,14 @@ def frame_text(
 class Frame(NamedTuple):
     """One frame of an answer.
 
-    *offset* is relative to the start of the function, or of the first range of an
-    inlined call. *inlined* is False only for the outermost frame.
+    Attributes:
+        name: Linkage name of the function.
+        directory: Directory of the source file.
+        filename: Name of the source file; `path` joins both.
+        line: Line in it, from 1; 0 if the compiler gave none.
+        offset: Bytes from the start of the function, or of the first range of an
+            inlined call.
+        inlined: False only for the last frame, which is the function itself.
     """
 
     name: str
@@ -136,7 +173,16 @@ class Frame(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The answer to one address; *frames* innermost first, never empty."""
+    """The answer to one address.
+
+    Attributes:
+        address: The address that was looked up.
+        function: The function that covers it.
+        frames: Innermost first; at least one.
+        call_site_patterns: Patterns of the callee's name, if a recorded call returns to
+            the address.
+        merged: The answers of functions folded into this one, if they were asked for.
+    """
 
     address: int
     function: FunctionRange
@@ -194,7 +240,19 @@ def after_call(call: Lookup) -> Lookup:
 
 
 class Header(NamedTuple):
-    """The header of a GSYM file; see docs/format.md."""
+    """The header of a GSYM file; see docs/format.md.
+
+    Attributes:
+        version: 1 or 2.
+        byteorder: "little" or "big".
+        addr_off_size: Bytes of an entry of the address table.
+        uuid: Build id of the binary, or b"".
+        base_address: Address of the image.
+        num_addresses: Number of functions.
+        num_files: Entries of the file table.
+        strtab_offset: Offset of the string table in the file.
+        strtab_size: Size of the string table in bytes.
+    """
 
     version: int
     byteorder: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym import __version__
 from gsym.cli.shells.programs import Program, choices_of, commands, programs_of
+from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def _lines(program: Program) -> Iterator[str]:
         yield ".SH VERBS"
     for verb, text in program.verbs.items():
         yield from _entry(_bold(verb), f"{text}. See {program.page}-{verb}(1).")
+    if program.name in EXAMPLES:
+        yield ".SH EXAMPLES"
+    for command, text in EXAMPLES.get(program.name, ()):
+        yield from _entry(_bold(command), text)
     yield ".SH OPTIONS"
     for option in program.options:
         if not option.help:
@@ -69,6 +74,16 @@ def _closing(program: Program) -> Iterator[str]:
         yield ".SH EXIT STATUS"
         for code, text in _EXIT_STATUS.items():
             yield from _entry(code, text)
+    for title, entries in (("ENVIRONMENT", VARIABLES), ("FILES", FILES)):
+        used = [
+            (name, text)
+            for name, (users, text) in entries.items()
+            if program.name in users or any(map(program.has, users))
+        ]
+        if used:
+            yield f".SH {title}"
+        for name, text in used:
+            yield from _entry(_bold(name), text)
     others = [each for each in (first, *drop_ins) if each != program.name]
     yield ".SH SEE ALSO"
     yield ", ".join(f"{_bold(each)}(1)" for each in others)

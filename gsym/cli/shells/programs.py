@@ -28,6 +28,10 @@ class Program(NamedTuple):
         words = (word for each in self.operands for word in alternatives(each.name))
         return (*self.verbs, *words)
 
+    def has(self, name: str) -> bool:
+        """Whether it has an option of that name."""
+        return any(name == each.name for each in self.options)
+
     @property
     def page(self) -> str:
         """The name of its manual page."""

@@ -1,0 +1,104 @@
+"""What the code says of itself, put into the pages of the manual when it is built.
+
+A page has a mark, such as `<!-- settings -->`, in the place of each text or table.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gsym.cli.dropins import DROP_INS
+from gsym.cli.main import help_text
+from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES, users_of
+from gsym.cli.verbs import GROUPS, VERBS
+from gsym.server.monitoring import METRICS
+from gsym.server.settings import Limits, Settings, setting_rows
+from gsym.server.symbfiles.protocol import REFUSALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+MARK = re.compile(r"^<!-- (\w+)(?:: (gsym.*?))? -->$", re.MULTILINE)
+
+
+def filled(page: str) -> str:
+    """*page* with what its marks stand for."""
+    return MARK.sub(lambda mark: PARTS[mark[1]](mark[2] or ""), page)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown."""
+    lines = [[*heads], *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def help_of(program: str) -> str:
+    """The text of `--help`, after the examples."""
+    verb = program.removeprefix("gsym").lstrip()
+    return f"{examples_of(program)}\n\n```text\n{help_text(verb)}```"
+
+
+def examples_of(program: str) -> str:
+    """The examples of a command or verb."""
+    shown = EXAMPLES.get(program, ())
+    lines = [f"# {text}\n$ {command}" for command, text in shown]
+    return "\n".join(["```console", *lines, "```"]) if lines else ""
+
+
+def verbs(_: str) -> str:
+    """The pages of the verbs by their groups, then those of the drop-ins."""
+    lines = []
+    for title, names in GROUPS.items():
+        lines += ["", f"## {title.capitalize().replace('gsym', 'GSYM')}", ""]
+        lines += [f"- [gsym {name}](cli/{name}.md): {VERBS[name][1]}" for name in names]
+    lines += ["", "## In place of other programs", ""]
+    lines += [f"- [{name}](cli/{name}.md)" for name in DROP_INS]
+    pages = (*(name for names in GROUPS.values() for name in names), *DROP_INS)
+    toctree = [":hidden:", "", *(f"cli/{name}" for name in pages)]
+    return "\n".join([*lines, "", "```{toctree}", *toctree, "```"])
+
+
+def _settings(kind: type[Settings | Limits]) -> str:
+    rows = (
+        (f"`{name}`", f"`{default}`" if default else "", text)
+        for name, default, text in setting_rows(kind)
+    )
+    return table(("Name", "Default", "Meaning"), rows)
+
+
+def metrics(_: str) -> str:
+    """The metrics of a server."""
+    rows = (
+        (f"`{name}`", ", ".join(labels), text)
+        for name, (labels, text) in METRICS.items()
+    )
+    return table(("Name", "Labels", "Meaning"), rows)
+
+
+def refusals(_: str) -> str:
+    """The codes of refused symbfiles."""
+    rows = ((each.code, str(each.status), each.when) for each in REFUSALS)
+    return table(("Code", "Status", "When"), rows)
+
+
+def _used(entries: dict[str, tuple[tuple[str, ...], str]], head: str) -> str:
+    rows = (
+        (f"`{name}`", ", ".join(f"`{each}`" for each in users_of(selectors)), text)
+        for name, (selectors, text) in entries.items()
+    )
+    return table((head, "Used by", "Meaning"), rows)
+
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "help": help_of,
+    "examples": examples_of,
+    "verbs": verbs,
+    "settings": lambda _: _settings(Settings),
+    "limits": lambda _: _settings(Limits),
+    "metrics": metrics,
+    "refusals": refusals,
+    "environment": lambda _: _used(VARIABLES, "Variable"),
+    "files": lambda _: _used(FILES, "Path"),
+}
