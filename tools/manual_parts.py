@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gsym.cli.dropins import DROP_INS
 from gsym.cli.main import help_text
-from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES, users_of
+from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
 from gsym.cli.verbs import GROUPS, VERBS
 from gsym.server.monitoring import METRICS
 from gsym.server.settings import Limits, Settings, setting_rows
@@ -85,8 +85,8 @@ def refusals(_: str) -> str:
 
 def _used(entries: dict[str, tuple[tuple[str, ...], str]], head: str) -> str:
     rows = (
-        (f"`{name}`", ", ".join(f"`{each}`" for each in users_of(selectors)), text)
-        for name, (selectors, text) in entries.items()
+        (f"`{name}`", ", ".join(f"`{each}`" for each in users), text)
+        for name, (users, text) in entries.items()
     )
     return table((head, "Used by", "Meaning"), rows)
 

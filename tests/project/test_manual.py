@@ -17,6 +17,7 @@ from tests.conftest import REPOSITORY, find_peer
 from tests.http_server import Reply, Server, files_of
 from tests.project.test_readme import blocks, run, shape, steps
 from tests.server.page_browser import Visit, open_browser
+from tools.manual_parts import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,7 +158,7 @@ def test_every_variable_that_is_read_is_in_the_manual() -> None:
     sources = (path.read_text() for path in (REPOSITORY / "gsym").rglob("*.py"))
     read = {name for text in sources for name in VARIABLE.findall(text)}
     assert {"GSYM_STORE", "DEBUGINFOD_URLS"} <= read
-    named = set(re.findall(r"[A-Z][A-Z_]+", page("configuration.md")))
+    named = set(re.findall(r"[A-Z][A-Z_]+", filled(page("configuration.md"))))
     assert read - {"HOME", "PATH", "USER"} <= named
 
 
