@@ -395,13 +395,8 @@ class Tally:
 
     def row(self, name: str) -> list[str]:
         """The row of the table."""
-        cells = [
-            f"{self.equal[kind]} of {self.compared[kind]}"
-            if self.compared[kind]
-            else "-"
-            for kind in Sums._fields
-        ]
-        return [name, self.tool, str(len(self.recordings)), *cells]
+        equal, compared = sum(self.equal.values()), sum(self.compared.values())
+        return [name, self.tool, str(len(self.recordings)), f"{equal} of {compared}"]
 
 
 def compare(recording: Recording, tally: Tally) -> bool:
@@ -456,7 +451,7 @@ def main() -> int:
             for recording in make(folder):
                 tally = tallies.setdefault(recording.format, Tally(recording.tool))
                 is_equal &= compare(recording, tally)
-    head = ("Input", "Tool", "recordings", "own", "total", "threads", "processes")
+    head = ("Input", "Tool", "recordings", "equal sums")
     text = table(head, [tally.row(name) for name, tally in tallies.items()])
     print(text)
     if arguments.write:
