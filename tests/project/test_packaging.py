@@ -212,6 +212,13 @@ def test_recipes_carry_the_data_of_the_package() -> None:
     assert release.version() == project["version"] == __version__
 
 
+def test_the_licence_of_each_dependency_is_named() -> None:
+    page = (REPOSITORY / "docs/install.md").read_text(encoding="utf-8")
+    listed = page.partition("\n## Licences\n")[2]
+    named = re.findall(r"^\| ([a-z][\w.]+) \| [^|]+ \|", listed, re.MULTILINE)
+    assert set(named) == {name for name, _ in python_requirements()}
+
+
 def test_the_host_is_named_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
