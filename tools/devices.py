@@ -1,12 +1,12 @@
 """Compare answers for code of devices with those of the tools of each target.
 
-    python -m tools.devices > table.md
+    python -m tools.devices [--write]
 
 Programs are compiled by clang (BPF, WebAssembly, AMD GPUs), nvcc (CUDA) and all gcc for
 other processors, as far as these are on PATH. Every function is asked each 4 bytes.
 The oracle is llvm-symbolizer; of CUDA `nvdisasm -gi`, at the instructions for which it
 prints lines; of BTF the DWARF of the same object before it is stripped; of gcc the
-addr2line of its own binutils.
+addr2line of its own binutils. --write keeps the table in tests/differential/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ import gsym
 from benchmarks.markdown import table
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from tests.differential import record
 
+HEADING = """\
+## Code of devices
+
+Small programs, the lines of all frames every 4 bytes, beside those of the target's own
+tool. `nvdisasm -gi` prints no line where only the callers change, so addresses are
+compared where it prints one.
+
+"""
 Lines = list[int]  # of the frames, innermost first
 
 C = """\
@@ -234,7 +243,10 @@ def main() -> int:
         if shutil.which("nvcc") and shutil.which("nvdisasm"):
             rows += rows_of_cuda(Path(folder))
     cells = [list(map(str, row)) for row in rows]
-    print(table(("Target", "Tool", "addresses", "different"), cells))
+    text = table(("Target", "Tool", "addresses", "different"), cells)
+    print(text)
+    if "--write" in sys.argv[1:]:
+        record.keep_region(record.DEVICES, HEADING + text)
     return int(any(row.different for row in rows))
 
 

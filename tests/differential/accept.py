@@ -228,8 +228,9 @@ def main() -> int:
     )
     print(text)
     if arguments.write:
-        swept = region_in(record.read(), record.SWEEP)
-        record.keep(with_region(text, record.SWEEP, swept))
+        for name in record.REGIONS:
+            text = with_region(text, name, region_in(record.read(), name))
+        record.keep(text)
     for each in changed.result():
         print(each, file=sys.stderr)
     failed = every.unexplained or every.misread or every.judges.lost_lines

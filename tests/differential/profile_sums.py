@@ -6,7 +6,7 @@ Each recording is made here by its real producer, printed by `gsym trace top --j
 and compared with what the format's own tool sums: perf report, simpleperf, go tool
 pprof, jeprof, google-pprof, callgrind_annotate, Perfetto, speedscope, the Firefox
 Profiler. What is not installed is left out. --write puts the table into
-docs/profiles.md; the exit status is 1 if a sum differs.
+tests/differential/RESULTS.md; the exit status is 1 if a sum differs.
 
 PATH has simpleperf of the wheel perftools, LD_LIBRARY_PATH libjemalloc.so.2,
 libtcmalloc.so.4 and libprofiler.so.0 for their profiles, GSYM_NODE_MODULES the
@@ -27,7 +27,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.markdown import table, with_region
+from benchmarks.markdown import table
+from tests.conftest import REPOSITORY
+from tests.differential import record
 from tests.differential.profile_tools import (
     Sums,
     callgrind_sums,
@@ -42,8 +44,17 @@ from tests.differential.profile_tools import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs/profiles.md"
-REGION = "sums"
+HEADING = """\
+## Sums of profiles
+
+Recordings of real programs, made by the producers of the formats, and sums of
+`gsym trace top` beside those of the format's own tool: of functions alone (own), with
+all that they call (total), of threads and processes. Not compared are functions that
+only one of the two names: stubs, runtimes without symbols, frames that jeprof and pprof
+leave out. `perf report --sort pid` has rows of threads, so processes are those of
+`perf script`.
+
+"""
 ROUNDING = 1e-5
 """Of totals: those of callgrind are shared among stacks as integers."""
 C_PROGRAM = """\
@@ -221,7 +232,7 @@ def run(*command: str, folder: Path, **environment: str) -> str:
 def rows(path: Path, by: str, options: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Own and total sums by name, as `gsym trace top` prints them."""
     command = (sys.executable, "-m", "gsym", "trace", "top", str(path), "--json")
-    text = run(*command, "--by", by, *options, folder=DOCUMENT.parent.parent)
+    text = run(*command, "--by", by, *options, folder=REPOSITORY)
     found: dict[str, tuple[int, int]] = {}
     for row in json.loads(text)["rows"]:
         name = plain(row["name"]) if by == "function" else numbers(row["name"])
@@ -395,8 +406,13 @@ class Tally:
 
     def row(self, name: str) -> list[str]:
         """The row of the table."""
-        equal, compared = sum(self.equal.values()), sum(self.compared.values())
-        return [name, self.tool, str(len(self.recordings)), f"{equal} of {compared}"]
+        cells = [
+            f"{self.equal[kind]} of {self.compared[kind]}"
+            if self.compared[kind]
+            else "-"
+            for kind in Sums._fields
+        ]
+        return [name, self.tool, str(len(self.recordings)), *cells]
 
 
 def compare(recording: Recording, tally: Tally) -> bool:
@@ -432,7 +448,7 @@ def compare(recording: Recording, tally: Tally) -> bool:
 def main() -> int:
     """Compare, print, and with --write keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="into docs/profiles.md")
+    parser.add_argument("--write", action="store_true", help="keep the table")
     parser.add_argument("--input", action="append", choices=MAKERS, help="only this")
     arguments = parser.parse_args()
     tallies: dict[str, Tally] = {}
@@ -451,12 +467,11 @@ def main() -> int:
             for recording in make(folder):
                 tally = tallies.setdefault(recording.format, Tally(recording.tool))
                 is_equal &= compare(recording, tally)
-    head = ("Input", "Tool", "recordings", "equal sums")
+    head = ("Input", "Tool", "recordings", "own", "total", "threads", "processes")
     text = table(head, [tally.row(name) for name, tally in tallies.items()])
     print(text)
     if arguments.write:
-        page = with_region(DOCUMENT.read_text("utf-8"), REGION, text)
-        DOCUMENT.write_text(page, "utf-8")
+        record.keep_region(record.PROFILES, HEADING + text)
     return 0 if is_equal else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from benchmarks.markdown import region_in, tables_in, with_region
@@ -9,7 +10,8 @@ from benchmarks.report import QUALITY, ROOT
 from tests.differential import verdicts
 
 DOCUMENT = ROOT / "tests" / "differential" / "RESULTS.md"
-SWEEP = "sweep"  # the region of every byte of small programs
+# Regions: every byte of small programs, sums of profiles, code of devices.
+SWEEP, PROFILES, DEVICES = REGIONS = ("sweep", "profiles", "devices")
 
 
 def read() -> str:
@@ -25,6 +27,12 @@ def summary(page: str) -> str:
     of_class, unexplained, _, _, lost = asked[6:]
     programs, _, every, agree, differs, known, others = swept[3:]
     rights = Counter(each.right for each in verdicts.kept())
+    (summed,) = tables_in(region_in(page, PROFILES))
+    sums = [re.findall(r"(\d+) of (\d+)", " ".join(row[3:])) for row in summed[1:]]
+    equal, compared = (sum(int(n[at]) for row in sums for n in row) for at in (0, 1))
+    recordings = sum(int(row[2]) for row in summed[1:])
+    (targets,) = tables_in(region_in(page, DEVICES))
+    asked_there, different = (sum(int(row[at]) for row in targets[1:]) for at in (2, 3))
     return f"""\
 - {addresses} random addresses of {binaries} binaries (`tests.differential.accept`):
   equal to llvm-symbolizer at {symbolizer}, to addr2line at {addr2line}, to
@@ -35,7 +43,17 @@ def summary(page: str) -> str:
   others at {differs}; {known} of a class, {others} unexplained.
 - {len(verdicts.kept())} random differences looked at by hand
   (`tests.differential.verdicts`): gsym right at {rights["gsym"]}, both at
-  {rights["both"]}, llvm-symbolizer alone at {rights["llvm-symbolizer"]}."""
+  {rights["both"]}, llvm-symbolizer alone at {rights["llvm-symbolizer"]}.
+- {recordings} profiles of {len(sums)} formats (`tests.differential.profile_sums`):
+  {equal} of {compared} sums of functions, threads and processes are those of the
+  format's own tool.
+- {asked_there:,} addresses in code of GPUs, BPF, WebAssembly and other processors
+  (`tools.devices`): {different} answers differ from the tool of the target."""
+
+
+def keep_region(name: str, text: str) -> None:
+    """Write a region of the record."""
+    keep(with_region(read(), name, text))
 
 
 def keep(page: str) -> None:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from benchmarks.markdown import table, with_region
+from benchmarks.markdown import table
 from benchmarks.report import context, made_by
 from tests.differential import layout, peers, record
 from tests.differential.differences import ADDR2LINE, LLVM_SYMBOLIZER, place_of
@@ -523,7 +523,7 @@ def main() -> int:
     )
     print(text)
     if arguments.write:
-        record.keep(with_region(record.read(), record.SWEEP, text))
+        record.keep_region(record.SWEEP, text)
     return int(bool(total.unexplained))
 
 
