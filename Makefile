@@ -30,7 +30,7 @@
 #
 # bench and accept read CORPUS, a folder of real binaries, by default build/corpus. What it
 # lacks is fetched (Debian packages, 2 GB). Tables go to benchmarks/RESULTS.md and
-# tests/differential/RESULTS.md, charts to docs/benchmarks, figures to docs/quality.md.
+# tests/differential/RESULTS.md, from which the manual has its figures.
 
 PYTHON ?= python3
 VENV ?= .venv

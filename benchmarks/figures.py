@@ -1,4 +1,4 @@
-"""The figures of README.md and docs/quality.md, taken from benchmarks/RESULTS.md."""
+"""The figures of README.md and the manual, taken from benchmarks/RESULTS.md."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gsym
-from benchmarks.figures import figures, quality_figures
+from benchmarks.figures import figures
 from benchmarks.markdown import region_in, regions_in, with_region
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "benchmarks" / "RESULTS.md"
-QUALITY = ROOT / "docs" / "quality.md"
 README = ROOT / "README.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 CONTEXT = "context"  # the region that states the commit of all others
@@ -146,13 +145,9 @@ def require_commit() -> None:
 
 
 def write_region(name: str, text: str) -> None:
-    """Put *text* into a region of benchmarks/RESULTS.md, its figures where they belong.
-
-    Those are docs/quality.md and README.md.
-    """
+    """Put *text* into a region of benchmarks/RESULTS.md, its figures into README.md."""
     require_commit()
     page = with_region(DOCUMENT.read_text(encoding="utf-8"), name, text)
     DOCUMENT.write_text(page, encoding="utf-8")
-    for path, shown in ((README, figures(page)), (QUALITY, quality_figures(page))):
-        written = with_region(path.read_text(encoding="utf-8"), "figures", shown)
-        path.write_text(written, encoding="utf-8")
+    readme = with_region(README.read_text(encoding="utf-8"), "figures", figures(page))
+    README.write_text(readme, encoding="utf-8")

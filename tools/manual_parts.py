@@ -1,4 +1,6 @@
-"""What the code says of itself, put into the pages of the manual when it is built.
+"""What is said elsewhere, put into the pages of the manual when it is built.
+
+That is what the code says of itself, and records of measurements and comparisons.
 
 A page has a mark, such as `<!-- settings -->`, in the place of each text or table.
 """
@@ -6,8 +8,11 @@ A page has a mark, such as `<!-- settings -->`, in the place of each text or tab
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.figures import quality_figures
+from benchmarks.markdown import region_in
 from gsym.cli.dropins import DROP_INS
 from gsym.cli.main import help_text
 from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
@@ -19,6 +24,7 @@ from gsym.server.symbfiles.protocol import REFUSALS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+ROOT = Path(__file__).resolve().parent.parent
 MARK = re.compile(r"^<!-- (\w+)(?:: (gsym.*?))? -->$", re.MULTILINE)
 
 
@@ -91,6 +97,28 @@ def _used(entries: dict[str, tuple[tuple[str, ...], str]], head: str) -> str:
     return table((head, "Used by", "Meaning"), rows)
 
 
+def bounds(kind: str) -> str:
+    """The limits against hostile input: gsym files, gsym processes, gsym formats."""
+    text = (ROOT / "tools/qa/limits.tsv").read_text(encoding="utf-8")
+    heads, *rows = (line.split("\t") for line in text.splitlines())
+    shown = [row[1:] for row in rows if row[0] == kind.removeprefix("gsym ")]
+    if not any(row[-1] for row in shown):
+        return table(("Input", "Bound"), (row[:2] for row in shown))
+    return table((head.capitalize() for head in heads[1:]), shown)
+
+
+def figures(_: str) -> str:
+    """The main figures of the last measurement."""
+    results = (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
+    return quality_figures(results)
+
+
+def agreement(_: str) -> str:
+    """How often answers were equal to those of other tools, at the last comparisons."""
+    record = (ROOT / "tests/differential/RESULTS.md").read_text(encoding="utf-8")
+    return region_in(record, "summary")
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "help": help_of,
     "examples": examples_of,
@@ -99,6 +127,9 @@ PARTS: dict[str, Callable[[str], str]] = {
     "limits": lambda _: _settings(Limits),
     "metrics": metrics,
     "refusals": refusals,
+    "bounds": bounds,
+    "figures": figures,
+    "agreement": agreement,
     "environment": lambda _: _used(VARIABLES, "Variable"),
     "files": lambda _: _used(FILES, "Path"),
 }

@@ -1,4 +1,4 @@
-"""The record of the long comparisons with peers, and what docs/quality.md has of it."""
+"""The record of the long comparisons with peers, and its summary in the manual."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from benchmarks.markdown import region_in, tables_in, with_region
-from benchmarks.report import QUALITY, ROOT
+from benchmarks.report import ROOT
 from tests.differential import verdicts
 
 DOCUMENT = ROOT / "tests" / "differential" / "RESULTS.md"
@@ -20,7 +20,7 @@ def read() -> str:
 
 
 def summary(page: str) -> str:
-    """The lines of docs/quality.md, by the tables of the record."""
+    """The lines of the manual, by the tables of the record."""
     (asked,) = (row for row in tables_in(page)[0] if row[0] == "all")
     (swept,) = (row for row in tables_in(region_in(page, SWEEP))[0] if row[0] == "all")
     binaries, addresses, symbolizer, addr2line, gsymutil = asked[1:6]
@@ -57,7 +57,5 @@ def keep_region(name: str, text: str) -> None:
 
 
 def keep(page: str) -> None:
-    """Write the record, and its summary into docs/quality.md."""
-    DOCUMENT.write_text(page, encoding="utf-8")
-    manual = QUALITY.read_text(encoding="utf-8")
-    QUALITY.write_text(with_region(manual, "agreement", summary(page)), "utf-8")
+    """Write the record with its summary, which the manual shows."""
+    DOCUMENT.write_text(with_region(page, "summary", summary(page)), encoding="utf-8")

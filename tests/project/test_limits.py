@@ -1,4 +1,4 @@
-"""The limits that docs/reliability.md lists are those of the code.
+"""The limits that the manual lists are those of the code.
 
 Above the declaration of a limit stands a comment that names its row: `Limit: TITLE`.
 """
@@ -51,18 +51,17 @@ def amount(cell: str) -> int:
 
 
 def listed() -> list[tuple[str, Bound]]:
-    """The rows of the tables with four columns."""
-    text = (REPOSITORY / "docs/reliability.md").read_text(encoding="utf-8")
-    limits = text.partition("\n## Limits\n")[2].partition("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in limits.splitlines()]
+    """The limits of the manual, without those of the formats."""
+    text = (REPOSITORY / "tools/qa/limits.tsv").read_text(encoding="utf-8")
+    _, *rows = (line.split("\t") for line in text.splitlines())
     return [
         (title, Bound(amount(floor), amount(factor)))
-        for title, floor, factor, _ in (row for row in rows if len(row) == 4)
-        if title != "Input"
+        for kind, title, floor, factor, _ in rows
+        if kind != "formats"
     ]
 
 
-def test_the_page_lists_each_limit_with_its_floor_and_factor() -> None:
+def test_the_manual_lists_each_limit_with_its_floor_and_factor() -> None:
     rows = listed()
     assert dict(rows) == {title: min(bounds) for title, bounds in declared().items()}
     assert len(rows) == len(dict(rows))

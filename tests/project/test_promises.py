@@ -26,6 +26,7 @@ from tests.inputs.elf import Compression, Symbol, elf_of
 from tests.inputs.program import function, unit
 from tests.peak_memory import MEASURES
 from tests.sanitizer import no_sanitizer
+from tools.manual_parts import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,12 +60,12 @@ def defined_in(path: str) -> frozenset[str]:
 
 
 def page(name: str) -> str:
-    return (REPOSITORY / name).read_text(encoding="utf-8")
+    return filled((REPOSITORY / name).read_text(encoding="utf-8"))
 
 
 def rows(text: str) -> list[str]:
     """The first cells of the rows of all tables, without their heads."""
-    found = re.findall(r"^\|(?:-+\|)+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    found = re.findall(r"^\|(?: ?-+:? ?\|)+\n((?:\|.*\n)+)", text, re.MULTILINE)
     lines = (row for rows_ in found for row in rows_.splitlines())
     return [line.split("|")[1].strip() for line in lines]
 
