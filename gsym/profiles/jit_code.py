@@ -71,7 +71,7 @@ class JitCode:
         is_timed: Whether samples have the clock of jitdumps.
 
     Attributes:
-        is_timed: Whether functions come and go with time, as `advance` is told it.
+        next_time: When the next function is made that is not known yet; None: never.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class JitCode:
     ) -> None:
         self._profile = profile
         self._recorded = recorded
-        self.is_timed = is_timed
+        self._is_timed = is_timed
+        self.next_time: int | None = None
         self._of_process: dict[int, _Code] = {}
 
     def load(self, process: int, path: str) -> None:
@@ -92,10 +93,16 @@ class JitCode:
             else:
                 self._add(process, path, functions)
 
-    def advance(self, process: int | None, time: int | None) -> int:
-        """Take the functions that a process has at a time; return their number."""
-        code = self._of_process.get(process) if process is not None else None
-        return 0 if code is None else code.advance(time)
+    def advance(self, time: int) -> list[int]:
+        """Take the functions made up to a time; return the processes that made some."""
+        codes = self._of_process.items()
+        changed = [process for process, code in codes if code.advance(time)]
+        self._set_next_time()
+        return changed
+
+    def _set_next_time(self) -> None:
+        times = (code.next_time for code in self._of_process.values())
+        self.next_time = min((each for each in times if each is not None), default=None)
 
     def find(self, process: int, address: int) -> tuple[str, Frame] | None:
         """The file that names the function at an address of anonymous memory."""
@@ -108,8 +115,9 @@ class JitCode:
 
     def _add(self, process: int, path: str, functions: list[_Function]) -> _Code:
         code = self._of_process[process] = _Code(path, functions)
-        if not self.is_timed or JITDUMP.fullmatch(path) is None:
+        if not self._is_timed or JITDUMP.fullmatch(path) is None:
             code.advance(None)
+        self._set_next_time()
         recorded = self._recorded
         if functions and recorded is not None and os.stat(path).st_mtime > recorded:
             self._profile.unsure[Unsure(path, _NEWER)] = None
@@ -141,15 +149,22 @@ class _Code:
         self._ranges = AddressRanges()
         self._known = 0
 
-    def advance(self, time: int | None) -> int:
-        """Make those known that were there at a time; None: all."""
+    @property
+    def next_time(self) -> int | None:
+        """Time of the first function that is not known yet; None without any."""
+        is_complete = self._known == len(self._functions)
+        return None if is_complete else self._functions[self._known].time
+
+    def advance(self, time: int | None) -> bool:
+        """Make those known that were there at a time; None: all. False without any."""
+        before = self._known
         while self._known < len(self._functions):
             each = self._functions[self._known]
             if time is not None and each.time > time:
                 break
             self._ranges.add(each.start, each.start + each.size, self._known)
             self._known += 1
-        return self._known
+        return self._known > before
 
     def find(self, address: int) -> Frame | None:
         """The function at an address; the last one that was made there."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import inflater_of
@@ -15,11 +18,14 @@ from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.patterns import regex
 from gsym.profiles.input_bytes import Bound, read_inflated
-from gsym.profiles.perf_data import PerfData
-from gsym.profiles.perf_script_input import PerfFacts, PerfReader
+from gsym.profiles.perf_data import UNKNOWN, PerfBatch, PerfData
+from gsym.profiles.perf_places import PerfFacts
+from gsym.profiles.perf_reader import PerfReader, symbol_frame
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
 
@@ -92,11 +98,112 @@ def _profile_of(
         symbols=file.symbols,
         programs=file.bpf_programs(),
     )
-    reader = PerfReader(facts, keep_symbols=False)
+    reader = _DataReader(file, facts)
     for record in file.records():
-        reader.add(record)
-    if not reader.builder.profile.samples:
-        raise FormatError("no perf sample found")
-    for kind, count in file.losses.items():
-        reader.builder.lose(kind, count)
-    return reader.finish()
+        if isinstance(record, PerfBatch):
+            reader.take(record)
+        else:
+            reader.add(record)
+    return reader.profile()
+
+
+class _Numbers(dict["object", int]):
+    """Indexes in the profile by numbers of the file, found at their first use."""
+
+    __slots__ = ("_find",)
+
+    def __init__(self, find: Callable[[int], int]) -> None:
+        self._find = find
+
+    def __missing__(self, number: int) -> int:
+        found = self[number] = self._find(number)
+        return found
+
+
+class _DataReader(PerfReader):
+    """Makes a profile of the samples of perf.data."""
+
+    def __init__(self, file: PerfData, facts: PerfFacts) -> None:
+        super().__init__(facts)
+        self._file = file
+        self._times = array("Q")
+        self.known_threads = _Numbers(
+            lambda number: self.thread(*file.thread(number), "")
+        )
+        self._stacks = _Numbers(self._stack)
+        self._locations = _Numbers(self._location)
+        # Numbers of stacks and locations of a process, which its memory changes.
+        self._stacks_of: defaultdict[int, list[int]] = defaultdict(list)
+        self._locations_of: defaultdict[int, list[int]] = defaultdict(list)
+
+    def forget(self, process: int | None) -> None:
+        """Forget what the memory of a process, or of the kernel, was looked up for."""
+        for known, numbers in (
+            (self._stacks, self._stacks_of),
+            (self._locations, self._locations_of),
+        ):
+            if process is None:
+                known.clear()
+                numbers.clear()
+            for number in numbers.pop(process, ()) if process is not None else ():
+                del known[number]
+
+    def take(self, batch: PerfBatch) -> None:
+        """Add samples, and the functions that processes make meanwhile."""
+        times, jit, first = batch.times, self.places.jit, 0
+        while jit.next_time is not None and jit.next_time <= times[-1]:
+            time = jit.next_time
+            place = bisect_left(times, time, first)
+            self._take(batch, first, place)
+            for process in jit.advance(time):
+                self.forget(process)
+            first = place
+        self._take(batch, first, len(times))
+        self._times.frombytes(times.cast("B"))
+        self.counts.frombytes(batch.counts.cast("B"))
+
+    def _take(self, batch: PerfBatch, first: int, end: int) -> None:
+        if first < end:
+            stacks, threads = batch.stacks[first:end], batch.threads[first:end]
+            self.stacks.extend(map(self._stacks.__getitem__, stacks))
+            self.threads.extend(map(self.known_threads.__getitem__, threads))
+
+    def _stack(self, number: int) -> int:
+        process, locations = self._file.stack(number)
+        self._stacks_of[process].append(number)
+        indexes = tuple(map(self._locations.__getitem__, locations))
+        return self.builder.stack(indexes)
+
+    def _location(self, number: int) -> int:
+        """The location of an address in memory."""
+        address, process, is_kernel, is_exact = self._file.location(number)
+        if not is_kernel:
+            self._locations_of[process].append(number)
+        places = self.places
+        part = places.part(address, process, is_kernel=is_kernel)
+        mapping = places.mapping_of(part, is_kernel=is_kernel)
+        call = address - (not is_exact)
+        symbol = places.symbol(part, call)
+        frames = (symbol_frame(symbol),) if symbol else ()
+        if not frames:
+            made = (
+                places.program(call)
+                if is_kernel
+                else places.made_function(part, call, process)
+            )
+            if made is not None:
+                mapping, function = made
+                frames = (function,)
+        return self.location((address, mapping), frames, is_exact=is_exact)
+
+    def profile(self) -> Profile:
+        """The profile of what was added."""
+        if not self.counts:
+            raise FormatError("no perf sample found")
+        for kind, count in self._file.losses.items():
+            self.builder.lose(kind, count)
+        kinds = self._file.counts()
+        times: Sequence[int | None] = self._times
+        if UNKNOWN in times:
+            times = [None if each == UNKNOWN else each for each in times]
+        return self.finish(kinds, times)

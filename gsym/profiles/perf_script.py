@@ -35,7 +35,6 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
 
 class PerfFrame(NamedTuple):
@@ -64,35 +63,6 @@ class PerfFrame(NamedTuple):
     is_kernel: bool | None = None
 
 
-class PerfPart(NamedTuple):
-    """Addresses that follow one another in a stack of perf.data.
-
-    Attributes:
-        addresses: In memory, innermost first.
-        is_kernel: Whether they are in the kernel; None if only each of them tells.
-        is_exact: Whether none is a return address.
-    """
-
-    addresses: tuple[int, ...]
-    is_kernel: bool | None
-    is_exact: bool
-
-
-class PerfStack:
-    """A stack of perf.data, which is the same object for all samples that have it.
-
-    Attributes:
-        parts: Innermost first.
-        cookie: Of the rest, which is recorded later; None without one.
-    """
-
-    __slots__ = ("cookie", "parts")
-
-    def __init__(self, parts: tuple[PerfPart, ...], cookie: int | None = None) -> None:
-        self.parts: tuple[PerfPart, ...] = parts
-        self.cookie: int | None = cookie
-
-
 class PerfSample(NamedTuple):
     """A sample; None for fields that were not printed.
 
@@ -104,7 +74,7 @@ class PerfSample(NamedTuple):
         time: Nanoseconds since the machine started.
         period: The number of events it represents.
         event: The counted event; "" if unknown.
-        frames: Innermost first: instances of `PerfFrame` in a tuple, or a `PerfStack`.
+        frames: Innermost first.
     """
 
     command: str
@@ -114,7 +84,7 @@ class PerfSample(NamedTuple):
     time: int | None
     period: int | None
     event: str
-    frames: Any
+    frames: tuple[PerfFrame, ...]
 
 
 class PerfMapping(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import add
 
 from gsym.records import NamedTuple
 
@@ -67,16 +68,10 @@ def top_rows(
         timed: How many rows have the sums of these parts; None: all.
     """
     begin, span = time_range(profile) if parts else (None, 0)
-    # The sum of each stack of each thread, and those in parts of the time.
+    # The sum of each stack of each thread.
     sums: defaultdict[_Key, int] = defaultdict(int)
-    over_time: defaultdict[_Key, defaultdict[int, int]]
-    over_time = defaultdict(lambda: defaultdict(int))
-    for stack, thread, time, values, _ in profile.samples:
-        key = stack, thread
-        weight = values[value]
-        sums[key] += weight
-        if begin is not None and time is not None:
-            over_time[key][(time - begin) * parts // (span + 1)] += weight
+    for stack, thread, _, values, _ in profile.samples:
+        sums[stack, thread] += values[value]
     own: defaultdict[str, int] = defaultdict(int)
     total: defaultdict[str, int] = defaultdict(int)
     names = _Names(profile, by)
@@ -88,12 +83,16 @@ def top_rows(
             total[name] += weight
     order = sorted(total, key=lambda name: (-own[name], -total[name], name))
     rows = {name: [0] * parts for name in order[:timed]}
-    shown = rows.keys()
-    for key, column in over_time.items():
-        for name in names.of(*key) & shown:
-            row = rows[name]
-            for part, weight in column.items():
-                row[part] += weight
+    if begin is not None:
+        shown = {key: names.of(*key) & rows.keys() for key in sums}
+        columns = {key: [0] * parts for key, found in shown.items() if found}
+        for stack, thread, time, values, _ in profile.samples:
+            column = columns.get((stack, thread))
+            if column is not None and time is not None:
+                column[(time - begin) * parts // (span + 1)] += values[value]
+        for key, column in columns.items():
+            for name in shown[key]:
+                rows[name] = list(map(add, rows[name], column))
     return [
         TopRow(
             name,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.long
 
 ID = bytes(range(1, 21))
 KERNEL = 0xFFFFFFFF81000000
@@ -433,6 +433,51 @@ def test_a_stack_of_user_space_may_be_recorded_later(tmp_path: Path) -> None:
     profile = read(tmp_path, LITTLE.file(LITTLE.sample(1, chain)))
     assert len(addresses(profile)) == 1
     assert list(profile.losses.values()) == [1]
+
+
+def test_samples_take_stacks_that_are_recorded_later_up_to_a_limit(
+    tmp_path: Path,
+) -> None:
+    depth, count = 8000, 400
+    chain = range(0x400000, 0x400000 + depth)
+    later = LITTLE.pack(f"QQQ{depth}Q", 77, 1 + depth, p.USER_MARKER, *chain)
+    records = LITTLE.record(p.DEFERRED, later + LITTLE.ending(9, 7)) + b"".join(
+        LITTLE.sample(at, (p.KERNEL_MARKER, KERNEL + at, p.DEFERRED_MARKER, 77))
+        for at in range(count)
+    )
+    data = LITTLE.file(records)
+    profile = read(tmp_path, data)
+    whole = sum(len(stack) > 1 for stack in profile.stacks)
+    assert whole == ((1 << 20) + len(data)) // (depth + 1)
+    assert list(profile.losses.values()) == [count - whole]
+    # Of a file that is larger, all are whole.
+    whole_records = LITTLE.record(p.FINISHED_ROUND, bytes(0xFF00)) * 40 + records
+    profile = read(tmp_path, LITTLE.file(whole_records))
+    assert {len(stack) for stack in profile.stacks} == {depth + 1}
+    assert not profile.losses
+
+
+def test_a_group_that_counts_down_or_beyond_64_bits_has_no_sample_of_it(
+    tmp_path: Path,
+) -> None:
+    kind = p.SAMPLE_TYPE | p.READ
+    events = (p.Event(sample_type=kind, read_format=8 | 4, ids=(1,), name="a"),)
+    samples = b"".join(
+        LITTLE.record(
+            p.SAMPLE,
+            LITTLE.pack("QiiQQ", 0x10, 7, 7, at, 5)
+            + LITTLE.pack("QQQ", 1, value, 1)
+            + LITTLE.chain((0x10,)),
+        )
+        for at, value in enumerate((7, 2**64 - 1, 3, 3))
+    )
+    profile = read(tmp_path, LITTLE.file(samples, events))
+    assert [each.values for each in profile.samples] == [
+        (1, 7),
+        (1, 2**64 - 9),
+        (1, 5),
+        (1, 5),
+    ]
 
 
 @pytest.mark.parametrize("branches", [p.OF_CALLS, 0])

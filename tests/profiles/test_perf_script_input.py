@@ -8,7 +8,6 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError
 from gsym.profiles import perf_script_input
@@ -19,17 +18,11 @@ from gsym.profiles.model import (
     Location,
     Mapping,
     Profile,
-    ProfileBuilder,
     Thread,
     ValueType,
 )
 from gsym.profiles.opening import ProfileOptions, read_profile
-from gsym.profiles.perf_script import PerfFrame, PerfMapping
 from gsym.profiles.perf_script_input import (
-    MOST_MAPPINGS,
-    ModulePlaces,
-    PerfFacts,
-    _Loaded,
     profile_of_lines,
     read_build_ids,
     read_perf_script,
@@ -192,42 +185,6 @@ def test_a_mapping_locates_the_kernel() -> None:
     assert frames(profile) == ((), ("module",))
 
 
-def test_the_number_of_mappings_of_a_process_is_limited() -> None:
-    builder = ProfileBuilder()
-    places = ModulePlaces(builder, PerfFacts({"/x": ID}))
-    for number in range(MOST_MAPPINGS):
-        places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
-    assert not builder.profile.losses
-    places.load(PerfMapping(1, 0x1000 * MOST_MAPPINGS, 0x1000, 0, "/x"))
-    places.load(PerfMapping(2, 0, 0x1000, 0, "/x"))
-    assert list(builder.profile.losses.values()) == [1]
-
-
-@pytest.mark.parametrize("beyond", [0, 1])
-def test_the_number_of_mappings_that_processes_inherit_is_limited(
-    beyond: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that changes one of 10 mappings has all of them for itself."""
-    monkeypatch.setattr(perf_script_input, "_MOST_COPIED", 30 - beyond)
-    builder = ProfileBuilder()
-    places = ModulePlaces(builder, PerfFacts({"/x": ID}))
-    for number in range(10):
-        places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
-    for process in (2, 3, 4):
-        places.begin(process, 1)
-        places.load(PerfMapping(process, 0x20000, 0x1000, 0, "/x"))
-    assert list(builder.profile.losses.values()) == [1] * beyond
-
-
-def test_a_new_process_has_nothing_of_an_earlier_one_of_its_number() -> None:
-    places = ModulePlaces(ProfileBuilder(), PerfFacts({"/x": ID}))
-    places.load(PerfMapping(7, 0x1000, 0x1000, 0x5000, "/x"))
-    frame = PerfFrame(0x1234, "", "", None, is_inlined=False, path="", line=0)
-    assert places.find(frame, 7) == (0x1234, 0)
-    places.begin(7, None)
-    assert places.find(frame, 7) == (0x1234, None)
-
-
 def test_a_printed_file_offset_takes_precedence() -> None:
     profile = profile_of("a 7 cycles:\n\t 7f0000001234 f (/opt/lib.so+0x5234)\n")
     (location,) = profile.locations
@@ -294,22 +251,6 @@ def test_build_ids_are_read_as_perf_lists_them(tmp_path: Path) -> None:
     path.write_text("nonsense here\n")
     with pytest.raises(FormatError, match="line 1 is not a build id"):
         read_build_ids(path)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), min_size=1, max_size=20)
-)
-def test_later_mappings_hide_what_they_cover(parts: list[tuple[int, int]]) -> None:
-    loaded = _Loaded()
-    expected: dict[int, tuple[int, int]] = {}
-    for number, (start, size) in enumerate(parts):
-        loaded.add(PerfMapping(1, start, size, 1000 * number, str(number)))
-        for address in range(start, start + size):
-            expected[address] = number, 1000 * number + address - start
-    for address in range(70):
-        part = loaded.find(address)
-        found = part and (int(part.path), part.file_offset + address - part.start)
-        assert found == expected.get(address)
 
 
 def test_every_sample_of_perf_itself_is_read(tmp_path: Path) -> None:

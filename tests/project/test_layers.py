@@ -67,7 +67,7 @@ BESIDE = (
 # The folders of the engine, lowest first; include/ has the public header.
 ENGINE = (
     *("base", "containers", "dwarf", "pdb", "gsym", "create", "sources", "code"),
-    *("text", "export", "symbfile", "fxt"),
+    *("text", "export", "symbfile", "fxt", "perf"),
 )
 RANK = {name: rank for rank, name in enumerate((*BESIDE, *FOLDERS))}
 # `gsym/__init__.py` only loads names on demand, also for packages; the version is read

@@ -27,5 +27,6 @@
 #include <gsym/bulk.h>
 #include <gsym/symbfile.h>
 #include <gsym/fxt.h>
+#include <gsym/perf.h>
 
 #endif
