@@ -7,8 +7,8 @@ dies at the end of a chain of calls that is known; those of other processors do 
 qemu-user. The core files are those of the kernel and of QEMU; QEMU writes none for
 RISC-V, so the registers and memory that its stub for debuggers tells are put into one.
 A NAME is a part of the name of a column, such as `musl`. Takes ten minutes. The exit
-status is 1 if a stack is less complete than that of gdb or eu-stack. --write puts the
-table into docs/crash.md.
+status is 1 if a stack is less complete than that of gdb or eu-stack. --write keeps
+the tables in RESULTS.md, and their sum in docs/quality.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -32,16 +32,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
-from benchmarks.markdown import table, with_region
-from benchmarks.report import ROOT, context, made_by
+from benchmarks.markdown import table
+from benchmarks.report import context, made_by
 from gsym.engine.demangling import demangle
+from tests.differential import record
 from tests.inputs.core import Part, core_of, note, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-DOCUMENT = ROOT / "docs" / "crash.md"
-REGION = "deaths"
 SOURCES = Path(__file__).parent / "sources"
 COMMAND = "python -m tests.differential.deaths"
 TIMEOUT = 30
@@ -53,6 +52,8 @@ PACKET = 1024  # bytes that the stub tells at once
 AT_RANDOM = 25  # in the auxiliary vector: a place on the first stack
 STACK = 1 << 20  # bytes of a stack, so that an overflow is quick
 TEXT = """\
+## Dumps of programs that died
+
 Each program dies at the end of a known chain of calls, which the first column counts.
 The figures of a cell are frames of that chain that gsym, gdb and eu-stack have found,
 from the crash outwards, none left out and none too many; a cell with one figure is the
@@ -559,7 +560,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="of columns")
     parser.add_argument("--keep", type=Path, help="folder for programs and dumps")
-    parser.add_argument("--write", action="store_true", help="into docs/crash.md")
+    parser.add_argument("--write", action="store_true", help="keep the record")
     options = parser.parse_args(words)
     chosen = [
         each
@@ -587,7 +588,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     print(text)
     if options.write:
-        DOCUMENT.write_text(with_region(DOCUMENT.read_text(), REGION, text))
+        record.keep_region(record.DEATHS, text)
     return int(any(each.found[0] < max(each.found) for each in every))
 
 

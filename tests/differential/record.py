@@ -10,8 +10,8 @@ from benchmarks.report import ROOT
 from tests.differential import verdicts
 
 DOCUMENT = ROOT / "tests" / "differential" / "RESULTS.md"
-# Regions: every byte of small programs, sums of profiles, code of devices.
-SWEEP, PROFILES, DEVICES = REGIONS = ("sweep", "profiles", "devices")
+# Regions: every byte of small programs, sums of profiles, code of devices, dumps.
+SWEEP, PROFILES, DEVICES, DEATHS = REGIONS = ("sweep", "profiles", "devices", "deaths")
 
 
 def read() -> str:
@@ -33,6 +33,7 @@ def summary(page: str) -> str:
     recordings = sum(int(row[2]) for row in summed[1:])
     (targets,) = tables_in(region_in(page, DEVICES))
     asked_there, different = (sum(int(row[at]) for row in targets[1:]) for at in (2, 3))
+    dumps = re.findall(r"\d+", region_in(page, DEATHS).partition("Of ")[2])
     return f"""\
 - {addresses} random addresses of {binaries} binaries (`tests.differential.accept`):
   equal to llvm-symbolizer at {symbolizer}, to addr2line at {addr2line}, to
@@ -48,7 +49,10 @@ def summary(page: str) -> str:
   {equal} of {compared} sums of functions, threads and processes are those of the
   format's own tool.
 - {asked_there:,} addresses in code of GPUs, BPF, WebAssembly and other processors
-  (`tools.devices`): {different} answers differ from the tool of the target."""
+  (`tools.devices`): {different} answers differ from the tool of the target.
+- {dumps[0]} dumps of programs that die at the end of a known chain of calls
+  (`tests.differential.deaths`): the chain is whole in {dumps[1]} for gsym, in
+  {dumps[2]} for gdb, in {dumps[3]} for eu-stack."""
 
 
 def keep_region(name: str, text: str) -> None:
