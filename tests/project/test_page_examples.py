@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gsym
 from gsym.cli.main import find_command
 from gsym.cli.verbs import VERBS
+from tests.companions import ID, debug_file
 from tests.conftest import REPOSITORY, find_peer
 from tests.http_server import Reply, Server
+from tests.object_server import ObjectServer
 from tests.project.test_readme import blocks
 
 if TYPE_CHECKING:
@@ -103,3 +107,78 @@ def test_programs_run(page: str, tmp_path: Path) -> None:
                 check=False,
             )
             assert done.returncode == 0, (program, done.stderr)
+
+
+# The pages, what their programs need, and those that other tests run.
+GIVEN = """
+import asyncio, os, gsym
+jobs = [{"memoryMap": [["app", "0" * 33]], "stacks": [[[0, 1]]]}]
+request, requests, url = {"jobs": jobs}, [{"jobs": jobs}], "SERVER"
+build_id = gsym.open("stairs.gsym").uuid
+"""
+ROWS = """
+import pyarrow
+batch = pyarrow.record_batch({"build_id": [build_id], "address": [1]})
+"""
+RUN_ELSEWHERE = re.compile(
+    r"^# Python API\n.*?(?=^## )|^## (Convert|Look up|Create)\n.*?(?=^## )",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@pytest.fixture
+def stocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the files that pages name."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    (tmp_path / "build").mkdir()
+    for name in ("stairs", "build/libapp.so"):
+        (tmp_path / name).write_bytes(debug_file(ID))
+    gsym.convert("stairs", "stairs.gsym")
+    (tmp_path / "crash.txt").write_text("./stairs(+0x1010)[0x555555555010]\n")
+    (tmp_path / "app.log").write_text("nothing\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("page", "packages"),
+    [
+        ("api.md", ("obstore", "httpx2")),
+        ("crash.md", ()),
+        ("store.md", ("obstore",)),
+        ("server.md", ("pyarrow", "requests")),
+    ],
+)
+def test_programs_of_a_page_run_with_servers(
+    page: str, packages: tuple[str, ...], stocked: Path
+) -> None:
+    for package in packages:
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    running = pytest.importorskip("tests.server.running")
+    text = (DOCS / page).read_text("utf-8")
+    symbolizer = gsym.Symbolizer(gsym.Store(str(stocked / "store")))
+    objects = {"/symbols/libapp.gsym": (stocked / "stairs.gsym").read_bytes()}
+    with ObjectServer(objects) as bucket, running.RunningServer(symbolizer) as server:
+        program = GIVEN + ROWS * (page == "server.md")
+        for each in blocks("python", RUN_ELSEWHERE.sub("", text)):
+            if re.search("^async with", each, re.MULTILINE):
+                body = each.replace("\n", "\n    ")
+                program += f"async def work():\n    {body}\nasyncio.run(work())\n"
+            else:
+                program += each
+        for known, own in (
+            ("?region=eu-west-1", f"?endpoint={bucket.url}&region=us-east-1"),
+            ("https://symbolication.services.mozilla.com", server.url),
+            ("https://symbols.mozilla.org", bucket.url),
+            ("http://127.0.0.1:8000", server.url),
+            ("SERVER", server.url),
+            ("/srv/symbols", "symbols-of-servers"),
+            ("1234", str(os.getpid())),
+            ("0905AE80CEE75A33E3CAB61C274274DE0", gsym.identify("stairs").debug_id),
+        ):
+            program = program.replace(known, own)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, ""), program
