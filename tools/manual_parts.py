@@ -119,6 +119,12 @@ def agreement(_: str) -> str:
     return region_in(record, "summary")
 
 
+def answers(_: str) -> str:
+    """Which kinds of ids find the right module, by how it is asked for."""
+    record = (ROOT / "tests/golden/answers_of_modules.md").read_text(encoding="utf-8")
+    return region_in(record, "summary")
+
+
 PARTS: dict[str, Callable[[str], str]] = {
     "help": help_of,
     "examples": examples_of,
@@ -130,6 +136,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "bounds": bounds,
     "figures": figures,
     "agreement": agreement,
+    "answers": answers,
     "environment": lambda _: _used(VARIABLES, "Variable"),
     "files": lambda _: _used(FILES, "Path"),
 }

@@ -1,12 +1,13 @@
 """The ways in which a module is asked for, and what each answers for two builds.
 
-Run as a program, this writes all answers into tests/golden/answers_of_modules.md, and
-the table in docs/identity.md.
+Run as a program, this writes all answers into tests/golden/answers_of_modules.md, with
+the summary that docs/identity.md shows.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -283,8 +284,6 @@ def table(kinds: Iterable[Kind] = KINDS) -> Iterator[str]:
 
 
 RECORD = REPOSITORY / "tests/golden/answers_of_modules.md"
-PAGE = REPOSITORY / "docs/identity.md"
-REGION = "answers"
 _SHORT = {ANSWER: "yes", UNSURE: "unsure", NOTHING: "-"}
 
 
@@ -320,21 +319,21 @@ def recorded() -> str:
     return RECORD.read_text(encoding="utf-8")
 
 
-def page() -> str:
-    """The manual, with the table of the recorded answers."""
-    manual = PAGE.read_text(encoding="utf-8")
-    return with_region(manual, REGION, summary({kind: shown(kind) for kind in KINDS}))
-
-
 def shown(kind: Kind) -> dict[str, list[str]]:
     """The recorded rows of a kind."""
     heading = f"## {str(kind)[:1].upper()}{str(kind)[1:]}\n"
-    part = recorded().partition(heading)[2].partition("\n## ")[0]
+    part = re.split(r"\n(?:## |<!-- )", recorded().partition(heading)[2])[0]
     lines = [line for line in part.splitlines() if line.startswith("| ")]
     rows = [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines]
     return {row[0]: row[1:] for row in rows[1:]}
 
 
+def with_summary(record: str) -> str:
+    """The record, with the summary of its answers."""
+    rows = {kind: shown(kind) for kind in KINDS}
+    return with_region(record, "summary", summary(rows))
+
+
 if __name__ == "__main__":
-    RECORD.write_text("\n".join(table()).rstrip("\n") + "\n", "utf-8")
-    PAGE.write_text(page(), "utf-8")
+    RECORD.write_text("\n".join(table()), "utf-8")
+    RECORD.write_text(with_summary(recorded()), "utf-8")
