@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import gsym
@@ -26,7 +27,9 @@ html_static_path = ["manual.css"]
 html_css_files = ["manual.css"]
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
+autodoc_typehints = "both"
+autodoc_typehints_description_target = "documented_params"
+LONG_SIGNATURE = 300  # characters; its types are those of the list of parameters
 
 
 def fill_marks(_: Sphinx, __: str, page: list[str]) -> None:
@@ -35,9 +38,17 @@ def fill_marks(_: Sphinx, __: str, page: list[str]) -> None:
 
 
 def shorten_signature(*event: object) -> tuple[str, str] | None:
-    """Leave out the fields of a record, which are listed below it."""
-    _, what, _, kind, *_ = event
-    return ("", "") if what == "class" and hasattr(kind, "_fields") else None
+    """Leave out what is listed below: fields of a record, types of many parameters."""
+    _, what, _, kind, _, shown, returned = event
+    if what == "class" and hasattr(kind, "_fields"):
+        return "", ""
+    if what == "class" or len(str(shown)) < LONG_SIGNATURE or not callable(kind):
+        return None
+    whole = inspect.signature(kind)
+    plain = [each.replace(annotation=each.empty) for each in whole.parameters.values()]
+    return str(whole.replace(parameters=plain, return_annotation=whole.empty)), str(
+        returned
+    )
 
 
 def setup(app: Sphinx) -> None:

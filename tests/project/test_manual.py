@@ -187,16 +187,42 @@ def site(built: Path) -> Iterator[Visit]:
 
 
 @pytest.mark.slow
-def test_a_term_is_found_by_the_search_of_the_site(site: Visit) -> None:
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("pclntab", "Inputs"),
+        ("inlined", "Concepts"),
+        ("addr2line", "Migration from other tools"),
+        ("no line numbers", "No answer? No line? Wrong line?"),
+    ],
+)
+def test_a_term_is_found_by_the_search_of_the_site(
+    site: Visit, asked: str, title: str
+) -> None:
     site.renew()
-    site.open("search.html?q=pclntab")
-    found = site.page.locator("#search-results li a")
-    found.first.wait_for()
-    site.page.goto(found.first.evaluate("link => link.href"))
-    assert "pclntab" in " ".join(site.texts("article"))
+    site.open(f"search.html?q={asked.replace(' ', '+')}")
+    found = site.page.locator("#search-results li > a")
+    found.get_by_text(title, exact=True).first.wait_for()
     # A reader without a network has all of it.
     assert [url for url in site.asked if not url.startswith(site.url)] == []
     assert site.faults == []
+
+
+CUT = """() => [...document.querySelectorAll("article pre")]
+    .filter(block => !block.closest(".highlight-none"))
+    .filter(block => block.scrollWidth > block.clientWidth + 1)
+    .map(block => block.innerText)"""
+
+
+@pytest.mark.slow
+def test_no_code_of_the_site_is_cut_off(site: Visit, built: Path) -> None:
+    site.renew()
+    cut = []
+    for path in sorted(built.rglob("*.html")):
+        url = f"{site.url}/{path.relative_to(built)}"
+        site.page.goto(url, wait_until="domcontentloaded")
+        cut += site.page.evaluate(CUT)
+    assert cut == []
 
 
 @pytest.mark.slow
