@@ -50,7 +50,8 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
 PYTHON_MODULES = gsym/server/_bus_errors.abi3.so
-C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c)
+C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c \
+    launcher/*.[ch])
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 # Benchmarks of libraries whose headers few machines have.
 WITH_LIBRARIES = benchmarks/libdw_reader.c
@@ -107,6 +108,8 @@ lock: $(VENV)/.ready
 
 $(CORE): $(C_SOURCES) csrc/build_core.py setup.py
 	$(BIN)/python setup.py -q build_ext --inplace
+	test -e $(BIN)/gsym-python || $(PIP) --no-deps --no-build-isolation -e .
+	test ! -d build/launcher || install build/launcher/* $(BIN)
 	touch $@
 
 # ---- what a person runs
@@ -142,7 +145,7 @@ lint: build $(VENV)/.test-peers $(VENV)/.lint
 	$(BIN)/python tools/house.py --check
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
 	    -Ilibgsym/include $(filter-out $(WITH_LIBRARIES), \
-	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c))
+	    $(wildcard csrc/*/*.c launcher/*.c libgsym/*.c benchmarks/*.c tools/*.c))
 	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/*.c \
 	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
 
@@ -174,7 +177,7 @@ sanitize: sanitized
 sanitized: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R cpython csrc deploy examples gsym integrations libgsym packaging tests tools docs \
+	cp -R cpython csrc deploy examples gsym integrations launcher libgsym packaging tests tools docs \
 	    benchmarks findings *.md LICENSE Makefile MANIFEST.in pyproject.toml requirements.lock \
 	    setup.py $(SANITIZED)
 	rm -f $(addprefix $(SANITIZED)/,$(CORE) $(PYTHON_MODULES))

@@ -1,4 +1,4 @@
-"""Build the C engine, the module in cpython/, libgsym, manual pages, completions.
+"""Build the C engine, the module in cpython/, libgsym, the launcher, manual pages.
 
 All else is in pyproject.toml.
 """
@@ -15,7 +15,29 @@ from sysconfig import get_config_var
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext  # isort: split
 
-from distutils.command.install_data import install_data  # which setuptools contains
+from distutils.command.build_scripts import build_scripts  # which setuptools contains
+from distutils.command.install_data import install_data
+from distutils.errors import CCompilerError
+
+# The commands, and their functions in gsym.cli.commands.
+COMMANDS = {
+    "gsym": "gsym",
+    "gsymutil": "gsymutil",
+    "gsym-symbolizer": "gsym_symbolizer",
+    "gsym-addr2line": "gsym_addr2line",
+}
+# Where they are programs that run Python only if they need it.
+HAS_LAUNCHER = platform == "linux"
+PROGRAMS = (
+    {name: f"launcher/{name.removeprefix('gsym-')}.c" for name in COMMANDS}
+    if HAS_LAUNCHER
+    else {}
+)
+# A command without its program, as if a linker makes no programs.
+PLAIN = """\
+#!/bin/sh
+exec "$(dirname "$(readlink -f "$0")")/gsym-python" {name} "$@"
+"""
 
 
 def is_current(compiled: Path) -> bool:
@@ -63,6 +85,42 @@ class BuildEngine(build_ext):
 
         self.compiler.compile = compile_all
         super().build_extensions()
+        if PROGRAMS:
+            self._build_programs()
+
+    def _build_programs(self) -> None:
+        """Link the programs of the launcher, with the objects of the engine."""
+        (engine,) = (each for each in self.extensions if each.name.endswith("._core"))
+        objects = self.compiler.object_filenames(
+            [each for each in engine.sources if each.startswith("csrc/")],
+            output_dir=self.build_temp,
+        )
+        own = self.compiler.compile(
+            [*map(str, Path("launcher").glob("*.c"))],
+            output_dir=self.build_temp,
+            include_dirs=engine.include_dirs,
+            extra_postargs=engine.extra_compile_args,
+        )
+        # From an archive, the linker takes what a program needs.
+        Path(self.build_temp, "liblauncher.a").unlink(missing_ok=True)
+        self.compiler.create_static_lib([*objects, *own], "launcher", self.build_temp)
+        folder = Path(self.get_finalized_command("build").build_base, "launcher")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, source in PROGRAMS.items():
+            (folder / name).unlink(missing_ok=True)
+            try:
+                self.compiler.link_executable(
+                    self.compiler.object_filenames(
+                        [source], output_dir=self.build_temp
+                    ),
+                    name,
+                    str(folder),
+                    libraries=["launcher", "dl", "pthread"],
+                    library_dirs=[self.build_temp],
+                    extra_postargs=engine.extra_link_args,
+                )
+            except CCompilerError as error:
+                self.warn(f"{name} will always run Python: {error}")
 
     def run(self) -> None:
         """Build the engine; for a wheel also the libgsym that `gsym.config` names."""
@@ -82,6 +140,22 @@ class BuildEngine(build_ext):
         )
         command = ("make", "-s", f"-j{cpu_count()}", "-C", "libgsym", "install-static")
         run([*command, *values], check=True)  # noqa: S603 - our own Makefile
+
+
+class BuildPrograms(build_scripts):
+    """Put the programs of the launcher where scripts are installed from."""
+
+    def run(self) -> None:
+        """Copy them; one that could not be built is a script."""
+        built = Path(self.get_finalized_command("build").build_base, "launcher")
+        Path(self.build_dir).mkdir(parents=True, exist_ok=True)
+        for name in PROGRAMS:
+            target = Path(self.build_dir, name)
+            if (built / name).exists():
+                self.copy_file(str(built / name), str(target))
+            else:
+                target.write_text(PLAIN.format(name=name), encoding="utf-8")
+            target.chmod(0o755)
 
 
 class WriteShared(install_data):
@@ -119,7 +193,17 @@ setup(
     ext_modules=[
         extension("gsym.server._bus_errors", "cpython/bus_errors.c"),
     ],
-    cmdclass={"build_ext": BuildEngine, "install_data": WriteShared},
+    cmdclass={
+        "build_ext": BuildEngine,
+        "build_scripts": BuildPrograms,
+        "install_data": WriteShared,
+    },
+    scripts=[*PROGRAMS.values()],
+    entry_points={
+        "console_scripts": ["gsym-python = gsym.cli.commands:run"]
+        if HAS_LAUNCHER
+        else [f"{name} = gsym.cli.commands:{each}" for name, each in COMMANDS.items()]
+    },
     # WriteShared adds to it.
     data_files=[
         ("share/cmake/GsymConvert", ["integrations/GsymConvertConfig.cmake"]),

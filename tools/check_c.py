@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 COLUMNS = 92
-FOLDERS = ("csrc", "cpython", "libgsym", "benchmarks", "examples", "tools")
-TITLED = ("csrc", "cpython", "libgsym")
+FOLDERS = ("csrc", "cpython", "launcher", "libgsym", "benchmarks", "examples", "tools")
+TITLED = ("csrc", "cpython", "launcher", "libgsym")
 LONE_END = re.compile(r" *\* \*/")
 GUARD = re.compile(r"#ifndef (\w+)\n#define \1\n")
 

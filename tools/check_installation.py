@@ -44,6 +44,8 @@ def check_commands() -> None:
     expect(Path(gsym.__file__).parents[1] != ROOT, "is a checkout, not an installation")
     for name in COMMANDS:
         expect(gsym.__version__ in output_of(BIN / name, "--version"), f"{name} is old")
+        is_program = (BIN / name).read_bytes().startswith(b"\x7fELF")
+        expect(is_program or sys.platform != "linux", f"{name} is no program")
     compiler = os.environ.get("CC", "cc").split()
     output_of(*compiler, "-g", "-O2", SOURCE, "-o", "stairs")
     output_of(BIN / "gsym", "convert", "stairs")

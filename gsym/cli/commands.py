@@ -50,6 +50,22 @@ def gsym_addr2line() -> NoReturn:
     _end_with(main())
 
 
+def run() -> NoReturn:
+    """Run the command that the first argument names, for the launcher (launcher/)."""
+    commands = {
+        "gsym": gsym,
+        "gsymutil": gsymutil,
+        "gsym-symbolizer": gsym_symbolizer,
+        "gsym-addr2line": gsym_addr2line,
+    }
+    command = commands.get("".join(sys.argv[1:2]))
+    if command is None:
+        print(f"usage: gsym-python {'|'.join(commands)} ARGUMENT...", file=sys.stderr)
+        _end_with(2)
+    del sys.argv[1]
+    command()
+
+
 def _begin() -> None:
     """Not at the import: processes that are spawned import this module, too."""
     gc.disable()  # `run_program` enables it

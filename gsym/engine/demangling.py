@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 # Limit: Name to demangle
 MAX_NAME_SIZE = 1 << 16
-# Limit: Demangled name
-MAX_TEXT_SIZE = 1 << 20
+MAX_TEXT_SIZE: int = lib.GSYM_MAX_CXX_TEXT_SIZE
 MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
-# Limit: Estimated bytes of text of a C++ name
-MAX_CXX_WORK = 1 << 24
+MAX_CXX_WORK: int = lib.GSYM_MAX_CXX_WORK
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
 _NULL = ffi.NULL

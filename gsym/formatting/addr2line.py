@@ -5,7 +5,8 @@ Unknown parts are `??`, an unknown line is `?`; `??:0` means no answer.
 
 from __future__ import annotations
 
-from gsym.formatting.formatter import HEX_NUMBERS, Style
+from gsym.engine.native import lib
+from gsym.formatting.formatter import HEX_NUMBERS, Style, command_template
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ def addr2line_style(  # noqa: PLR0913 - a flag for each of addr2line's
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
     """The style for a set of options."""
-    after_address, after_name = (": ", " at ") if pretty else ("\n", "\n")
-    address = f"<address{16 if is_64 else 8}>{after_address}" if addresses else ""
-    name = f"<?name><name><:>??</>{after_name}" if functions else ""
-    unknown_name = ("?? " if pretty else "??\n") if functions else ""
-    path = "filename" if basenames else "path"
-    inlined = "<?later> (inlined by) </>" if pretty else ""
+    flags = (
+        addresses * lib.GSYM_STYLE_ADDRESSES
+        | (not is_64) * lib.GSYM_STYLE_NARROW
+        | functions * lib.GSYM_STYLE_FUNCTIONS
+        | inlines * lib.GSYM_STYLE_INLINES
+        | pretty * lib.GSYM_STYLE_PRETTY
+        | basenames * lib.GSYM_STYLE_BASENAMES
+    )
     return Style(
-        f"{address}<?found><{'*frames' if inlines else '*innermost'}>{inlined}{name}"
-        f"<?{path}><{path}><:>??</>:<?line><line><:>?</>\n</>"
-        f"<:>{unknown_name}??:0\n</>",
+        command_template(lib.GSYM_STYLE_ADDR2LINE, flags),
         numbers=HEX_NUMBERS,
         demangle=demangle and functions,
         escape=escape,

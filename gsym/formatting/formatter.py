@@ -30,6 +30,14 @@ PLAIN_NUMBERS: int = lib.GSYM_NUMBERS_PLAIN
 HEX_NUMBERS: int = lib.GSYM_NUMBERS_HEX
 
 
+def command_template(style: int, flags: int = 0) -> str:
+    """The template of a `gsym_command_style`, for `gsym_style_flags`."""
+    room = ffi.new("char[]", lib.GSYM_STYLE_MAX_SIZE)
+    size = lib.gsym_style_text(style, flags, room, len(room))
+    template: str = ffi.unpack(room, size).decode()
+    return template
+
+
 class Style(NamedTuple):
     """The format of answers and of input lines."""
 

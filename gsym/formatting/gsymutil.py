@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.engine.text_buffer import TextBuffer
-from gsym.formatting.formatter import Style
+from gsym.formatting.formatter import Style, command_template
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -19,25 +19,10 @@ if TYPE_CHECKING:
 
 _BLOCK_SIZE = 1 << 20
 
-_FRAME = (
-    "<name><?offset> + <offset></><?path> @ <path>:<line></><?inlined> [inlined]</>"
-)
-_FRAMES = f"<address16>: <*frames><?later>\n{' ' * 20}</>{_FRAME}</>"
-_FAILURE = (
-    "<address16>: error: <?damaged><error><:>address <address> is not in GSYM</>\n"
-)
-_LOOKUP = f"<?found>{_FRAMES}\n<:>{_FAILURE}</>"
-_MERGED = (
-    "<?found>Found <count> function<?several>s</> at address <address16>:\n"
-    f"<*functions>   {_FRAMES}<?patterns>\n      CallSites: "
-    "<*patterns><?later>, </><pattern></></>\n<?more>\n</></>"
-    f"<:>{_FAILURE}</>"
-)
-
 
 def lookup_style(*, merged: bool, blank_line: bool = False) -> Style:
     """The style of a LookupResult."""
-    template = _MERGED if merged else _LOOKUP
+    template = command_template(lib.GSYM_STYLE_GSYMUTIL, merged * lib.GSYM_STYLE_MERGED)
     end = "\n" if blank_line else ""
     return Style(f"{template}{end}", merged=merged, llvm_rules=True)
 

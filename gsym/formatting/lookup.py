@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import to_str
-from gsym.formatting.formatter import PLAIN_NUMBERS, Style
-from gsym.model import DAMAGED, NO_FUNCTION
+from gsym.engine.native import lib, to_str
+from gsym.formatting.formatter import PLAIN_NUMBERS, Style, command_template
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OUTSIDE = "not an address of this module"
-_REASON = f"<?outside>{_OUTSIDE}<:><?damaged>{DAMAGED}: <error><:>{NO_FUNCTION}</></>"
-_PLACE = "<name><?offset> + <offset></><?path> at <path>:<?line><line><:>?</></>"
 
 
 def text_style(
-    *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
+    *,
+    escape: Callable[[bytes], bytes],
+    demangle: bool,
+    merged: bool,
+    oneline: bool = False,
 ) -> Style:
-    """The default style: a line for each frame."""
-    frame = f"{_PLACE}<?inlined> [inlined]</>"
-    others = (
-        "<*merged>\n<indent>same code: "
-        f"<*frames><?later>\n<indent>           </>{frame}</></>"
-    )
+    """The default style, a line for each frame, or one line for each address."""
+    style = lib.GSYM_STYLE_ONELINE if oneline else lib.GSYM_STYLE_LOOKUP
     return Style(
-        f"<address>: <?found><*frames><?later>\n<indent></>{frame}</>"
-        "<?patterns>\n<indent>calls <*patterns><?later>, </><pattern></></>"
-        f"{others if merged else ''}<:>?? ({_REASON})</>\n",
-        numbers=PLAIN_NUMBERS,
-        escape=escape,
-        demangle=demangle,
-        merged=merged,
-    )
-
-
-def line_style(
-    *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
-) -> Style:
-    """The style for line-oriented tools: one line for each address."""
-    frames = f"<*frames><?later> <<- </>{_PLACE}</>"
-    others = f"<*merged> = {frames}</>"
-    return Style(
-        f"<address>: <?found>{frames}{others if merged else ''}<:>?? ({_REASON})</>\n",
+        command_template(style, merged * lib.GSYM_STYLE_MERGED),
         numbers=PLAIN_NUMBERS,
         escape=escape,
         demangle=demangle,
@@ -71,6 +51,7 @@ def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Styl
 
     Where *demangle* is None, a field `demangled` follows each name.
     """
+    reason = command_template(lib.GSYM_STYLE_REASON)
     end = unsure_member(unsure).replace("<", "<<")
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
@@ -83,7 +64,7 @@ def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Styl
     others = f'<?merged>, "merged": [<*merged><?later>, </>{{{answer}}}</>]</>'
     return Style(
         f'{{"address": <address_decimal>, <?found>{answer}{others if merged else ""}'
-        f'<:>"function": null, "frames": [], "reason": "{_REASON}"</>{end}}}\n',
+        f'<:>"function": null, "frames": [], "reason": "{reason}"</>{end}}}\n',
         numbers=PLAIN_NUMBERS,
         json=True,
         escape=ascii_text,

@@ -6,8 +6,8 @@ no discriminators.
 
 from __future__ import annotations
 
-from gsym.engine.native import to_bytes
-from gsym.formatting.formatter import Style
+from gsym.engine.native import lib, to_bytes
+from gsym.formatting.formatter import Style, command_template
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -41,41 +41,36 @@ class SymbolizerOutput(NamedTuple):
         return "filename" if self.basenames else "path"
 
     @property
-    def frame(self) -> str:
-        """The template of one frame."""
-        path = self.path
-        if self.json:
-            return _json_frame(
-                f"<{path}>",
-                "<name>" if self.functions else "",
-                "<line><source>" if self.has_source else "<line>",
-                "<frame_start>",
-            )
-        start = "" if self.gnu else "  Function start address: <frame_start>\n"
-        name = self._name("<?name><name><:>??</>", "<?later> (inlined by) </>")
-        file = f"<?{path}><{path}><:>??</>"
-        return name + self._place(file, "<line>", start) + self._mark
-
-    @property
     def unknown_frame(self) -> str:
         """The text for an unknown frame."""
         if self.json:
             return _json_frame("", "", "0", "")
-        return self._name("??", "") + self._place("??", "0", "")
+        return self.template(lib.GSYM_STYLE_SYMBOLIZER_UNKNOWN)
 
     @property
-    def _mark(self) -> str:
-        return "<source>" if self.has_source and not self.verbose else ""
+    def json_frame(self) -> str:
+        """The template of one frame in JSON."""
+        return _json_frame(
+            f"<{self.path}>",
+            "<name>" if self.functions else "",
+            "<line><source>" if self.has_source else "<line>",
+            "<frame_start>",
+        )
 
-    def _name(self, name: str, inlined: str) -> str:
-        if not self.functions:
-            return ""
-        return f"{inlined}{name} at " if self.pretty else f"{name}\n"
-
-    def _place(self, file: str, line: str, start: str) -> str:
-        if self.verbose:
-            return f"  Filename: {file}\n{start}  Line: {line}\n  Column: 0\n"
-        return f"{file}:{line}\n" if self.gnu else f"{file}:{line}:0\n"
+    def template(self, style: int) -> str:
+        """The template of a style of text."""
+        flags = (
+            self.gnu * lib.GSYM_STYLE_GNU
+            | self.addresses * lib.GSYM_STYLE_ADDRESSES
+            | self.functions * lib.GSYM_STYLE_FUNCTIONS
+            | self.inlines * lib.GSYM_STYLE_INLINES
+            | self.outer_name * lib.GSYM_STYLE_OUTER_NAME
+            | self.pretty * lib.GSYM_STYLE_PRETTY
+            | self.verbose * lib.GSYM_STYLE_VERBOSE
+            | self.basenames * lib.GSYM_STYLE_BASENAMES
+            | self.has_source * lib.GSYM_STYLE_SOURCE
+        )
+        return command_template(style, flags)
 
 
 def address_style(
@@ -84,22 +79,17 @@ def address_style(
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
     """The style of answers to addresses."""
+    if not output.json:
+        template = output.template(lib.GSYM_STYLE_SYMBOLIZER)
+        return _style(template, output, escape)
     loop = "*combined" if output.outer_name else "*innermost"
     if output.inlines:
         loop = "*frames"
-    if output.json:
-        comma = "<?later>,</>"
-        name = _json_text(to_bytes(module)).decode().replace("<", "<<")
-        template = (
-            f'{{"Address":"<address>","ModuleName":"{name}","Symbol":[<?found>'
-            f"<{loop}>{comma}{output.frame}</><:>{output.unknown_frame}</>]}}\n"
-        )
-    else:
-        address = "<address>: " if output.pretty else "<address>\n"
-        template = (
-            f"{address if output.addresses else ''}<?found><{loop}>{output.frame}</>"
-            f"<:>{output.unknown_frame}</>{output.footer}"
-        )
+    name = _json_text(to_bytes(module)).decode().replace("<", "<<")
+    template = (
+        f'{{"Address":"<address>","ModuleName":"{name}","Symbol":[<?found>'
+        f"<{loop}><?later>,</>{output.json_frame}</><:>{output.unknown_frame}</>]}}\n"
+    )
     return _style(template, output, escape)
 
 
@@ -107,7 +97,10 @@ def location_style(
     output: SymbolizerOutput, escape: Callable[[bytes], bytes] | None = None
 ) -> Style:
     """The style of the place of a symbol: nothing where no file is known."""
-    template = f"<*combined><?{output.path}>{output.frame}</></>"
+    if output.json:
+        template = f"<*combined><?{output.path}>{output.json_frame}</></>"
+    else:
+        template = output.template(lib.GSYM_STYLE_SYMBOLIZER_LOCATION)
     return _style(template, output, escape)
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-FOLDERS = ("csrc", "cpython", "libgsym")
+FOLDERS = ("csrc", "cpython", "launcher", "libgsym")
 INCLUDES = (
     *("-std=c11", "-iquote", "csrc", "-Icsrc/include", "-Ilibgsym/include"),
     f"-isystem{sysconfig.get_path('include')}",

@@ -16,6 +16,11 @@ extern "C" {
 /* Maximum size of a C++ name to demangle: the C++ runtime may overflow the stack on longer
  * ones. */
 #define GSYM_MAX_CXX_NAME_SIZE 1024
+/* The usual limits of a gsym_cxx_demangler, in bytes.
+ * Limit: Estimated bytes of text of a C++ name */
+#define GSYM_MAX_CXX_WORK 16777216
+/* Limit: Demangled name */
+#define GSYM_MAX_CXX_TEXT_SIZE 1048576
 
 /* Estimate how many bytes a mangled C++ name has when it is demangled. */
 uint64_t gsym_cxx_name_work(const char *name, size_t size);
@@ -112,6 +117,39 @@ typedef struct gsym_style gsym_style;
 gsym_status gsym_style_create(const char *template_text, size_t size,
                               gsym_style **style_ret, gsym_error *error);
 void gsym_style_destroy(gsym_style *style);
+
+/* The styles of commands, without those of JSON. */
+typedef enum gsym_command_style {
+    GSYM_STYLE_LOOKUP,    /* of gsym lookup */
+    GSYM_STYLE_ONELINE,   /* of gsym lookup --oneline */
+    GSYM_STYLE_REASON,    /* a part of both: why there is no answer */
+    GSYM_STYLE_GSYMUTIL,  /* of llvm-gsymutil */
+    GSYM_STYLE_ADDR2LINE, /* of GNU addr2line */
+    GSYM_STYLE_SYMBOLIZER, /* of llvm-symbolizer */
+    GSYM_STYLE_SYMBOLIZER_LOCATION, /* the place of a symbol; empty if it is unknown */
+    GSYM_STYLE_SYMBOLIZER_UNKNOWN   /* a frame of which nothing is known */
+} gsym_command_style;
+
+/* What an answer has; for the styles of the commands that have such an option. */
+typedef enum gsym_style_flags {
+    GSYM_STYLE_MERGED = 1,      /* the merged functions, too */
+    GSYM_STYLE_ADDRESSES = 2,   /* the address first */
+    GSYM_STYLE_NARROW = 4,      /* of 32 bits */
+    GSYM_STYLE_FUNCTIONS = 8,   /* names of functions */
+    GSYM_STYLE_INLINES = 16,    /* all frames, not only one */
+    GSYM_STYLE_OUTER_NAME = 32, /* this one has the name of the outermost function */
+    GSYM_STYLE_PRETTY = 64,     /* a frame on one line */
+    GSYM_STYLE_BASENAMES = 128, /* files without directories */
+    GSYM_STYLE_VERBOSE = 256,   /* a line for each part of a frame */
+    GSYM_STYLE_GNU = 512,       /* only what GNU addr2line prints */
+    GSYM_STYLE_SOURCE = 1024    /* marks for source lines */
+} gsym_style_flags;
+
+/* No template is longer, in bytes. */
+#define GSYM_STYLE_MAX_SIZE 1024
+
+/* Write the template of a style; return its size. */
+size_t gsym_style_text(uint32_t style, uint32_t flags, char *text, size_t capacity);
 
 typedef enum gsym_format_flags {
     GSYM_FORMAT_LLVM = 1,      /* look up by LLVM's rules, and write paths as it does */

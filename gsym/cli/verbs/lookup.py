@@ -23,7 +23,7 @@ from gsym.cli.terminal import printable, printable_bytes, shortened
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
-from gsym.formatting.lookup import json_style, line_style, outside_answer, text_style
+from gsym.formatting.lookup import json_style, outside_answer, text_style
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = bool()
@@ -217,8 +217,12 @@ def _style(values: Values, unsure: str) -> Style:
     demangle, merged = demangles(values), values.flag("--merged-functions")
     if values.flag("--json"):
         return json_style(demangle=demangle, merged=merged, unsure=unsure)
-    style = line_style if values.flag("--oneline") else text_style
-    return style(escape=printable_bytes, demangle=demangle is not False, merged=merged)
+    return text_style(
+        escape=printable_bytes,
+        demangle=demangle is not False,
+        merged=merged,
+        oneline=values.flag("--oneline"),
+    )
 
 
 class LookupStream:
