@@ -2,14 +2,17 @@
 
     python reporter.py [--source PLACE]... [--reports FOLDER] -- PROGRAM [ARGUMENT]...
 
-PLACE is a folder with debug files or GSYM files, or the URL of a symbol server. Of each
-fault one report is kept, in a file that is named by its key: crashes of the same code
-have the same key, also in the next build. The exit status is that of the program.
+PLACE is a folder with debug files or GSYM files, or the URL of a symbol server. The
+program has to print a stack when it dies, as those with a sanitizer, Go, Rust and
+`python -X faulthandler` do. Of each fault one report is kept: crashes of the same code
+have the same key, also in the next build, and the file is named by a hash of it. The
+exit status is that of the program, as a shell gives it.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -30,9 +33,11 @@ def run_reported(
 def keep(report: gsym.Report, folder: Path) -> Path:
     """Write the report beside others; count how often its fault was seen."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{report.key()}.json"
+    key = report.key()
+    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
     seen = json.loads(path.read_text())["seen"] if path.exists() else 0
-    path.write_text(json.dumps({"seen": seen + 1, **report.to_dict()}, indent=1))
+    kept = {"key": key, "seen": seen + 1, "report": report.to_dict()}
+    path.write_text(json.dumps(kept, indent=1))
     return path
 
 
@@ -47,7 +52,9 @@ def main() -> int:
     if report is not None:
         print(report, file=sys.stderr)
         print(f"kept as {keep(report, arguments.reports)}", file=sys.stderr)
-    return status
+    elif status < 0:
+        print(f"died by signal {-status}, without a stack", file=sys.stderr)
+    return 128 - status if status < 0 else status
 
 
 if __name__ == "__main__":

@@ -96,6 +96,15 @@ def test_a_crash_is_reported_and_counted(tmp_path: Path) -> None:
         assert "app.c:7" in done.stderr
     (kept,) = (tmp_path / "reports").iterdir()
     assert json.loads(kept.read_text())["seen"] == 2
+    died = subprocess.run(
+        [*reporter, "--", "sh", "-c", "kill -SEGV $$"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert died.returncode == 128 + 11
+    assert died.stderr == "died by signal 11, without a stack\n"
     fine = output_of(*reporter, "--", "./app", "one", folder=tmp_path)
     assert fine == "120 each\n"
 

@@ -119,7 +119,8 @@ def test_each_kind_of_user_has_five_lines() -> None:
 
 @pytest.mark.parametrize("command", [each for each in commands() if "gsym " in each])
 def test_commands_are_understood(command: str) -> None:
-    program, *words = shlex.split(command.partition(" < ")[0])
+    shown = re.sub(r"^[A-Z_]+=\S+ ", "", command.partition(" < ")[0])
+    program, *words = shlex.split(shown)
     if program == "gsym":
         count = 2 if " ".join(words[:2]) in VERBS else 1
         find_command(" ".join(words[:count])).parse(words[count:])
