@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from tests.companions import ID, debug_file
 from tests.conftest import REPOSITORY, find_peer
 from tests.http_server import Reply, Server
 from tests.object_server import ObjectServer
-from tests.project.test_readme import blocks
+from tests.project.test_readme import blocks, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,3 +184,71 @@ def test_programs_of_a_page_run_with_servers(
             [sys.executable, "-c", program], capture_output=True, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (0, ""), program
+
+
+def printed(command: str, folder: Path) -> str:
+    """What a command of a page prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.fixtures
+def test_traces_print_what_is_shown(fixtures: Path, tmp_path: Path) -> None:
+    shutil.copy(fixtures / "fxt/ocaml-trace-t2-2.fxt", tmp_path / "t2.fxt")
+    text = (DOCS / "trace.md").read_text("utf-8")
+    stacks, *_ = blocks("text", text)
+    (tmp_path / "stacks.folded").write_text(stacks)
+    shown = [step for block in blocks("console", text) for step in steps(block)]
+    assert [lines for _, lines in shown].count([]) < len(shown) - 4
+    for command, lines in shown:
+        if lines:
+            assert printed(command, tmp_path).splitlines() == lines, command
+    (record,) = blocks("json", text)
+    last = printed("gsym trace dump t2.fxt --json", tmp_path).splitlines()[-1]
+    assert json.loads(last) == json.loads(record)
+
+
+def test_logs_become_what_is_shown(tmp_path: Path) -> None:
+    text = (DOCS / "markup.md").read_text("utf-8")
+    markup, filtered, stack, answered = blocks("text", text)[:4]
+    (command,) = blocks("sh", text)
+    start, end = 0x1170, 0x2000
+    inside = (gsym.Range(start + 25, end),)
+    area = gsym.InlineInfo("area", "/src/main.c", 4, inside)
+    code = gsym.FunctionInfo(
+        start,
+        end - start,
+        "main",
+        line_table=(gsym.LineEntry(start, "/src/geo.h", 8),),
+        inline=gsym.InlineInfo("main", "", 0, (gsym.Range(start, end),), (area,)),
+    )
+    (tmp_path / "build").mkdir()
+    for build_id in ("83238ab56ba10497", "160da11f"):
+        with gsym.Creator(base_address=0, uuid=build_id) as creator:
+            creator.add(code)
+            creator.save(tmp_path / f"build/{build_id}.gsym")
+    for log, expected in ((markup, filtered), (stack, answered)):
+        (tmp_path / "app.log").write_text(log)
+        assert printed(command, tmp_path) == expected
+
+
+def test_the_calls_that_write_markup_compile(tmp_path: Path) -> None:
+    (shown,) = blocks("c", (DOCS / "markup.md").read_text("utf-8"))
+    include, calls = shown.split("\n\n", 1)
+    variables = (
+        "void *const *addresses, unsigned count, void *function, int variable,"
+        "const gsym_markup_pair *registers, const char *name"
+    )
+    source = tmp_path / "calls.c"
+    source.write_text(f"{include}\nvoid f({variables}) {{\n{calls}}}\n")
+    folder = REPOSITORY / "gsym/include"
+    options = ("-Werror", "-Wall", "-fsyntax-only", "-I", folder)
+    subprocess.run([find_peer("cc"), *options, source], check=True)
