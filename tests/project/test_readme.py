@@ -218,11 +218,31 @@ def test_the_recipes_for_columns_run() -> None:
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 
-def test_the_files_that_are_linked_exist() -> None:
-    links = set(re.findall(r"\]\(([\w/]+\.md)\)", README))
-    assert "docs/differences.md" in links
-    for link in links:
-        assert (ROOT / link).is_file(), link
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """What the titles of a page are called in links."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
+    return {title.replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*/README.md"),
+        ROOT / "benchmarks/RESULTS.md",
+        ROOT / "tests/differential/RESULTS.md",
+    ],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_links_of_pages_outside_of_the_manual_lead_somewhere(path: Path) -> None:
+    for name, anchor in LINK.findall(path.read_text(encoding="utf-8")):
+        linked = path.parent / name if name else path
+        assert linked.exists(), name
+        assert not anchor or anchor in anchors(linked), anchor
 
 
 def test_the_demo_ends_with_an_inline_chain() -> None:
