@@ -3,6 +3,7 @@
 All else is in pyproject.toml.
 """
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from os import cpu_count, environ
@@ -189,7 +190,18 @@ def extension(name: str, source: str) -> Extension:
     )
 
 
+def described() -> str:
+    """README.md; its links lead to the place that hosts the project."""
+    settings = Path("pyproject.toml").read_text("utf-8")
+    (home,) = re.findall(r'^Source = "(.+)"$', settings, re.MULTILINE)
+    (version,) = re.findall(r'^version = "(.+)"$', settings, re.MULTILINE)
+    text = Path("README.md").read_text("utf-8")
+    return re.sub(r"\]\((?!https?:|#)", f"]({home}/blob/v{version}/", text)
+
+
 setup(
+    long_description=described(),
+    long_description_content_type="text/markdown",
     ext_modules=[
         extension("gsym.server._bus_errors", "cpython/bus_errors.c"),
     ],

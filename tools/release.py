@@ -69,6 +69,8 @@ def check_metadata(path: Path, text: bytes, licensed: bool) -> Metadata:  # noqa
         fail(f"{path.name}: without its licence")
     if metadata.description_content_type != "text/markdown":
         fail(f"{path.name}: README.md is not its description")
+    if re.search(r"\]\((?!https?:|#)", metadata.description or ""):
+        fail(f"{path.name}: links of its description lead nowhere in an index")
     return metadata
 
 
