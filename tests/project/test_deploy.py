@@ -180,9 +180,11 @@ def test_variables_of_a_service_are_no_settings() -> None:
     assert "enableServiceLinks: false" in text
 
 
-@pytest.mark.parametrize("file", ["kubernetes.yaml", "compose.yaml"])
+@pytest.mark.parametrize(
+    "file", ["deploy/kubernetes.yaml", "examples/compose/compose.yaml"]
+)
 def test_variables_of_containers_are_settings(file: str) -> None:
-    text = (DEPLOY / file).read_text(encoding="utf-8")
+    text = (ROOT / file).read_text(encoding="utf-8")
     known = {f"GSYM_{name.upper()}" for name in load_settings({}, {}).__struct_fields__}
     of_proxy = {"GSYM_SITE", "GSYM_SERVER", "GSYM_BUILDS"}
     assert set(re.findall(r"GSYM_[A-Z_]+", text)) <= known | of_proxy

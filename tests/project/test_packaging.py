@@ -256,6 +256,8 @@ def test_what_is_uploaded_is_checked(
 
 def test_workflows_run_what_is_here() -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    if not (REPOSITORY / ".github").exists():
+        pytest.skip("not a checkout of git")
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
     paths = sorted((REPOSITORY / ".github/workflows").glob("*.yml"))
     assert [path.stem for path in paths] == ["check", "release"]
