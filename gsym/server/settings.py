@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from textwrap import wrap
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _PREFIX = "GSYM_"
 _LIMITS = "limits"
 _NS = 10**9
+_COMMENT_WIDTH = 78
 _ORIGINS = ("https://profiler.firefox.com", "localhost")
 
 
@@ -346,13 +348,14 @@ def _measured(value: Any, kind: Any) -> Any:
 
 
 def toml_lines(settings: Settings) -> Iterator[str]:
-    """Settings as a TOML file."""
+    """Settings as a TOML file, each after its meaning."""
     for table in (settings, settings.limits):
         if table is settings.limits:
             yield f"\n[{_LIMITS}]\n"
-        for name in table.__struct_fields__:
+        for name, _, meaning in setting_rows(type(table)):
             value = getattr(table, name)
             if value is not settings.limits:
+                yield from (f"# {line}\n" for line in wrap(meaning, _COMMENT_WIDTH))
                 # Strings, numbers, booleans and lists are written as in JSON.
                 yield f"{name} = {msgspec.json.encode(value).decode()}\n"
 

@@ -39,8 +39,8 @@ _MINUTE = 60
         ),
         Option(
             "--answers",
-            "stack: a list of frames a row (default); frames: a row a frame; ids: "
-            "numbers of frames, which are in OUT/frames",
+            "stack: a list of frames in each row (default); frames: a row for each "
+            "frame; ids: numbers of frames, which are in OUT/frames",
             metavar="SHAPE",
             choices=("stack", "frames", "ids"),
         ),
@@ -55,14 +55,14 @@ _MINUTE = 60
         Option("--address", "column of addresses (default: address)", metavar="COLUMN"),
         Option(
             "--return-address",
-            "column that says whether an address is where a call returns to; without "
+            "column that says whether an address is a return address; without "
             "COLUMN: all are",
             metavar="COLUMN",
             optional="",
         ),
         Option(
             "--base",
-            "column of the addresses where modules are loaded, or one number for all "
+            "column of the load addresses of modules, or one number for all "
             "(default: addresses are link-time addresses)",
             metavar="BASE",
         ),

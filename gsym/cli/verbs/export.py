@@ -62,8 +62,8 @@ _OPTION_OF_FIELD = {
         QUIET,
     ),
     """\
-Without --debug-id, the id is made from the UUID; without --name, the name is that of
-FILE.
+Names and ids are by default those that 'gsym convert' wrote into FILE; else the id is
+made from the UUID, and the name is that of FILE.
 
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
 servers and profilers. Unwind records (STACK) are those of --binary, or of FILE if it is

@@ -165,14 +165,15 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         ),
         Option(
             "--hexdict",
-            "symbols of dictionary values: notes (lines after it), inline, plain (on a "
-            "page: on hover), off; without HOW: notes",
+            "symbols of the values in a {{{hexdict}}}: notes (lines after it), inline, "
+            "plain (on a page: on hover), off; without HOW: notes",
             metavar="HOW",
             choices=(*HEXDICT_FORMS, "off"),
             optional=HEXDICT_FORMS[0],
         ),
         Option(
-            "--dumpfile", "show dumps in style llvm, too; implied by options on dumps"
+            "--dumpfile",
+            "show each {{{dumpfile}}} in style llvm, too; implied by the next options",
         ),
         Option("--dumpfile-output", "write all dumps as a JSON list", metavar="FILE"),
         Option(
@@ -206,8 +207,8 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         STRICT,
     ),
     """\
-Stacks that are not markup, of sanitizers, backtrace() or coredumpctl, are answered as
-by gsym symbolicate (default style). Other text passes unchanged. Modules are found by
+Stacks without markup (of sanitizers, backtrace(), coredumpctl) are symbolized as by
+'gsym symbolicate' in style spec. Other text passes unchanged. Modules are found by
 build id: in folders as .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same
 with .debug, and with --gsym-dir under any name; then in the store; then at the path in
 the log. Other files are converted, and the result is cached. docs/markup.md lists the

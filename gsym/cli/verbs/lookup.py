@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         GSYM_FILE,
         Operand(
             "ADDRESS",
-            "link-time address as nm prints it: 1f64, 0x1f64; only digits, without a "
-            "leading zero, are decimal; or FUNCTION+OFFSET, such as kernel+0x40",
+            "link-time address as nm prints it, 1f64 or 0x1f64 (digits alone, without "
+            "a leading zero, are decimal), or FUNCTION+OFFSET, such as main+0x40",
             many=True,
             required=False,
         ),
@@ -53,23 +53,22 @@ if TYPE_CHECKING:
         Option("--oneline", "print one line for each address, callers after '<-'"),
         Option(
             "--load-address",
-            "take the addresses as those of a process that loaded the module at X",
+            "take addresses of a process that loaded the module at X",
             metavar="X",
         ),
         Option(
             "--return-addresses",
-            "take the addresses as return addresses: look up the call before each",
+            "take return addresses: look up the call before each",
         ),
         *DEMANGLE,
-        Option("--merged-functions", "also show functions that were folded into one"),
+        Option("--merged-functions", "also show other functions of the same code"),
         STRICT,
         VERBOSE,
     ),
     """\
 Frames are listed innermost first; [inlined] marks a call inlined into the function
-on the next line. `+ N` counts bytes from the start of the function. FILE may be the
-https, s3, gs or az URL of a GSYM file, of which only the parts for the answers are
-read.""",
+on the next line. `+ N` counts bytes from the start of the function. FILE may also be
+the https, s3, gs or az URL of a GSYM file; only the parts that are needed are read.""",
 )
 def lookup(values: Values) -> int:
     """Look up every address; the exit code is 3 for misses under `--strict`."""

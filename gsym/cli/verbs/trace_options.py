@@ -21,7 +21,7 @@ PROFILE = Operand(
 )
 VALUE = Option(
     "--value",
-    "values of the samples to sum, by type or number (default: the last)",
+    "which values of the samples to sum, by type or number (default: the last)",
     metavar="TYPE",
 )
 PROFILE_OPTIONS = (
@@ -39,13 +39,12 @@ PROFILE_OPTIONS = (
     Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
     Option(
         "--return-addresses",
-        "addresses of callers (pprof), or all addresses (addresses), are return "
-        "addresses",
+        "take addresses of callers (pprof), or all bare addresses, as return addresses",
     ),
 )
 ROOTS = Option(
     "--roots",
-    "first frames of stacks: process, thread, or process,thread (collapsed, html)",
+    "begin stacks with process, thread, or process,thread (collapsed, html)",
     metavar="ROOTS",
 )
 FILTERS = (
