@@ -80,16 +80,33 @@ bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_
     return find_segment(elf, PROGRAM_LOAD, address_ret, offset_ret, size_ret, index);
 }
 
-enum { PROGRAM_HEADER_MEMORY_64 = 40, PROGRAM_HEADER_MEMORY_32 = 20 };
+enum {
+    PROGRAM_HEADER_MEMORY_64 = 40,
+    PROGRAM_HEADER_MEMORY_32 = 20,
+    PROGRAM_HEADER_FLAGS_64 = 4,
+    PROGRAM_HEADER_FLAGS_32 = 24,
+    PROGRAM_EXECUTABLE = 1
+};
 
-/* Return p_memsz of the program header before `index`. p_filesz of a debug file may differ
- * from it. */
-static uint64_t memory_size(const elf_object *elf, uint32_t index) {
+/* Return a cursor over a field of the program header before `index`. */
+static cursor segment_field(const elf_object *elf, uint32_t index, uint64_t at_64,
+                            uint64_t at_32) {
     cursor c = elf_cursor(
         elf, elf->program_table + (uint64_t)(index - 1) * elf->program_entry_size);
-    cursor_skip(&c, elf->object.header.is_64 ? PROGRAM_HEADER_MEMORY_64
-                                             : PROGRAM_HEADER_MEMORY_32);
+    cursor_skip(&c, elf->object.header.is_64 ? at_64 : at_32);
+    return c;
+}
+
+uint64_t elf_segment_memory(const elf_object *elf, uint32_t index) {
+    cursor c =
+        segment_field(elf, index, PROGRAM_HEADER_MEMORY_64, PROGRAM_HEADER_MEMORY_32);
     return elf_read_word(&c, elf);
+}
+
+bool elf_segment_holds_code(const elf_object *elf, uint32_t index) {
+    cursor c =
+        segment_field(elf, index, PROGRAM_HEADER_FLAGS_64, PROGRAM_HEADER_FLAGS_32);
+    return (cursor_u32(&c) & PROGRAM_EXECUTABLE) != 0;
 }
 
 static bool segment_distance(const gsym_object *object, const gsym_object *other,
@@ -104,7 +121,7 @@ static bool segment_distance(const gsym_object *object, const gsym_object *other
         if (!has) break;
         if (count == 0) distance = other_address - address;
         if (other_address - address != distance ||
-            memory_size(elf, index) != memory_size(second, other_index))
+            elf_segment_memory(elf, index) != elf_segment_memory(second, other_index))
             return false;
     }
     if (count == 0) return false;

@@ -134,6 +134,11 @@ static inline bool elf_section_holds_code(const elf_section *section) {
  * *index moves after it. False at the end. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);
+/* Return p_memsz of the program header before `index`. p_filesz of a debug file may differ
+ * from it. */
+uint64_t elf_segment_memory(const elf_object *elf, uint32_t index);
+/* Return whether the segment of the program header before `index` is executable. */
+bool elf_segment_holds_code(const elf_object *elf, uint32_t index);
 /* Find the dynamic section by its program header; false if the file has none. */
 bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret);
 /* Find the value of the first dynamic entry with the tag `wanted`; false without one. */

@@ -42,7 +42,7 @@ typedef enum address_kind {
 typedef struct kernel_table {
     gsym_conversion *conversion;
     const elf_object *elf;
-    const uint8_t *data; /* a section; all offsets are in it */
+    const uint8_t *data; /* a section or segment; all offsets are in it */
     size_t size;
     uint64_t steps_left;
     range_list code;
@@ -258,11 +258,14 @@ static uint64_t end_of_code(const kernel_table *table, uint64_t address) {
                : 0;
 }
 
-/* Return whether addresses start at an offset: they ascend, and many are in code. */
+/* Return whether addresses start at an offset: they ascend, and many are in code. That of a
+ * kernel without headers may be anywhere, but no longer than the kernel. */
 static bool open_addresses_at(kernel_table *table, address_kind kind, uint64_t offset,
                               uint64_t base) {
     uint64_t size = kind == WORDS ? table->word : 4, last = 0;
+    uint64_t first = base;
     uint32_t in_code = 0;
+    bool is_bare = table->lowest == 0;
     if (offset > table->size || (table->size - offset) / size < table->count) return false;
     table->kind = kind;
     table->addresses = offset;
@@ -270,19 +273,96 @@ static bool open_addresses_at(kernel_table *table, address_kind kind, uint64_t o
     for (uint32_t i = 0; i < table->count; ++i) {
         uint64_t address = address_of(table, i);
         if (address < last) return false;
+        if (first == 0) first = address;
+        in_code += address > last && end_of_code(table, address) != 0 &&
+                   (!is_bare || address - first < table->size);
         last = address;
-        in_code += end_of_code(table, address) != 0;
     }
     return in_code > table->count / MIN_CODE_SHARE;
 }
+
+/* ---- relocations --------------------------------------------------------------------- */
+
+enum { RELA_SIZE = 24, KERNEL_ALIGNMENT = 1 << 16, BASE_ALIGNMENT = 1 << 12 };
+
+typedef struct relocation {
+    uint64_t place, type, value;
+} relocation;
+
+/* Return the type of relocations that add the distance of the kernel from where it was
+ * linked to be; 0 if it is not known. */
+static uint64_t relative_type(const kernel_table *table) {
+    switch (table->elf->object.header.machine) {
+        case EM_AARCH64: return 1027;
+        case EM_S390: return 12;
+        case EM_RISCV:
+        case EM_LOONGARCH: return 3;
+        default: return 0;
+    }
+}
+
+enum { R_390_64 = 22 };
+
+/* Read an entry of the relocations of a kernel that moves itself: address of the place,
+ * type, value. False if none is there. On s390 that of the base has a symbol, _text, which
+ * is where the image starts. */
+static bool read_relocation(const kernel_table *table, uint64_t at, uint64_t base_offset,
+                            relocation *ret) {
+    cursor c = table_cursor(table, at);
+    ret->place = cursor_u64(&c);
+    ret->type = cursor_u64(&c);
+    ret->value = cursor_u64(&c);
+    if (table->elf->object.header.machine == EM_S390 && (uint32_t)ret->type == R_390_64) {
+        ret->type = relative_type(table);
+        ret->value = ret->place - base_offset;
+    }
+    return !c.failed && ret->type == relative_type(table) && ret->place % 8 == 0 &&
+           ret->place >= KERNEL_ALIGNMENT && /* so small numbers are none */
+           ret->place - ret->value + table->size < 2 * table->size;
+}
+
+/* Return the base that a relocation gives, whose place is at `base_offset`; 0 if there is
+ * none. The image starts at a multiple of KERNEL_ALIGNMENT, and all places are in it. */
+static uint64_t relocated_base(kernel_table *table, uint64_t base_offset) {
+    uint64_t first = UINT64_MAX, last = 0, start = 0, base = 0;
+    relocation entry, next;
+    if (table->word != 8 || relative_type(table) == 0 || !spend(table, table->size))
+        return 0;
+    for (uint64_t at = 0; at < table->size; at += 8) {
+        if (!read_relocation(table, at, base_offset, &entry) ||
+            !read_relocation(table, at + RELA_SIZE, base_offset, &next))
+            continue;
+        if (entry.place < first) first = entry.place;
+        if (entry.place > last) last = entry.place;
+        at += RELA_SIZE - 8;
+        if ((entry.place - base_offset) % KERNEL_ALIGNMENT != 0 ||
+            entry.value % BASE_ALIGNMENT != 0 ||
+            entry.value - (entry.place - base_offset) >= table->size)
+            continue;
+        if (start != 0 && start <= first && last - start < table->size) continue;
+        start = entry.place - base_offset;
+        base = entry.value;
+    }
+    return start <= first && last - start < table->size ? base : 0;
+}
+
+/* ---- offsets and words --------------------------------------------------------------- */
 
 /* Whether offsets are there whose base is at `base_offset`. Where a relocation gives the
  * base, as on ARM64, its place has 0; it is the lowest address of the kernel. */
 static bool open_offsets_at(kernel_table *table, uint64_t offset, uint64_t base_offset) {
     cursor c = table_cursor(table, base_offset);
     uint64_t base = cursor_uint(&c, table->word);
-    if (c.failed) return false;
+    if (c.failed || base_offset % table->word != 0) return false;
     if (base == 0) base = table->lowest;
+    if (base == 0) {
+        /* Few places have ascending offsets, and the search reads all. */
+        if (!open_addresses_at(table, OFFSETS, offset, 0) &&
+            !open_addresses_at(table, OFFSETS_PER_CPU, offset, 0))
+            return false;
+        base = relocated_base(table, base_offset);
+        if (base == 0) return false;
+    }
     return open_addresses_at(table, OFFSETS, offset, base) ||
            open_addresses_at(table, OFFSETS_PER_CPU, offset, base);
 }
@@ -363,17 +443,48 @@ static gsym_status add_functions(kernel_table *table, gsym_error *error) {
     return GSYM_OK;
 }
 
+/* A section, or a segment of a kernel without section headers. */
+typedef struct kernel_part {
+    cursor bytes;
+    uint64_t address, size;
+    bool holds_code, may_have_table;
+} kernel_part;
+
+/* Move to the next part that is loaded; false at the end. */
+static bool next_part(const elf_object *elf, uint32_t *index, kernel_part *ret) {
+    uint64_t offset, size;
+    while (elf->object.header.section_count > 0) {
+        elf_section section;
+        if (++*index >= elf->object.header.section_count) return false;
+        section = elf_section_at(elf, *index);
+        if (!(section.flags & SHF_ALLOC)) continue;
+        ret->holds_code = elf_section_holds_code(&section);
+        ret->may_have_table = !ret->holds_code && section.type != SHT_NOBITS;
+        ret->bytes = elf_section_bytes(elf, &section);
+        ret->address = section.address;
+        ret->size = section.size;
+        return true;
+    }
+    if (!elf_load_segment(elf, index, &ret->address, &offset, &size)) return false;
+    ret->holds_code = elf_segment_holds_code(elf, *index);
+    ret->may_have_table = true;
+    ret->bytes = elf_cursor(elf, offset);
+    if (cursor_left(&ret->bytes) > size) ret->bytes.end = ret->bytes.at + size;
+    ret->size = elf_segment_memory(elf, *index);
+    return true;
+}
+
 static gsym_status list_code(kernel_table *table, gsym_error *error) {
-    uint32_t count = table->elf->object.header.section_count;
+    uint32_t index = 0;
+    bool has_sections = table->elf->object.header.section_count > 0;
+    kernel_part part;
     table->lowest = UINT64_MAX;
-    for (uint32_t i = 1; i < count; ++i) {
-        elf_section section = elf_section_at(table->elf, i);
-        if (!(section.flags & SHF_ALLOC) || section.address == 0) continue;
-        if (section.address < table->lowest) table->lowest = section.address;
-        if (elf_section_holds_code(&section) &&
-            section.size <= UINT64_MAX - section.address &&
+    while (next_part(table->elf, &index, &part)) {
+        if (has_sections && part.address == 0) continue;
+        if (part.address < table->lowest) table->lowest = part.address;
+        if (part.holds_code && part.size <= UINT64_MAX - part.address &&
             !LIST_ADD(table->code,
-                      (gsym_range){section.address, section.address + section.size}))
+                      (gsym_range){part.address, part.address + part.size}))
             return gsym_fail_memory(error);
     }
     ranges_join(&table->code, 0);
@@ -381,17 +492,13 @@ static gsym_status list_code(kernel_table *table, gsym_error *error) {
 }
 
 static gsym_status add_kernel_symbols(kernel_table *table, gsym_error *error) {
-    uint32_t count = table->elf->object.header.section_count;
+    uint32_t index = 0;
+    kernel_part part;
     GSYM_TRY(list_code(table, error));
-    for (uint32_t i = 1; i < count && table->steps_left > 0; ++i) {
-        elf_section section = elf_section_at(table->elf, i);
-        cursor c;
-        if (!(section.flags & SHF_ALLOC) || section.type == SHT_NOBITS ||
-            elf_section_holds_code(&section))
-            continue;
-        c = elf_section_bytes(table->elf, &section);
-        table->data = c.at;
-        table->size = cursor_left(&c);
+    while (table->steps_left > 0 && next_part(table->elf, &index, &part)) {
+        if (!part.may_have_table) continue;
+        table->data = part.bytes.at;
+        table->size = cursor_left(&part.bytes);
         if (find_tokens(table) && find_markers(table) && find_names(table) &&
             find_addresses(table))
             return add_functions(table, error);

@@ -27,6 +27,7 @@ class FrameTexts:
     """The frames of a module, to be written into stacks."""
 
     def __init__(self, work: ModuleWork, texts: AnswerTexts, most: int) -> None:
+        work.place_named()
         # Keeps alive what the engine reads.
         self._kept: list[object] = []
         self._most = most

@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from gsym.errors import CopyableError, GsymError
 from gsym.model import UINT64_END
+from gsym.reading.named_address import split_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _ANY_NAME = re.compile(r"[^/\\%'\"$*?|\x00-\x1f\x7f\ud800-\udfff]*")
 _ID = re.compile(r"[A-Fa-f0-9]*")
 _RETURNS = frozenset({"all", "callers"})
 _PAIR = 2  # items of a module and of a frame
+# Limit: Function and offset of a frame of a request
+_LONGEST_NAME = 1 << 12
 _BAD_REQUEST = 400
 _TOO_LARGE = 413
 
@@ -54,7 +57,9 @@ class Stack(msgspec.Struct, frozen=True):
     """Frames, as columns."""
 
     modules: list[int]  # index of the module of each frame, or -1
-    offsets: list[int]  # from the base of the module; -1 if unknown
+    offsets: list[int]  # from the base of the module; -1 if unknown, or named
+    # of frames given as `kernel+0x40`, by index: the function, and the offset in it
+    named: dict[int, tuple[str, int]] = {}
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -183,13 +188,20 @@ def _check_job(job: Any, number: int, left: _Left, *, answers_rest: bool) -> Job
         _refuse(f'job {number} is invalid: returnAddresses must be "all" or "callers"')
     left.frames -= _count_frames(stacks)
     _check_left(left.frames, "frames", left.limits.frames)
-    stacks = _check_stacks(stacks, len(modules), number)
+    stacks = _check_stacks(stacks, len(modules), number, takes_names=answers_rest)
     if returns is not None:
-        first = 1 if returns == "callers" else 0
         for stack in stacks:
-            calls = [each - 1 if each > 0 else each for each in stack.offsets[first:]]
-            stack.offsets[first:] = calls
+            _take_as_returns(stack, 1 if returns == "callers" else 0)
     return Job(modules, stacks, code_ids, problems)
+
+
+def _take_as_returns(stack: Stack, first: int) -> None:
+    """Move the offsets of frames from *first* on to the calls before them."""
+    calls = [each - 1 if each > 0 else each for each in stack.offsets[first:]]
+    stack.offsets[first:] = calls
+    for at, (name, offset) in stack.named.items():
+        if at >= first:
+            stack.named[at] = name, offset - 1
 
 
 def _as_pair(module: Any) -> list[str]:
@@ -249,7 +261,9 @@ def _problems(
     return found
 
 
-def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
+def _check_stacks(
+    stacks: Any, module_count: int, job: int, *, takes_names: bool
+) -> list[Stack]:
     fault = ""
     checked = []
     if type(stacks) is not list:
@@ -258,7 +272,8 @@ def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
         fault = "no stacks specified"
     else:
         for at, stack in enumerate(stacks):
-            columns = _columns(stack, module_count)
+            named = _take_names(stack) if takes_names else {}
+            columns = _columns(stack, module_count, named)
             if columns is None:
                 fault = f"stack {at} {_stack_error(stack, module_count)}"
                 break
@@ -268,7 +283,20 @@ def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
     return checked
 
 
-def _columns(stack: Any, module_count: int) -> Stack | None:
+def _take_names(stack: Any) -> dict[int, tuple[str, int]]:
+    """Replace texts such as `kernel+0x40` by -1; return functions and offsets."""
+    named = {}
+    for at, frame in enumerate(stack) if type(stack) is list else ():
+        if type(frame) is list and len(frame) == _PAIR and type(frame[1]) is str:
+            found = split_name(frame[1]) if len(frame[1]) <= _LONGEST_NAME else None
+            if found is not None:
+                named[at], frame[1] = found, -1
+    return named
+
+
+def _columns(
+    stack: Any, module_count: int, named: dict[int, tuple[str, int]]
+) -> Stack | None:
     """A stack as columns; None if it is invalid."""
     if type(stack) is not list:
         return None
@@ -282,7 +310,7 @@ def _columns(stack: Any, module_count: int) -> Stack | None:
     modules, offsets = flat[::2], flat[1::2]
     is_known = min(modules) >= -1 and max(modules) < module_count
     if is_known and min(offsets) >= -1 and max(offsets) < UINT64_END:
-        return Stack(modules, offsets)
+        return Stack(modules, offsets, named)
     return None
 
 

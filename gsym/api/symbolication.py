@@ -11,6 +11,7 @@ import time
 from array import array
 
 from gsym.modules.key import ModuleKey, key_of_debug_id
+from gsym.reading.named_address import without_section
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ModuleWork:
         "key",
         "module",
         "name",
+        "named",
         "offsets",
         "problem",
         "seconds",
@@ -50,6 +52,8 @@ class ModuleWork:
         self.offsets: array[int] = array("Q")
         # indexes of unknown offsets, which are 0 in *offsets*
         self.unknown: list[int] = []
+        # of these, function and offset of those that are given as `kernel+0x40`
+        self.named: dict[int, tuple[str, int]] = {}
         # None if nothing is to be looked up, or the id is invalid
         self.key: ModuleKey | None = None
         # the result of opening it; None before that, and without a key
@@ -96,6 +100,24 @@ class ModuleWork:
             started = time.perf_counter()
             self.module = symbolizer.open(self.key)
             self.seconds = time.perf_counter() - started
+
+    def place_named(self) -> None:
+        """Find the offsets of functions that frames name, as far as they are sure."""
+        named, self.named = self.named, {}
+        if not named or self.module is None or self.module.reader is None:
+            return
+        from gsym.memory.function_names import FunctionNames
+
+        names = FunctionNames(self.module.reader, "")
+        base = self.module.reader.header.base_address
+        placed = set()
+        for at, (name, offset) in named.items():
+            found = names.find(name) or names.find(without_section(name))
+            starts = {each.start for each in found if offset < max(each.size, 1)}
+            if len(starts) == 1:
+                self.offsets[at] = starts.pop() + offset - base
+                placed.add(at)
+        self.unknown = [at for at in self.unknown if at not in placed]
 
     def look_up(self) -> Iterator[tuple[int, int, Frames]]:
         """Look up its offsets in blocks, to limit memory.
@@ -181,8 +203,11 @@ def _ask(works: list[ModuleWork], stack: Stack) -> None:
     if not offsets:
         return
     if min(offsets) < 0:
-        for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
-            works[index].add(offset)
+        for at, (index, offset) in enumerate(zip(modules, offsets, strict=True)):
+            work = works[index]
+            if at in stack.named:
+                work.named[len(work.offsets)] = stack.named[at]
+            work.add(offset)
     elif min(modules) == max(modules):
         works[modules[0]].offsets.extend(offsets)
     else:

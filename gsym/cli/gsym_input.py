@@ -61,15 +61,12 @@ def _of_another_family(path: str) -> GsymError | None:
     """The error about a file that other verbs read."""
     if not os.path.isfile(path):  # a pipe cannot be read twice
         return None
-    from gsym.containers.recognition import recognise_file
     from gsym.fxt.recognition import is_trace_file
 
     if is_trace_file(path):
         return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)
     with open(path, "rb") as file:
         head = file.read(_HEAD_SIZE)
-    if recognise_file(path) == "kernel image":
-        return UnsupportedError("a kernel image: 'gsym convert' reads it", path=path)
     if b"symbfile" in head:
         return UnsupportedError("a symbfile: 'gsym symbfile' reads it", path=path)
     if b"{{{" in head:

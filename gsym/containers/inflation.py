@@ -36,14 +36,23 @@ _BZIP2_MAGICS = (b"BZh",)
 _TRUNCATED = "it is truncated"
 
 
-def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+def inflate_one_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of one member of a gzip file; bytes after it are ignored.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    return inflate_zlib(pieces, _GZIP_WINDOW)
+
+
+def inflate_zlib(pieces: Iterable[Buffer], window: int = 15) -> Iterator[bytes]:
     """The contents of one zlib stream; bytes after it are ignored.
 
     Raises:
         ValueError: It is damaged.
     """
     zlib = _find_zlib()
-    decompressor = zlib.decompressobj()
+    decompressor = zlib.decompressobj(window)
     try:
         for piece in pieces:
             left: Buffer = piece
@@ -114,7 +123,7 @@ def inflate_zstd(
 
 
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all xz streams; bytes after them are ignored.
+    """The contents of all xz streams, or of one of lzma; bytes after them are ignored.
 
     Raises:
         ValueError: One is damaged, or needs more memory than any that `xz` writes.

@@ -115,8 +115,20 @@ _BIG_MAGIC = b"\0\0\xff\xff"  # of an object file with very many sections
 _BIG_CLASS_AT = 12
 _BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
 
-# A kernel image of x86 may be a PE image, too.
-_KERNEL_MARK, _KERNEL_MARK_AT = b"HdrS", 0x202
+# Forms of kernel images, which may be PE images, too, by a mark at a place: of x86; of
+# ARM in both byte orders; bare ones of ARM64, RISC-V and LoongArch; compressed in a
+# program of EFI; of s390, which starts with the channel program of its loader.
+KERNEL_X86, KERNEL_ARM, KERNEL_BARE, KERNEL_ZBOOT, KERNEL_S390 = range(1, 6)
+_KERNEL_MARKS = (
+    (KERNEL_X86, 0x202, b"HdrS"),
+    (KERNEL_ARM, 0x24, b"\x18\x28\x6f\x01"),
+    (KERNEL_ARM, 0x24, b"\x01\x6f\x28\x18"),
+    (KERNEL_BARE, 0x38, b"ARMd"),
+    (KERNEL_BARE, 0x38, b"RSC\x05"),
+    (KERNEL_BARE, 0x38, b"\xcd\x23\x82\x81"),
+    (KERNEL_ZBOOT, 0, b"MZ\0\0zimg"),
+    (KERNEL_S390, 8, b"\2\0\0\x18\x60\0\0\x50\2\0\0\x68\x60\0\0\x50"),
+)
 
 _FAT_MAGIC = b"\xca\xfe\xba\xbe"
 _FEWEST_JAVA_VERSION = 43  # where a fat Mach-O file has the number of its slices
@@ -150,7 +162,7 @@ def recognise(head: bytes) -> str:
         "pdb", "breakpad" or "gsym"; the name of a kind that is not read; "" for an
         unknown one.
     """
-    if head[_KERNEL_MARK_AT:].startswith(_KERNEL_MARK):
+    if kernel_form(head):
         return "kernel image"
     for kind in _KINDS:
         if head.startswith(kind.magics):
@@ -161,6 +173,14 @@ def recognise(head: bytes) -> str:
     if _is_coff(head):
         return "object"
     return "breakpad" if _is_breakpad(head) else ""
+
+
+def kernel_form(head: bytes) -> int:
+    """The form of a kernel image that begins like this; 0 if it is none."""
+    for form, at, mark in _KERNEL_MARKS:
+        if head.startswith(mark, at):
+            return form
+    return 0
 
 
 def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:

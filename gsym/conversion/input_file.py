@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Input: TypeAlias = "str | os.PathLike[str] | Buffer | BinaryIO | InputFile"
 
 NO_NAME = "<input>"
+# The machine in an ELF header.
+_MACHINE_AT, _MIPS = 18, (b"\x08\0", b"\0\x08")
 
 
 class InputFile(NamedTuple):
@@ -48,7 +50,7 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
         path = _name_of(given) if name is None else path_of("name", name)
         if not data:
             raise FormatError("the file is empty", path=path, offset=0)
-        return _opened("", path, data)
+        return input_of("", path, data)
     if name is not None:
         raise ValueError("name: only for bytes and file objects; a path is its name")
     path = member = path_of("input", given)
@@ -59,17 +61,18 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
 
         member = bundle_member(path)
         data = map_file(member)
-    return _opened(path, member, data)
+    return input_of(path, member, data)
 
 
-def _opened(given: str, path: str, data: memoryview) -> InputFile:
-    """The input; a kernel image is the ELF file in it."""
+def input_of(given: str, path: str, data: memoryview) -> InputFile:
+    """The input with these bytes; of a kernel image they are those of its ELF file."""
     kind = recognise(bytes(data[:HEAD_SIZE]))
-    if kind == "kernel image":
-        from gsym.containers.kernel_image import kernel_in
+    is_mips = kind == "object" and bytes(data[_MACHINE_AT:][:2]) in _MIPS
+    if kind == "kernel image" or is_mips:
+        from gsym.containers.kernel_image import kernel_in, kernel_in_elf
 
         try:
-            data = kernel_in(data)
+            data = (kernel_in_elf(data) or data) if is_mips else kernel_in(data)
         except ValueError as error:
             raise FormatError(str(error), path=path, offset=0) from None
         kind = recognise(bytes(data[:HEAD_SIZE]))

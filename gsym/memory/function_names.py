@@ -29,13 +29,16 @@ class FunctionNames:
         self._demangled: dict[str, list[FunctionRange]] | None = None
 
     def find(self, name: str) -> Sequence[FunctionRange]:
-        """The functions of a name."""
+        """The functions of a name, or of their section, `.text.kernel`."""
+        from gsym.reading.named_address import without_section
+
         if not name:
             return ()
         return (
             self._reader.find(name, exact=True)
             or self.in_table(name)
             or self._as_demangled(name)
+            or self.find(without_section(name))
         )
 
     def in_table(self, name: str) -> Sequence[FunctionRange]:
@@ -58,14 +61,25 @@ class FunctionNames:
         """The functions of a demangled name, with parameters or without."""
         from gsym.engine.demangling import demangle
         from gsym.reading.decoded_functions import function_ranges
+        from gsym.reading.named_address import is_part, spelling
 
         if self._demangled is None:
             self._demangled = {}
             for function in function_ranges(self._reader):
                 shown = demangle(function.name)
-                for each in {shown, shown.partition("(")[0]}:
+                names = {shown, shown.partition("(")[0]}
+                if is_part(function.name):
+                    names.add(spelling(function.name))
+                for each in names:
                     self._demangled.setdefault(each, []).append(function)
-        return self._demangled.get(name, ())
+        found = self._demangled.get(name, ())
+        if found or "(" not in name:
+            return found
+        wanted = spelling(name)
+        overloads = self._demangled.get(name.partition("(")[0], ())
+        return [
+            each for each in overloads if spelling(demangle(each.name)) == wanted
+        ] or self._demangled.get(wanted, ())
 
 
 def _find_symbols(path: str) -> Callable[[bytes], Sequence[tuple[int, int]]]:

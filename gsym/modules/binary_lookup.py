@@ -269,17 +269,14 @@ def _for_kind(kind: str, search: BinarySearch) -> BinarySearch:
 
 def _input_of(data: mmap | bytes, path: str) -> InputFile:
     """The open input that is no GSYM file."""
-    from gsym.conversion.input_file import InputFile, open_input
+    from gsym.conversion.input_file import input_of, open_input
 
     if isinstance(data, bytes):  # a copy, of which no more is needed; or it is empty
         return open_input(path)
     from mmap import MADV_NORMAL
 
-    from gsym.containers.recognition import HEAD_SIZE, recognise
-
     data.madvise(MADV_NORMAL)  # a reader needs single pages, others need all
-    view = memoryview(data)
-    return InputFile(path, path, view, recognise(bytes(view[:HEAD_SIZE])))
+    return input_of(path, path, memoryview(data))
 
 
 def _open(path: str, search: BinarySearch) -> Reader:

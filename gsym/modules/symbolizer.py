@@ -25,6 +25,7 @@ from gsym.errors import (
 from gsym.model import UINT64_END, Lookup
 from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.modules.open_module import OpenModule
+from gsym.reading.named_address import check_text
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 from gsym.store.modules import Attempt, Entry, Resolution, resolved
@@ -191,20 +192,23 @@ class Symbolizer:
         return found
 
     def symbolize(
-        self, key: ModuleKey, *, offset: int | None = None, va: int | None = None
+        self, key: ModuleKey, *, offset: int | None = None, va: int | str | None = None
     ) -> Symbolization:
         """Look up an address of a module.
 
         Args:
             key: The module.
             offset: The address, in bytes from the base of the module; or
-            va: the link-time address, as in the symbol table of the binary.
+            va: the link-time address, as in the symbol table of the binary, or a text
+                such as `kernel+0x40`, see `Reader.lookup`.
 
         Raises:
             ClosedError: This was closed.
             FormatError: The record of the function is damaged.
+            GsymError: No function, or several, have the name and the offset.
             TypeError: *key* is not a `ModuleKey`, or the address not an integer.
-            ValueError: Both or neither of *offset* and *va* were given.
+            ValueError: Both or neither of *offset* and *va* were given, or *va* is
+                another text.
         """
         instance_of("key", key, ModuleKey)
         if (offset is None) == (va is None):
@@ -212,13 +216,15 @@ class Symbolizer:
             raise ValueError(f"offset, va: expected one of them, not {given}")
         if va is None:
             offset = integer_of("offset", offset)  # type: ignore[arg-type]
+        elif isinstance(va, str):
+            check_text("va", va)
         else:
             va = integer_of("va", va)
         module = self.open(key)
         if module.reader is None:
             return Symbolization(None, module.reason, module)
         address = module.address_of(offset) if va is None else va  # type: ignore[arg-type]
-        if not 0 <= address < UINT64_END:
+        if not isinstance(address, str) and not 0 <= address < UINT64_END:
             return Symbolization(None, f"{address:#x} is not an address", module)
         lookup = module.reader.lookup(address)
         if lookup is None:

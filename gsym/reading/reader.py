@@ -389,14 +389,16 @@ class Reader:
         self._functions_by_name = None
 
     def lookup(
-        self, address: int, merged: bool = False, *, is_return: bool = False
+        self, address: int | str, merged: bool = False, *, is_return: bool = False
     ) -> Lookup | None:
         """Look up *address*: the function and its frames, innermost call first.
 
         Args:
             address: Link-time virtual address in bytes, as in the file's address
                 table (subtract the load bias first). A number that is not an address
-                has no answer.
+                has no answer. Or a text: `kernel+0x40` is a byte of the function or of
+                the section `.text.kernel`, which answers as this function, also where
+                others have the same address.
             merged: Also return the functions that were folded into the same code, in
                 `Lookup.merged`.
             is_return: Whether it is a return address: the answer is that of the call
@@ -409,8 +411,15 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             FormatError: The record is damaged; its offset counts from file start.
+            GsymError: No function, or several, have the name and the offset.
             TypeError: The address is not an integer.
+            ValueError: The text is not of this form.
         """
+        if isinstance(address, str):
+            from gsym.reading.named_address import place_of
+
+            place = place_of(self, address)
+            return place.reader.lookup(place.address, merged, is_return=is_return)
         if is_return:
             call = self.lookup(address - 1, merged)
             return None if call is None else after_call(call)
@@ -486,14 +495,14 @@ class Reader:
         """
         if not isinstance(name, str):
             raise TypeError(f"name: expected a string, not {name!r}")
-        mapped, entries = self.mapped, self._entries_by_name()
+        mapped, entries = self.mapped, self.entries_by_name()
         found = [(name, entries[name])] if name in entries else []
         if not found and not exact:
             found = _fitting_names(entries, name)
         places = sorted(place for _, places in found for place in places)
         return tuple(mapped.function_ranges(index)[at] for index, at in places)
 
-    def _entries_by_name(self) -> dict[str, list[tuple[int, int]]]:
+    def entries_by_name(self) -> dict[str, list[tuple[int, int]]]:
         """The functions of each name: index of the entry, number in the entry."""
         mapped = self.mapped
         entries = self._functions_by_name
@@ -653,12 +662,16 @@ def _fitting_names(
     from fnmatch import fnmatchcase
 
     from gsym.engine.demangling import demangle
+    from gsym.reading.named_address import spelling
 
-    exact, fitting = [], []
+    exact, alike, fitting = [], [], []
+    wanted = spelling(name) if "(" in name else ""
     for entry in entries.items():
         names = (entry[0], demangle(entry[0]))
         if name == names[1] or names[1].startswith(f"{name}("):
             exact.append(entry)
+        elif wanted and wanted == spelling(names[1]):
+            alike.append(entry)
         elif any(fnmatchcase(each, name) for each in names):
             fitting.append(entry)
-    return exact or fitting
+    return exact or alike or fitting

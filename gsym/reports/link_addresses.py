@@ -52,6 +52,13 @@ class LinkAddresses:
         self.code = code
         self._loaded = self._find_load_address(frames)
         self.reason: str = ""
+        # By name and address: of functions whose addresses others have, too.
+        self._readers: dict[tuple[str, int], Reader] = {}
+
+    def reader_of(self, frame: StackFrame, address: int) -> Reader:
+        """The reader that answers a frame as the function that it names."""
+        named = frame.symbol, address + frame.is_return
+        return self._readers.get(named, self._reader)
 
     def link_address(self, frame: StackFrame) -> int | None:
         """The link-time address to look up; None if it cannot be told."""
@@ -128,7 +135,15 @@ class LinkAddresses:
                 f"ambiguous: {len(starts)} functions are called {frame.symbol}"
             )
             return None
-        return starts[0] + (frame.plus or 0)
+        address = starts[0] + (frame.plus or 0)
+        named = frame.symbol, address
+        if named not in self._readers:
+            from gsym.reading.named_address import place_in
+
+            functions = self._functions(frame.symbol)
+            own = next(each for each in functions if each.start == starts[0])
+            self._readers[named] = place_in(self._reader, own, address).reader
+        return address
 
     def _named_starts(self, frame: StackFrame) -> list[int]:
         """Starts of the functions that a frame may be in."""

@@ -476,13 +476,19 @@ class ReportWork:
         if reader is None or places is None or not wanted:
             return text_left
         addresses: dict[int, int] = {}  # by frame
+        readers: dict[Reader, dict[int, int]] = {}
         for at in wanted:
             address = places.link_address(self._frames[at])
             if address is None:
                 answers[at] = answers[at]._replace(reason=places.reason)
             else:
                 addresses[at] = address
-        calls_of, text_left = _calls_at(reader, addresses, text_left)
+                own = places.reader_of(self._frames[at], address)
+                readers.setdefault(own, {})[at] = address
+        calls_of: dict[int, list[Frame]] = {}
+        for own, of_reader in readers.items():
+            found, text_left = _calls_at(own, of_reader, text_left)
+            calls_of.update(found)
         base = reader.header.base_address
         answered: dict[tuple[ReportFrame, int, bool, str], ReportFrame] = {}
         for at, address in addresses.items():

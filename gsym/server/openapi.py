@@ -45,10 +45,10 @@ class Job(msgspec.Struct, rename="camel"):
         list[
             list[
                 Annotated[
-                    tuple[_Index, _Index],
+                    tuple[_Index, _Index | str],
                     Meta(
                         description="index of the module, -1 for none, and offset from "
-                        "its base"
+                        "its base, or FUNCTION+OFFSET"
                     ),
                 ]
             ]

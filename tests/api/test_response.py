@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("msgspec")
 
-from gsym.api.request import RequestLimits, read_v5
+from gsym.api.request import RequestError, RequestLimits, read_v4, read_v5
 from gsym.api.response import answer_v4, answer_v5
 from gsym.api.symbolication import Symbolication
 
@@ -53,3 +53,37 @@ def test_the_limit_is_for_the_frames_of_all_modules_together(
     put(store, 2)
     one, other = (least(store, answer, number) for number in (1, 2))
     assert 0 < one == other < least(store, answer, 1, 2)
+
+
+def test_frames_may_name_a_function_and_an_offset(store: Store) -> None:
+    key = identity(1)
+    put(store, 1)
+    texts = ["f1_1+0x4", ".text.f1_1+5", "f1_1+0x10", "none+0x1", "f1_1+1"]
+    job = {
+        "memoryMap": [[key.debug_file, key.debug_id]],
+        "stacks": [[*([0, text] for text in texts), [0, 8], [-1, "f1_1+1"]]],
+        "returnAddresses": "callers",
+    }
+    body = json.dumps({"jobs": [job]}).encode()
+    work = Symbolication(read_v5(body, RequestLimits()))
+    work.open_all(Symbolizer(store))
+    (frames,) = json.loads(bytes(answer_v5(work)))["results"][0]["stacks"]
+    named = [(each.get("function"), each.get("function_offset")) for each in frames]
+    assert named == [
+        *(("f1_1", "0x4"), ("f1_1", "0x4"), ("f1_1", "0xf"), (None, None)),
+        *(("f1_1", "0x0"), ("f1_1", "0x7"), (None, None)),
+    ]
+    assert [frames[at]["module_offset"] for at in (3, 6)] == ["-0x1", "-0x1"]
+
+
+@pytest.mark.parametrize("text", ["main", "0x10", "", "+1", "a" * 4096 + "+1"])
+def test_other_texts_are_no_offsets(text: str) -> None:
+    job = {"memoryMap": [["a", "0"]], "stacks": [[[0, text]]]}
+    with pytest.raises(RequestError, match="invalid module_offset"):
+        read_v5(json.dumps({"jobs": [job]}).encode(), RequestLimits())
+
+
+def test_version_4_has_numbers_alone() -> None:
+    job = {"memoryMap": [["a", "0"]], "stacks": [[[0, "main+1"]]]}
+    with pytest.raises(RequestError, match="invalid module_offset"):
+        read_v4(json.dumps(job).encode(), RequestLimits())

@@ -6,6 +6,8 @@ import bz2
 import gzip
 import lzma
 import random
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,15 @@ from gsym.containers.inflation import import_zstd
 from gsym.containers.recognition import recognise
 from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import convert_bytes, settle
-from tests.inputs.elf import ALLOC, PROGBITS, Elf, Section, Symbol, code_section
+from tests.inputs.elf import (
+    ALLOC,
+    PROGBITS,
+    Elf,
+    Section,
+    Segment,
+    Symbol,
+    code_section,
+)
 from tests.inputs.kallsyms import COMMON, LAYOUTS, SIZE, Kernel, Layout
 
 if TYPE_CHECKING:
@@ -179,13 +189,149 @@ def test_kernel_images_are_read(
     assert main(["store", "add", str(tmp_path / "input"), "--store", store]) == 0
 
 
-def test_a_lookup_names_the_verb_that_reads_kernel_images(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_lookups_read_kernel_images(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    kernel = Kernel(NAMES, LAYOUTS[-1])
     path = tmp_path / "vmlinuz"
-    path.write_bytes(kernel_image(gzip.compress(b"ELF")))
-    assert main(["lookup", str(path), "0x10"]) == 1
-    assert "a kernel image: 'gsym convert' reads it" in capsys.readouterr().err
+    path.write_bytes(kernel_image(gzip.compress(kernel.to_bytes())))
+    for _ in range(2):  # the second one reads the cache
+        assert main(["lookup", str(path), f"{COMMON}4+4"]) == 0
+    shown = f"{kernel.code + 4 * SIZE + 4:#x}: {COMMON}4 + 4\n"
+    assert capsys.readouterr().out == 2 * shown
+
+
+RELATIVE = {"ARM64": 1027, "RISC-V": 3, "LoongArch": 3, "s390": 12}
+MARKS = {"ARM64": b"ARMd", "RISC-V": b"RSC\5", "LoongArch": b"\xcd\x23\x82\x81"}
+S390_LOADER = bytes.fromhex("0008000080000200 0200001860000050 0200006860000050")
+
+
+def bare_kernel(machine: str, kernel: Kernel) -> bytes:
+    """The bytes from the start of a kernel on, as they are in memory."""
+    mark = bytes(0x38) + MARKS[machine] if machine in MARKS else b""
+    head = mark.ljust(64, b"\0") + b"\xa5" * 4096
+    image = replace(kernel, before=head).table()
+    if kernel.has_base:
+        return image
+    with_base = replace(kernel, before=head, has_base=True).table()
+    code = kernel.code.to_bytes(8, kernel.byteorder)
+    at = with_base.index(code)
+    kind = RELATIVE[machine]
+    entries = [(kernel.code + 64 + 8 * at, kind, kernel.code + 8) for at in range(9)]
+    entry = (kernel.code + at, kind, kernel.code)
+    if machine == "s390":  # with a symbol
+        entry = (kernel.code + at, 5 << 32 | 22, 0)
+    entries[4] = entry
+    words = chain.from_iterable(entries)
+    image += bytes(-len(image) % 8)
+    return image + b"".join(each.to_bytes(8, kernel.byteorder) for each in words)
+
+
+def zboot(image: bytes) -> bytes:
+    """A program of EFI that inflates a kernel."""
+    payload = gzip.compress(image)
+    head = b"MZ\0\0zimg" + (0x400).to_bytes(4, "little")
+    return (head + len(payload).to_bytes(4, "little")).ljust(0x400, b"\0") + payload
+
+
+def zimage(image: bytes) -> bytes:
+    """A kernel of ARM behind the program that inflates it, and bytes behind that."""
+    head = b"\0\0\xa0\xe1" * 9 + b"\x18\x28\x6f\x01"
+    decoy = b"\xfd7zXZ\0\x1f\x8b\x08\0"
+    return head.ljust(4000, b"\0") + decoy + gzip.compress(image) + b"a device tree"
+
+
+def zimage_of_lzma(image: bytes) -> bytes:
+    head = zimage(b"")[:4000]
+    return head + lzma.compress(image, lzma.FORMAT_ALONE) + b"a device tree"
+
+
+def of_s390(image: bytes) -> bytes:
+    return S390_LOADER.ljust(0x11000, b"\0") + lzma.compress(image) + bytes(99)
+
+
+def of_mips(image: bytes) -> bytes:
+    """An ELF file that inflates a kernel in its data."""
+    sections = [
+        code_section(0x80100000, 64),
+        Section(".appended_dtb", b"", PROGBITS, ALLOC, 0x80200000),
+        Section(".data", lzma.compress(image), PROGBITS, ALLOC, 0x80110000),
+    ]
+    return Elf(sections=sections, machine=8, bits=32).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("machine", "bits", "byteorder", "wrap", "layout"),
+    [
+        ("ARM64", 64, "little", bytes, LAYOUTS[3]),
+        ("ARM64", 64, "little", zboot, LAYOUTS[3]),
+        ("ARM64", 64, "little", bytes, LAYOUTS[6]),
+        ("RISC-V", 64, "little", zboot, LAYOUTS[7]),
+        ("LoongArch", 64, "little", bytes, LAYOUTS[6]),
+        ("ARM", 32, "little", zimage, LAYOUTS[3]),
+        ("ARM", 32, "little", zimage, LAYOUTS[0]),
+        ("ARM", 32, "little", zimage_of_lzma, LAYOUTS[3]),
+        ("MIPS", 32, "little", of_mips, LAYOUTS[5]),
+        ("s390", 64, "big", of_s390, LAYOUTS[3]),
+        ("s390", 64, "big", of_s390, LAYOUTS[7]),
+    ],
+)
+def test_kernels_without_headers_are_read(  # noqa: PLR0913, PLR0917 - what differs
+    machine: str,
+    bits: int,
+    byteorder: ByteOrder,
+    wrap: Callable[[bytes], bytes],
+    layout: Layout,
+    tmp_path: Path,
+) -> None:
+    names = [*NAMES, "B_end"]
+    for has_base in {True, machine not in RELATIVE}:
+        kernel = Kernel(names, layout, bits, byteorder, has_base=has_base)
+        image = wrap(bare_kernel(machine, kernel).ljust(1 << 19, b"\0"))
+        functions = convert_bytes(tmp_path, image).functions
+        shown = [(each.start, each.size, each.name) for each in functions]
+        assert shown == expected(kernel)
+
+
+@pytest.mark.parametrize(("marks", "is_found"), [(61, True), (64, False)])
+def test_kernels_behind_many_marks_are_found(
+    marks: int,
+    is_found: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    kernel = Kernel([*NAMES, "B_end"], LAYOUTS[3], 32)
+    image = zimage(bare_kernel("ARM", kernel).ljust(1 << 19, b"\0"))
+    image = image[:256] + b"\x1f\x8b\x08\0" * marks + image[256:]
+    if is_found:
+        assert convert_bytes(tmp_path, image).report.functions == COUNT - 1
+    else:
+        assert settle(tmp_path, image) is None
+
+
+def test_a_kernel_without_section_headers_is_read(tmp_path: Path) -> None:
+    kernel = Kernel(NAMES, LAYOUTS[0])
+    table = kernel.table()
+    code = code_section(kernel.code, SIZE * COUNT)
+    rodata = Section(".rodata", table, PROGBITS, ALLOC, kernel.code + 0x1000000)
+    whole = Elf(sections=[code, rodata]).to_bytes()
+    segments = [
+        Segment(kernel.code, SIZE * COUNT),
+        Segment(
+            kernel.code + 0x1000000,
+            len(table),
+            offset=whole.index(table) + 2 * 56,
+            flags=4,
+        ),
+    ]
+    elf = Elf(sections=[code, rodata], segments=segments)
+    image = bytearray(elf.to_bytes())
+    assert image[segments[1].offset :].startswith(table)
+    image[0x28:0x30] = bytes(8)  # the place of the headers
+    image[0x3C:0x40] = bytes(4)  # their number
+    functions = convert_bytes(tmp_path, bytes(image)).functions
+    shown = [(each.start, each.size, each.name) for each in functions]
+    assert shown == expected(kernel)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +345,11 @@ def test_a_lookup_names_the_verb_that_reads_kernel_images(
         (kernel_image(b"", 0x207), "before Linux 2.6.26"),
         (kernel_image(b"\x02\x21\x4c\x18" + b"\xff" * 9), "a block is too large"),
         (kernel_image(b"\x02\x21\x4c\x18\x09\0\0\0abcd"), "truncated"),
+        (zboot(b"ELF")[:-9], "reaches past the end"),
+        (zboot(bytes(99)), "is no kernel"),
+        (zimage(b"ELF"), "no kernel compressed by"),
+        (of_mips(b"ELF"), "no kernel compressed by"),
+        (of_s390(bytes(1 << 20)), "no functions"),
     ],
 )
 def test_damaged_kernel_images_are_refused(

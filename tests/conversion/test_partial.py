@@ -510,7 +510,7 @@ def test_a_closed_reader_of_a_binary_raises(binary: Path) -> None:
 
 def test_an_address_that_is_not_an_integer_is_a_type_error(binary: Path) -> None:
     with gsym.open(binary) as reader, pytest.raises(TypeError, match="an integer"):
-        reader.lookup("main")  # type: ignore[arg-type]
+        reader.lookup(b"main")  # type: ignore[arg-type]
 
 
 def test_a_binary_that_was_replaced_is_not_converted(

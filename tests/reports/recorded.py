@@ -620,6 +620,18 @@ isolate_dso_base: 7de0e44000, vm_dso_base: 7de0e44000
     #01 abs 0000007de0e45110 _kDartIsolateSnapshotInstructions+0x691c4
 """
 
+COMPUTE_SANITIZER = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at scale(int *)+0x60 in /src/scale.cu:6
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Address 0x7fe71d800958 is out of bounds
+=========     Device Frame:run(const int *)+0x40
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: middle [0x1101] in app
+=========         Host Frame: [0x1201] in app
+"""
+
 WASM = """\
 RuntimeError: unreachable
     at app.wasm.leaf (wasm://wasm/app.wasm-0133c842:wasm-function[3]:0x1010)
@@ -881,6 +893,14 @@ RECORDED = (
     ),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),
     Recorded("dart-old", "Dart", DART_OLD, "leaf:101 middle:200"),
+    Recorded(
+        "compute-sanitizer",
+        "compute-sanitizer",
+        COMPUTE_SANITIZER,
+        "- - middle:200 main:300",
+        reason="Invalid __global__ write of size 4 bytes",
+        crashed="Invalid __global__ write of size 4 bytes",
+    ),
     Recorded("wasm", "WebAssembly", WASM, "- -"),
     Recorded("wasmtime", "WebAssembly", WASMTIME, "- -"),
     Recorded("copied", "copied profile frames", COPIED, "middle:200 main:300"),

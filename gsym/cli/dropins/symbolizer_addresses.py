@@ -10,12 +10,13 @@ from gsym.formatting.symbolizer import SymbolizerOutput, address_style, location
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from typing_extensions import Buffer
 
     from gsym.cli.dropins.symbolizer_modules import Module
     from gsym.cli.dropins.symbolizer_options import Options
+    from gsym.reading.reader import Reader
 
 _MAX_FORMATTERS = 256
 _MAX_NAME_BYTES = 1 << 26  # of all modules
@@ -70,10 +71,16 @@ class Addresses:
         """The answer to one address, as requested."""
         return self._answer_one(self._formatter(module, shown_module), address)
 
-    def locations(self, module: Module, addresses: list[int]) -> list[bytes]:
+    def locations(
+        self, module: Module, places: Sequence[tuple[Reader, int]]
+    ) -> list[bytes]:
         """The source locations of link-time addresses, without those with no file."""
-        formatter = self._formatter(module, None)
-        found = [self._answer_one(formatter, address) for address in addresses]
+        formatter, style = self._formatter(module, None), self._style(None)
+        found = []
+        for reader, address in places:
+            is_own = reader is module.reader
+            own = formatter if is_own else Formatter(reader, style)
+            found.append(self._answer_one(own, address))
         return [location for location in found if location]
 
     def _answer_one(self, formatter: Formatter, address: int) -> bytes:

@@ -9,6 +9,7 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import key_of_build_id
+from gsym.reading.named_address import place_in, without_section
 from gsym.reading.reader import Reader, wants_read_ahead
 
 TYPE_CHECKING = bool()
@@ -47,10 +48,18 @@ class Module:
         self.shift: int = base - options.adjust_vma  # added to requested addresses
         self._symbols: DataSymbols | None = None
 
-    def symbol(self, name: str, offset: int) -> list[int]:
-        """Link-time addresses *offset* bytes after the starts of functions."""
-        starts = () if self.reader is None else self.reader.find(name, exact=True)
-        return [(function.start + offset) & UINT64_MAX for function in starts]
+    def symbol(self, name: str, offset: int) -> list[tuple[Reader, int]]:
+        """Readers and addresses of the bytes *offset* after the starts of functions."""
+        if self.reader is None:
+            return []
+        find, found = self.reader.find, []
+        named = find(name, exact=True) or find(without_section(name), exact=True)
+        for function in named:
+            address = (function.start + offset) & UINT64_MAX
+            is_inside = offset < function.size
+            place = place_in(self.reader, function, address) if is_inside else None
+            found.append((place.reader if place else self.reader, address))
+        return found
 
     def data(self, address: int) -> DataSymbol | None:
         """The symbol at an address as requested, or None."""

@@ -17,10 +17,15 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.model import frame_text
+from gsym.reading.named_address import functions_named, place_in, split_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.model import FunctionRange, Lookup
+    from collections.abc import Sequence
+
+    from gsym.model import FunctionRange
+    from gsym.reading.named_address import Place
+    from gsym.reading.reader import Reader
 
 
 @Command(
@@ -28,14 +33,17 @@ if TYPE_CHECKING:
     (
         GSYM_FILE,
         Operand(
-            "NAME", "name of a function, as the linker knows it or demangled", many=True
+            "NAME",
+            "name of a function, as the linker knows it or demangled, or "
+            "FUNCTION+OFFSET",
+            many=True,
         ),
     ),
     (ARCH, JSON, *DEMANGLE, STRICT, VERBOSE),
     """\
 A demangled NAME may omit the parameters. If no function is called NAME, it is a
 pattern: * matches any text, ? any character, [ab] a or b. A line has the address range,
-the name, and the file and line where the function starts.""",
+the name, and the file and line where the function starts, or those of the OFFSET.""",
 )
 def find(values: Values) -> int:
     """Print the functions of each name; the exit code is 3 for misses under STRICT."""
@@ -44,13 +52,13 @@ def find(values: Values) -> int:
     path, arch = values.operand("FILE"), values.text(ARCH.name)
     with open_gsym(path, values, arch, read_ahead=True) as reader:
         for name in values.operands("NAME"):
-            functions = reader.find(name)
+            functions, offset = _found(reader, name)
             if not functions:
                 missed = True
                 warn(f"no function '{name}'", "gsym find")
             for function in functions:
-                found = reader.lookup(function.start)
-                path, line = _place(found, function)
+                place = place_in(reader, function, function.start + offset)
+                path, line = _line_of(place)
                 end = function.start + function.size
                 if values.flag("--json"):
                     record = {"start": function.start, "size": function.size}
@@ -62,8 +70,20 @@ def find(values: Values) -> int:
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
 
 
-def _place(found: Lookup | None, function: FunctionRange) -> tuple[str, int]:
-    if found is None or found.function.name != function.name:
+def _found(reader: Reader, name: str) -> tuple[Sequence[FunctionRange], int]:
+    """The functions that a name is of, and the offset in them."""
+    found = functions_named(reader, name)
+    named = None if found else split_name(name)
+    if named is None:
+        return found, 0
+    offset = named[1]
+    inside = functions_named(reader, named[0])
+    return [each for each in inside if offset < max(each.size, 1)], offset
+
+
+def _line_of(place: Place) -> tuple[str, int]:
+    found = place.reader.lookup(place.address)
+    if found is None or found.function.name != place.function.name:
         return "", 0
     frame = found.frames[-1]
     return frame.path, frame.line

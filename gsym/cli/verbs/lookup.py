@@ -77,8 +77,7 @@ def lookup(values: Values) -> int:
         raise UsageError("give either ADDRESS or '--stdin'")
     if values.flag("--json") and values.flag("--oneline"):
         raise UsageError("'--json' and '--oneline' exclude each other")
-    names = {word: found for word in words if (found := split_name(word))}
-    given = [0 if word in names else parse_address(word, "ADDRESS") for word in words]
+    given = [_number_or_name(word, "ADDRESS") for word in words]
     load_address = values.text("--load-address")
     uuid = hex_bytes("--uuid", values.text("--uuid"))
     read_ahead = gsym.reading.reader.wants_read_ahead(len(words))
@@ -91,25 +90,21 @@ def lookup(values: Values) -> int:
     with reader:
         session = _Session(reader, values, base, unsure)
         if words:
-            pairs = zip(words, given, strict=True)
-            session.answer(
-                [
-                    session.address_of(*names[word]) if word in names else address
-                    for word, address in pairs
-                ]
-            )
+            session.answer(given)
         else:
             session.answer_standard_input()
     return session.exit_code
 
 
-def split_name(text: str) -> tuple[str, int] | None:
-    """Name and offset of `NAME+OFFSET`; None if *text* is not of this form."""
-    name, plus, offset = text.rpartition("+")
-    try:
-        return (name, int(offset, 0)) if plus and name and offset[0].isdigit() else None
-    except (ValueError, IndexError):
-        return None
+def _number_or_name(word: str, what: str) -> int | str:
+    """An address, or *word* itself if it is `NAME+OFFSET`."""
+    if "+" in word:
+        # Few lookups are by name.
+        from gsym.reading.named_address import split_name
+
+        if split_name(word):
+            return word
+    return parse_address(word, what)
 
 
 class _Session:
@@ -120,14 +115,13 @@ class _Session:
     ) -> None:
         self._reader = reader
         self._unsure = unsure
-        self._shift = 0
+        self._load_shift = 0
         if load_address is not None:
-            self._shift = reader.header.base_address - load_address
-        if values.flag("--return-addresses"):
-            self._shift -= 1
+            self._load_shift = reader.header.base_address - load_address
+        self._shift = self._load_shift - values.flag("--return-addresses")
         self._strict = values.flag("--strict")
         self._style = _style(values, unsure)
-        self._text = Formatter(reader, self._style, shift=self._shift, wraps=False)
+        self._text = self._formatter(reader)
         self._has_more_bits = self._refused = False
 
     @property
@@ -141,20 +135,33 @@ class _Session:
         missed = self._text.missed or self._has_more_bits or self._unsure
         return EXIT_INCOMPLETE if self._strict and missed else 0
 
-    def address_of(self, name: str, offset: int) -> int:
-        """The address of a function's byte, as the addresses that are given."""
-        # Few lookups are by name.
-        from gsym.reading.named_address import address_of_name
+    def placed(self, given: int | str) -> tuple[int, Formatter]:
+        """An address as those that are given, and what answers it.
 
-        return address_of_name(self._reader, name, offset) - self._shift
+        Raises:
+            GsymError: No function, or several, have the name and the offset.
+        """
+        if isinstance(given, int):
+            return given, self._text
+        from gsym.reading.named_address import place_of
 
-    def answer(self, addresses: list[int]) -> None:
-        """Print the answers to *addresses*."""
+        place = place_of(self._reader, given)
+        is_own = place.reader is self._reader
+        text = self._text if is_own else self._formatter(place.reader)
+        return place.address - self._load_shift, text
+
+    def answer(self, given: list[int | str]) -> None:
+        """Print the answers to addresses."""
+        places = [self.placed(each) for each in given]
+        addresses = [address for address, _ in places]
         self._text.expect(b"".join(b"%#x\n" % address for address in addresses))
-        for address in addresses:
-            sys.stdout.buffer.write(self._answer_one(address))
+        for address, text in places:
+            sys.stdout.buffer.write(self._answer_one(address, text))
         if self._text.missed or self._has_more_bits:
             self._explain(addresses)
+
+    def _formatter(self, reader: Reader) -> Formatter:
+        return Formatter(reader, self._style, shift=self._shift, wraps=False)
 
     def _explain(self, addresses: list[int]) -> None:
         """Say on standard error if an address is not of the module at all."""
@@ -177,14 +184,12 @@ class _Session:
             raise GsymError("standard input is closed")
         from gsym.cli.streams import answer_lines
 
-        stream = LookupStream(
-            self._text, self._answer_one, self._refuse, self.address_of
-        )
+        stream = LookupStream(self._text, self._answer_one, self._refuse, self.placed)
         answer_lines(sys.stdin.fileno(), stream.answer)
 
-    def _answer_one(self, address: int) -> bytes:
+    def _answer_one(self, address: int, text: Formatter) -> bytes:
         if address < UINT64_END:
-            return self._text.one(address)
+            return text.one(address)
         self._has_more_bits = True
         return outside_answer(address, self._style, self._unsure)
 
@@ -227,18 +232,18 @@ def _style(values: Values, unsure: str) -> Style:
 class LookupStream:
     """Answers lines as they come.
 
-    *text* answers what it can, *answer* any one address. *refuse* answers a line that
-    is not an address, given with its number. *address_of* finds a function's byte.
+    *text* answers what it can, *answer* any one address that *placed* finds. *refuse*
+    answers a line that is not an address, given with its number.
     """
 
     def __init__(
         self,
         text: Formatter,
-        answer: Callable[[int], bytes],
+        answer: Callable[[int, Formatter], bytes],
         refuse: Callable[[str, int], bytes],
-        address_of: Callable[[str, int], int],
+        placed: Callable[[int | str], tuple[int, Formatter]],
     ) -> None:
-        self._address_of = address_of
+        self._placed = placed
         self._text = text
         self._answer = answer
         self._refuse = refuse
@@ -268,13 +273,10 @@ class LookupStream:
 
     def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
         try:
-            named = split_name(word.decode("utf-8", "surrogateescape"))
-            if named is None:
-                address = parse_address(word.decode("ascii", "replace"), "line")
-            else:
-                address = self._address_of(*named)
+            given = _number_or_name(word.decode("utf-8", "surrogateescape"), "line")
+            place = self._placed(given)
         except (UsageError, GsymError):
             number = self._line_count + lines.count(b"\n", 0, at) + 1
             shown = shortened(word.decode("utf-8", "backslashreplace"))
             return self._refuse(shown, number)
-        return self._answer(address)
+        return self._answer(*place)

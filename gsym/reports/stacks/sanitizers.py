@@ -1,4 +1,4 @@
-"""Reports of the sanitizers of Clang and GCC, which adjust return addresses."""
+"""Reports of the sanitizers of CUDA, and of Clang and GCC, which adjust addresses."""
 
 from __future__ import annotations
 
@@ -38,14 +38,37 @@ _NAME = regex(
     r"|(?:Previous |Atomic )?(?:[Ww]rite|[Rr]ead|READ|WRITE) of size .*"
     r"|(?:Direct|Indirect) leak of .*|Mutex M\d+ .*|Uninitialized value was .*):?\s*$"
 )
+# compute-sanitizer, of code of the device: `=========     at scale(int *)+0x60`,
+# `=========     Device Frame:scale(int *)+0x60 in /src/k.cu:6`
+_CUDA_DEVICE = regex(
+    r"^=+ +(?:at |Device Frame: ?)(?P<shown>(?P<symbol>\S.{0,2047}?)"
+    rf"\+(?P<plus>0x{HEX})(?: in \S+:\d+)?)\s*$"
+)
+# and of the host: `=========         Host Frame: run(int) [0x9544e] in app.so`
+_CUDA_HOST = regex(
+    r"^=+ +Host Frame: ?(?P<shown>(?:(?P<symbol>\S.{0,2047}?) )?"
+    rf"\[{OFFSET}\] in (?P<module>\S.*\S))\s*$"
+)
+
+_CUDA_BETWEEN = regex(r"=+ {2,}\S")
 
 FORMS = ReportForms(
+    between=(_CUDA_BETWEEN,),
     frames=(
+        FrameForm("compute-sanitizer", "+0x", _CUDA_DEVICE, returns="none"),
+        FrameForm("compute-sanitizer", " Frame:", _CUDA_HOST, returns="all"),
         FrameForm("sanitizer", "+0x", _FRAME, returns="none"),
         FrameForm("sanitizer", "#", _ANSWERED, returns="none"),
     ),
     images=(ImageForm("0x", _IMAGE),),
     headings=(
+        HeadingForm(
+            "========= ",
+            regex(
+                r"^========= (?P<reason>(?P<name>(?:(?P<crashed>Invalid|Uninitialized)"
+                r" __\w+__ \w+ of size \d|Barrier error|Race reported).*?))\s*$"
+            ),
+        ),
         HeadingForm(
             FAULT,
             regex(

@@ -62,7 +62,7 @@ _PATH = regex(
 )
 _SOURCE = regex(
     r"(?:\.(?:[chm]|cc|cpp|cxx|c\+\+|hh|hpp|hxx|inl|inc|mm|rs|go|s|asm|d|f90|f|pas|adb|zig"
-    r"|swift|kt|java|scala|py|js|ts|rb|php|cs|fs|nim|cr|log|txt|json|xml|html|conf|pid"
+    r"|cuh?|cl|hip|swift|kt|java|scala|py|js|ts|rb|php|cs|fs|nim|cr|log|txt|json|xml|html|conf|pid"
     r"|core|dmp)|[\\/])$",
     re.IGNORECASE,
 )
