@@ -101,7 +101,8 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
     "GSYM_CACHE_DIR": (
         (
             *("gsym lookup", "gsym find", "gsym dump", "gsym stats", "gsym verify"),
-            *("gsym symbolicate", "gsym store gc", "gsym-addr2line", "gsym-symbolizer"),
+            *("gsym export", "gsym symbolicate", "gsym-addr2line", "gsym-symbolizer"),
+            *("gsym store gc", "--gsym-dir"),
         ),
         "folder of converted binaries",
     ),
@@ -112,11 +113,11 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str]] = {
         ("--debuginfod", "--source"),
         "debuginfod servers, separated by spaces",
     ),
-    "DEBUGINFOD_CACHE_PATH": (("--debuginfod", "--source"), "their cache"),
+    "DEBUGINFOD_CACHE_PATH": (("--debuginfod", "--source"), "folder of their files"),
     "NETRC": (("--source",), "file with user names and passwords of servers"),
     "HTTPS_PROXY": (
         ("--source", "--server", "--url", "--debuginfod"),
-        "proxy; so are HTTP_PROXY, ALL_PROXY and NO_PROXY",
+        "proxy; HTTP_PROXY, ALL_PROXY and NO_PROXY are read, too",
     ),
     "SSL_CERT_FILE": (
         ("--source", "--server", "--url", "--debuginfod"),
