@@ -19,6 +19,7 @@ from gsym.cli.shells.sections import EXAMPLES, FILES, VARIABLES
 from gsym.cli.verbs import VERBS
 from tests.conftest import REPOSITORY, find_peer
 from tests.inputs.core import small_core
+from tests.project.test_page_examples import shell_lines
 
 pytestmark = pytest.mark.no_engine
 
@@ -92,6 +93,41 @@ def test_an_example_runs(folder: Path, program: str, command: str) -> None:
     if program == "gsym serve":
         pytest.importorskip("starlette", reason="the extra server is not installed")
     run(command, folder)
+
+
+ELSEWHERE = ("://", "--pid", "--kernel", "gsym serve", "debuginfod", "*.parquet")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "page",
+    [
+        *("cli.md", "cli/convert.md", "cli/gsym-addr2line.md", "crash.md"),
+        *("embedding.md", "sources.md", "store.md"),
+    ],
+)
+def test_commands_of_a_page_run_in_their_order(folder: Path, page: str) -> None:
+    for name in ("leveldbutil", "alpha", "bravo"):
+        shutil.copy(folder / "build/app", folder / name)
+    shutil.make_archive(str(folder / "symbols"), "zip", folder / "symbols")
+    (folder / "binaries.txt").write_text("app alpha\n")
+    identity = gsym.identify(folder / "app")
+    names = (
+        ("0905AE80CEE75A33E3CAB61C274274DE0", identity.debug_id),
+        ("80ae0509e7ce335ae3cab61c274274de96049b64", identity.code_id.lower()),
+        ("libapp.so", "app"),
+    )
+    lines = [
+        line
+        for line in shell_lines((REPOSITORY / "docs" / page).read_text("utf-8"))
+        if "gsym" in line and not any(each in line for each in ELSEWHERE)
+    ]
+    assert lines
+    for line in lines:
+        command = line
+        for known, own in names:
+            command = command.replace(known, own)
+        run(command, folder)
 
 
 def test_every_verb_and_command_has_an_example() -> None:
