@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.cli import terminal
 from gsym.cli.dropins.addr2line import main as addr2line_main
 from gsym.cli.dropins.gsymutil import main as gsymutil_main
 from gsym.cli.dropins.symbolizer import main as symbolizer_main
@@ -289,6 +290,7 @@ def test_no_control_character_reaches_a_terminal(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GSYM_STORE", f"{folder}/none")
     monkeypatch.setenv("GSYM_CACHE_DIR", f"{folder}/cache")
+    monkeypatch.setattr(terminal, "_SHOW_AFTER", 600)  # a bar moves the cursor
     log = f"{CONTEXT.decode()}{{{{{{bt:0:0x1008:pc}}}}}} {EVIL}".replace("\nforged", "")
     places = {"d": str(folder), "e": f"{folder}/{EVIL}", "log": log}
     for line in COMMANDS.strip().splitlines():
