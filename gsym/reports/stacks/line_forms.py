@@ -87,7 +87,8 @@ class ImageForm(NamedTuple):
         pattern: Finds the image. If it has no `start` but `address` and `offset`, the
             image starts at their difference.
         base: What starts at `start`: the image, or its text or executable segment.
-        start: Where images start whose lines do not say it.
+        usual: Where an image is whose lines do not say it: those with an address in
+            this range.
         has_frame: Whether the line may also have a frame.
         module: The module, if the line does not name it.
     """
@@ -95,7 +96,7 @@ class ImageForm(NamedTuple):
     hint: str
     pattern: re.Pattern[str]
     base: Base = "image"
-    start: int | None = None
+    usual: range | None = None
     has_frame: bool = False
     module: str = ""
 

@@ -28,7 +28,7 @@ _VALGRIND_ANSWERED = regex(
 )
 # It loads programs that can be moved there.
 _VALGRIND_PROGRAM = regex(
-    r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .{1,1024}? \(in (?P<module>[^()]+)\)"
+    r"(?:at|by|B\)) 0x(?P<address>[0-9A-F]{6}): .{1,1024}? \(in (?P<module>[^()]+)\)"
 )
 # perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
 _PERF = regex(
@@ -115,7 +115,11 @@ FORMS = ReportForms(
         FrameForm("addresses in files", "0x", _IN_FILE),
     ),
     images=(
-        ImageForm("0x", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
+        ImageForm(
+            *("0x", _VALGRIND_PROGRAM),
+            usual=range(0x108000, 0x400000),
+            has_frame=True,
+        ),
         ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
         ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
     ),

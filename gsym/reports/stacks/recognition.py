@@ -179,7 +179,7 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         from gsym.reports.stacks import json_frames
 
         reader.read((), mapped)
-        json_frames.add_json_report(report, stack, reader.find)
+        json_frames.add_json_report(report, stack, reader.images.find)
         form = json_frames.form_of(report)
         if stack.has_frames or form != json_frames.FORM:
             return stack.finish(form, is_verbatim=False)
@@ -211,7 +211,7 @@ def mapped_ranges(
     reader = _reader(StackBuilder(NO_LIMITS), None, maps, load_addresses)
     mapped = maps.splitlines() if isinstance(maps, str) else ()
     reader.place_images(_lines(text, NO_LIMITS.lines)[0], mapped)
-    return reader.ranges()
+    return [(each.start, each.end) for each in reader.images.loaded.regions]
 
 
 def _reader(
@@ -223,7 +223,7 @@ def _reader(
     process = None if isinstance(maps, str) else maps
     reader = LineReader(PROGRAMS, stack, chosen, process)
     for path, start in load_addresses.items():
-        reader.place(module_of_path(path), start)
+        reader.images.place(module_of_path(path), start)
     return reader
 
 

@@ -1,0 +1,92 @@
+/* mask_numbers.c - write a text in which all numbers of a kind are equal. */
+#include "base/digits.h"
+
+enum {
+    MIN_HEX = 6,    /* digits of a number without 0x that is not decimal */
+    MOST_WORDS = 8, /* of a line that are compared with each other */
+    MASK = 0xf8     /* from here on no byte is a part of a text */
+};
+
+static bool is_letter_or_digit(uint8_t byte) {
+    /* Bytes of letters that are not ASCII are above all of it. */
+    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
+           byte == '_' || byte >= 0x80;
+}
+
+/* Return the byte for a number's digits: it says whether they are decimal, of which case
+ * they are, and whether the first is a letter. 0 for digits of both cases. */
+static uint8_t mask_of(const uint8_t *digits, size_t size) {
+    bool has_lower = false, has_upper = false;
+    for (size_t i = 0; i < size; ++i) {
+        has_upper |= digits[i] >= 'A' && digits[i] <= 'F';
+        has_lower |= digits[i] >= 'a';
+    }
+    if (has_lower && has_upper) return 0;
+    return (uint8_t)(MASK + has_lower + 2 * has_upper + 3 * (digits[0] > '9'));
+}
+
+/* Words that numbers are, or end. Whether two of a line are equal decides what it names. */
+typedef struct line_words {
+    size_t starts[MOST_WORDS], sizes[MOST_WORDS];
+    size_t count;
+} line_words;
+
+/* Whether a word is not to be masked, as another one is equal, which is unmasked. */
+static bool is_repeated(line_words *words, const uint8_t *text, uint8_t *masked,
+                        size_t start, size_t size) {
+    for (size_t i = 0; i < words->count; ++i) {
+        if (words->sizes[i] != size) continue;
+        if (memcmp(text + words->starts[i], text + start, size) != 0) continue;
+        memcpy(masked + words->starts[i], text + start, size);
+        return true;
+    }
+    if (words->count == MOST_WORDS) return true;
+    words->starts[words->count] = start;
+    words->sizes[words->count++] = size;
+    return false;
+}
+
+/* Whether the digits from `start` to `end` are a number, not a part of a word. */
+static bool is_number(const uint8_t *text, size_t size, size_t start, size_t end) {
+    bool is_decimal = true, has_decimal = false;
+    if (end < size && is_letter_or_digit(text[end])) return false;
+    for (size_t i = start; i < end; ++i) {
+        is_decimal &= text[i] <= '9';
+        has_decimal |= text[i] <= '9';
+    }
+    return is_decimal || (has_decimal && end - start >= MIN_HEX);
+}
+
+static bool is_part_of_word(const uint8_t *text, size_t start) {
+    const uint8_t before = start > 0 ? text[start - 1] : ' ';
+    return text[start] > '9' || before == '.' || before == '-' || before == '+';
+}
+
+void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret) {
+    const uint8_t *text = (const uint8_t *)bytes;
+    line_words words = {.count = 0};
+    size_t at = 0;
+    memcpy(masked_ret, text, size);
+    while (at < size) {
+        size_t start = at;
+        uint8_t mask;
+        bool is_marked;
+        if (digit_value(text[at]) == NO_DIGIT) {
+            if (text[at++] == '\n') words.count = 0;
+            continue;
+        }
+        while (at < size && digit_value(text[at]) != NO_DIGIT)
+            ++at;
+        is_marked = start > 1 && (text[start - 1] | 0x20) == 'x' && text[start - 2] == '0';
+        if (!is_marked) {
+            if (start > 0 && is_letter_or_digit(text[start - 1])) continue;
+            if (!is_number(text, size, start, at)) continue;
+        }
+        mask = mask_of(text + start, at - start);
+        if (mask == 0) continue;
+        if (!is_marked && is_part_of_word(text, start) &&
+            is_repeated(&words, text, masked_ret, start, at - start))
+            continue;
+        memset(masked_ret + start, mask, at - start);
+    }
+}

@@ -1,0 +1,164 @@
+"""What a report says to be loaded where, and in which process."""
+
+from __future__ import annotations
+
+from gsym.memory.regions import Region, Regions
+from gsym.memory.stack_parts import (
+    NO_MODULE,
+    module_of_build_id,
+    module_of_debug_id,
+    module_of_path,
+    module_of_uuid,
+)
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
+
+    from gsym.memory.loaded import Loaded
+    from gsym.memory.stack_parts import Base, StackBuilder, StackModule
+    from gsym.reports.stacks import evidence
+    from gsym.reports.stacks.line_forms import ImageForm
+    from gsym.reports.stacks.shapes import Shape
+
+_PAGE = 4096
+_KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
+
+
+class PlacedImages:
+    """The modules of a report that are at known addresses.
+
+    Args:
+        stack: Numbers the modules.
+        process: What is loaded in the process of the report, beside its own images.
+
+    Attributes:
+        loaded: The regions that the report places.
+    """
+
+    def __init__(self, stack: StackBuilder, process: Loaded | None) -> None:
+        self._stack = stack
+        self._process = process
+        self.loaded = Regions()
+        self._first: dict[int, int] = {}  # by module: where the start of its file is
+        self._known_starts: set[int] = set()
+        self._images_read = 0
+
+    def place(self, module: StackModule, start: int) -> None:
+        """Place a module at an address of the process."""
+        number = self._stack.number(module)
+        self._first[number] = start
+        self._known_starts.add(start)
+        self.loaded.add(Region(start, 0, number, base="image"))
+
+    def add_described(self, text: str, shape: Shape) -> bool:
+        """Whether the text of a line has an image of a known form, and no frame."""
+        for form in shape.images:
+            if found := form.pattern.search(text):
+                self._images_read += 1
+                if self._images_read <= self._stack.limits.images:
+                    self._place_found(found, form)
+                return not form.has_frame
+        return False
+
+    def add(self, line: evidence.Line) -> None:
+        """Place the modules of a line, unless they are placed."""
+        is_new = False
+        for module, start, end, offset in line.images():
+            if start in self._known_starts or self.loaded.covering(start):
+                continue
+            if end and not offset:
+                self._first.setdefault(self._stack.number(module), start)
+            self._known_starts.add(start)
+            number = self._stack.number(module)
+            base: Base = "file" if offset else "image"
+            self.loaded.add(Region(start, end, number, 0, offset, base))
+            is_new = True
+        if is_new:
+            self.loaded.close()
+
+    def find(self, address: int) -> Region | None:
+        """The part of a region from an address on, as far as is known."""
+        region, process = self.loaded.region(address), self._process
+        if region is not None or process is None:
+            return region
+        region = process.region(address)
+        if region is None:
+            return None
+        return region._replace(
+            module=self._stack.number(process.modules[region.module])
+        )
+
+    def find_for(self, address: int, module: StackModule | None) -> Region | None:
+        """The same for a frame in a module, unless it cannot be there."""
+        placed = self.find(address)
+        if placed is None or module is None or placed.module == NO_MODULE:
+            return placed
+        if placed.is_open and self._stack.module(placed.module).name != module.name:
+            return None
+        return placed
+
+    def module_of(self, groups: Mapping[str, str], usual: str) -> StackModule | None:
+        """The module that a line with a frame names."""
+        module = _module(groups, usual)
+        if module is not None and self._process is not None and not module.has_id:
+            return self._process.named(module.name) or module
+        return module
+
+    def _place_found(self, found: re.Match[str], form: ImageForm) -> None:
+        groups = {name: text for name, text in found.groupdict().items() if text}
+        module = _module(groups, form.module)
+        if module is None:
+            return
+        number = self._stack.number(module)
+        start = self._start(groups, form)
+        if start is None:
+            return  # only the id of a module
+        end = hex_number(groups.get("end"))
+        if "last" in groups:
+            end = hex_number(groups["last"]) + 1
+        if "size" in groups:
+            end = start + hex_number(groups["size"])
+        base, first = form.base, hex_number(groups.get("at"))
+        has_place = "at" in found.re.groupindex
+        if not first and (has_place or start <= self._first.get(number, start)):
+            self._first[number] = start
+            self._known_starts.add(start)
+        elif number in self._first:
+            # A loader maps all segments of a file at one distance.
+            first = start - self._first[number]
+        else:
+            base = "file"
+        self.loaded.add(Region(start, end, number, 0, first, base))
+
+    def _start(self, groups: Mapping[str, str], form: ImageForm) -> int | None:
+        address = hex_number(groups.get("address"))
+        if form.usual is not None:
+            return form.usual.start if address in form.usual else None
+        if "start" in groups:
+            return hex_number(groups["start"])
+        if "address" not in groups or "offset" not in groups:
+            return None
+        start = address - hex_number(groups["offset"])
+        if start < 0 or start % _PAGE or start in self._known_starts:
+            return None  # the offset is a link-time address, or the start is known
+        return start
+
+
+def hex_number(digits: str | None) -> int:
+    """The value of hexadecimal digits; 0 for none."""
+    return int(digits.replace("`", ""), 16) if digits else 0
+
+
+def _module(groups: Mapping[str, str], usual: str) -> StackModule | None:
+    path = groups.get("module", "").strip() or usual
+    if path in _KERNEL_NAMES:
+        path = "vmlinux"
+    if build_id := groups.get("build_id"):
+        return module_of_build_id(path, build_id)
+    if uuid := groups.get("uuid"):
+        return module_of_uuid(path, uuid)
+    if debug_id := groups.get("debug_id"):
+        return module_of_debug_id(path, debug_id)
+    return module_of_path(path) if path else None

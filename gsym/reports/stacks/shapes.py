@@ -1,0 +1,237 @@
+"""Shapes of lines: what is known of all lines that only differ in their numbers.
+
+Stacks have many of them, so the patterns of all forms are tried for one line.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.engine.native import ffi, lib
+from gsym.patterns import regex
+from gsym.reports.stacks import evidence
+from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
+from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
+
+TYPE_CHECKING = bool()
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gsym.reports.stacks.line_forms import (
+        FrameForm,
+        HeadingForm,
+        ImageForm,
+        ReportForms,
+    )
+
+_PREFIX = "0x"
+# Each line has this that `IS_WRITTEN_AS_ADDRESS` is found in; the search is shorter.
+_NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
+_LEAST_KEPT = 1 << 22  # bytes of shapes that are kept of any text
+_KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
+_SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
+
+
+class Cut:
+    """Where a form finds the parts of a frame in all lines of a shape.
+
+    Attributes:
+        form: The form.
+        start: Where in the line begins what the answer replaces.
+        end: Where that ends.
+        places: Where its groups are in the text of the line, by name.
+        module_places: Where those are that tell the module.
+        is_return: Whether its address is a return address; None: unless it is the
+            first of a stack.
+    """
+
+    def __init__(
+        self, form: FrameForm, found: re.Match[str], span: tuple[int, int]
+    ) -> None:
+        self.form = form
+        self.start, self.end = span
+        self.places: dict[str, slice] = {
+            name: slice(*found.span(name))
+            for name, value in found.groupdict().items()
+            if value is not None
+        }
+        self.module_places: tuple[slice, ...] = tuple(
+            [self.places.get(each, _NOTHING) for each in MODULE_GROUPS]
+        )
+        returns = form.returns
+        self.is_return: bool | None = returns == "all"
+        if returns == "callers":
+            self.is_return = None
+        elif returns == "before others":
+            self.is_return = found.string.startswith(";", found.end())
+
+
+MODULE_GROUPS = ("module", "build_id", "uuid", "debug_id")
+"""The groups that tell which module a line is about."""
+_NOTHING = slice(0, 0)
+
+
+class Shape:
+    """Properties of all lines that only differ in the values of their numbers.
+
+    Attributes:
+        first: The text of the first such line.
+        images: Forms of images that it has.
+        frames: Forms of frames that it has, in order, with all that each finds.
+        headings: Forms of headings that it has.
+        is_interesting: Whether it is more than the text that most lines of a log are.
+        has_bare: Whether it has a number that may be an address if one is known there.
+        is_between: Whether it may be among the frames of a stack.
+        is_answered: Whether it is a call that a tool has found in those around it.
+    """
+
+    images: Sequence[ImageForm] = ()
+    frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
+    headings: Sequence[HeadingForm] = ()
+    is_interesting = has_bare = is_between = is_answered = False
+
+    def __init__(self, line: str) -> None:
+        self._removed: list[tuple[int, int]] = []  # places in the text, sizes
+        if "\x1b" in line:
+            removed = 0
+            for found in COLOURS.finditer(line):
+                size = found.end() - found.start()
+                self._removed.append((found.start() - removed, size))
+                removed += size
+        text = without_colours(line)
+        self._skipped = prefix_size(text)
+        self.first = evidence.Line(text[self._skipped :])
+
+    def text(self, line: str) -> str:
+        """The text of a line of this shape: without colours and the prefix of a log."""
+        return (without_colours(line) if self._removed else line)[self._skipped :]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The range in a line of a part of its text, without colours around it."""
+        start, end = start + self._skipped, end + self._skipped
+        if not self._removed:
+            return start, end
+        before = sum(size for at, size in self._removed if at <= start)
+        inside = sum(size for at, size in self._removed if start < at < end)
+        return start + before, end + before + inside
+
+    def cuts(self, form: FrameForm) -> list[Cut]:
+        """What a form finds in its lines."""
+        text = self.first.text
+        if form.hint not in text or (form.whole and not form.whole.match(text)):
+            return []
+        several = form.pattern.finditer(text) if form.repeats else ()
+        if not form.repeats and (found := form.pattern.search(text)):
+            several = (found,)
+        return [
+            Cut(form, each, self.span(*_shown(each)))
+            for each in several
+            if form.accepts is None or form.accepts(each)
+        ]
+
+
+def _shown(found: re.Match[str]) -> tuple[int, int]:
+    return found.span("shown" if "shown" in found.re.groupindex else 0)
+
+
+class Shapes:
+    """Finds the shapes of lines.
+
+    Args:
+        tables: The forms, in order of preference.
+        longest: Size of the longest line whose shape is kept.
+        takes_bare: Whether each number may be an address.
+    """
+
+    def __init__(
+        self, tables: Iterable[ReportForms], longest: int, *, takes_bare: bool
+    ) -> None:
+        every = list(tables)
+        self._frames = [form for table in every for form in table.frames]
+        self._images = [form for table in every for form in table.images]
+        self._headings = [form for table in every for form in table.headings]
+        self._between = [pattern for table in every for pattern in table.between]
+        self._longest = longest
+        self._takes_bare = takes_bare
+        self._known: dict[bytes, Shape] = {}
+        self._size = 0  # bytes of those that are known
+        self._read = 0  # bytes of lines
+
+    def of(self, lines: Sequence[str]) -> list[Shape]:
+        """The shape of each of some lines."""
+        known = self._known
+        if self._size > _LEAST_KEPT + self._read // _KEPT_PART:
+            known.clear()
+            self._size = 0
+        new: list[Shape] = []
+        found: list[Shape] = []
+        for line, key in zip(lines, self._keys(lines), strict=True):
+            shape = known.get(key)
+            if shape is None:
+                shape = Shape(line)
+                new.append(shape)
+                if len(line) <= self._longest:
+                    known[key] = shape
+                    self._size += len(key) + _SHAPE_SIZE
+            found.append(shape)
+        if new:
+            self._describe(new)
+        return found
+
+    def _keys(self, lines: Sequence[str]) -> Iterable[bytes]:
+        """Keys of lines: equal for those of one shape."""
+        masked = self._masked("".join(lines))
+        several = masked.split(b"\n")
+        is_cut = bool(lines) and not lines[-1].endswith("\n")
+        if len(several) == len(lines) + (not is_cut):
+            return several if is_cut else several[:-1]
+        return [self._masked(each) for each in lines]  # some were cut from others
+
+    def _masked(self, text: str) -> bytes:
+        plain = text.encode("utf-8", "surrogatepass")
+        self._read += len(plain)
+        masked = bytearray(len(plain))
+        lib.gsym_text_mask_numbers(plain, len(plain), ffi.from_buffer(masked))
+        return bytes(masked)
+
+    def _describe(self, shapes: Sequence[Shape]) -> None:
+        # A log has many lines, and of few forms.
+        text = "".join([each.first.text for each in shapes])
+        images = [form for form in self._images if form.hint in text]
+        frames = [form for form in self._frames if form.hint in text]
+        headings = [form for form in self._headings if form.hint in text]
+        hints = {form.hint for form in frames} | {form.hint for form in headings}
+        may_have_frame = self._interest(hints)
+        for shape in shapes:
+            line = shape.first.text
+            shape.is_interesting = may_have_frame(line)
+            shape.has_bare = BARE.search(line) is not None
+            shape.is_answered = evidence.IS_INLINED.search(line) is not None
+            shape.images = [*_found(images, line)]
+            several = ((form, shape.cuts(form)) for form in frames)
+            shape.frames = [(form, cuts) for form, cuts in several if cuts]
+            shape.headings = [*_found(headings, line)]
+            shape.is_between = any(each.match(line) for each in self._between)
+
+    def _interest(self, hints: set[str]) -> Callable[[str], bool]:
+        """A search that fails in most lines of a log: they are text."""
+        known = [*map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
+        if self._takes_bare:
+            known.append(BARE.pattern)
+        if self._between:
+            known.append(r"^\s|\(|created by| from:")
+        search = re.compile("|".join(known)).search
+
+        def may_have_frame(line: str) -> bool:
+            is_near = _NEAR_ADDRESS.search(line)
+            return bool(
+                (is_near and IS_WRITTEN_AS_ADDRESS.search(line)) or search(line)
+            )
+
+        return may_have_frame
+
+
+def _found(forms: Iterable[ImageForm | HeadingForm], text: str) -> Iterator:
+    return (
+        form for form in forms if form.hint in text and form.pattern.search(text)
+    )
