@@ -104,11 +104,12 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
 
     def _replace(self, **changes: object) -> Self:
         values, places = [*self], self._places
-        if not changes.keys() <= places.keys():
+        try:
+            for name, value in changes.items():
+                values[places[name]] = value
+        except KeyError:
             unknown = [each for each in changes if each not in places]
-            raise ValueError(f"Got unexpected field names: {unknown!r}")
-        for name, value in changes.items():
-            values[places[name]] = value
+            raise ValueError(f"Got unexpected field names: {unknown!r}") from None
         return tuple.__new__(self.__class__, values)
 
     __replace__ = _replace  # what `copy.replace` calls

@@ -154,7 +154,6 @@ class StackFrame(NamedTuple):
         is_return: Whether it is a return address, so that the call is before it.
         symbol: The function that the report names, or "".
         plus: Bytes from the start of *symbol*; None if unknown.
-        stack: Index into the stacks of the report.
         trust: How it was found where a stack was walked here, or "".
         may_be_exact: Whether the report does not tell if it is a return address: it is
             not if the code before it is no call.
@@ -165,9 +164,10 @@ class StackFrame(NamedTuple):
         is_guess: Whether it is text unless a module has code at the address.
         is_counter: Whether the report says that it is the program counter.
         line: The line that it is in, which it may share with others; or -1.
+        doubt: What else it may be, or "".
         ordinal: Its number in the stack, or -1.
         heading: Index of the last heading before it, or -1.
-        doubt: What else it may be, or "".
+        stack: Index into the stacks of the report.
     """
 
     text: str
@@ -177,7 +177,6 @@ class StackFrame(NamedTuple):
     is_return: bool = False
     symbol: str = ""
     plus: int | None = None
-    stack: int = 0
     trust: str = ""
     may_be_exact: bool = False
     may_return: bool = False
@@ -186,9 +185,17 @@ class StackFrame(NamedTuple):
     is_guess: bool = False
     is_counter: bool = False
     line: int = -1
+    doubt: str = ""
     ordinal: int = -1
     heading: int = -1
-    doubt: str = ""
+    stack: int = 0
+
+    def numbered(self, ordinal: int, heading: int, stack: int) -> StackFrame:
+        """The frame at a place in the stacks of its report."""
+        return tuple.__new__(StackFrame, (*self[:_PLACE], ordinal, heading, stack))
+
+
+_PLACE = StackFrame._fields.index("ordinal")  # these are the last fields
 
 
 class StackHeading(NamedTuple):
@@ -262,7 +269,9 @@ def with_stacks(
             last = part.ordinal
         heading, line = part.heading, part.line
         number = len(stacks) - 1
-        found.append(part if part.stack == number else part._replace(stack=number))
+        if part.stack != number:
+            part = part.numbered(part.ordinal, heading, number)  # noqa: PLW2901
+        found.append(part)
     return tuple(found), tuple(stacks)
 
 
@@ -293,6 +302,11 @@ class StackBuilder:
     def has_frames(self) -> bool:
         """Whether there is a frame."""
         return self._frames > 0
+
+    @property
+    def heading(self) -> int:
+        """Index of the last heading, or -1."""
+        return len(self._headings) - 1
 
     @property
     def has_heading(self) -> bool:
@@ -350,9 +364,10 @@ class StackBuilder:
             self._forms[form] = self._forms.get(form, 0) + 1
         self._flush()
         heading = len(self._headings) - 1
-        # Most headings are of one stack.
-        own = frame._replace(ordinal=number, heading=heading, stack=max(heading, 0))
-        self._parts.append(own)
+        if frame.heading != heading or frame.ordinal != number:
+            # Most headings are of one stack.
+            frame = frame.numbered(number, heading, max(heading, 0))
+        self._parts.append(frame)
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""

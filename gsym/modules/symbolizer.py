@@ -228,7 +228,7 @@ class Symbolizer:
             return Symbolization(None, f"{address:#x} is not an address", module)
         lookup = module.reader.lookup(address)
         if lookup is None:
-            reason = f"no function at this address in {module.reader.path}"
+            reason = f"{NO_FUNCTION} in {module.reader.path}"
             return Symbolization(None, reason, module)
         return Symbolization(lookup, "", module)
 

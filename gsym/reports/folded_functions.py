@@ -41,18 +41,20 @@ class FoldedFunctions:
         self._are_folded: dict[tuple[int, int], bool] = {}  # by module and start
         self._called: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address
         self._without = [0] * len(modules)
+        readers = [each.reader for each in modules]
+        self._bases = [each.header.base_address if each else 0 for each in readers]
         self._names: dict[int, list[FunctionNames]] = {}  # by module
 
     def choose(self, at: int, caller: int | None) -> None:
-        """Choose the function of a frame; that of its caller is chosen before."""
+        """Choose the function of a frame that has one; that of its caller is chosen
+        before.
+        """
         frame = self._answers[at]
-        if not frame.calls:
-            return
         called = () if caller is None else self._called_by(caller)
         own = frame.calls[-1]
-        if called == (own.name,):
+        if called and called == (own.name,):
             return
-        start = self._address(frame) - own.offset
+        start = self._bases[frame.module] + (frame.offset or 0) - own.offset
         key = frame.module, start
         are_folded = self._are_folded.get(key)
         if are_folded is None:
@@ -74,9 +76,7 @@ class FoldedFunctions:
 
     def _address(self, frame: ReportFrame) -> int:
         """The link-time address of a frame with calls, as the report has it."""
-        reader = self._modules[frame.module].reader
-        base = 0 if reader is None else reader.header.base_address
-        return base + (frame.offset or 0)
+        return self._bases[frame.module] + (frame.offset or 0)
 
     def _called_by(self, at: int) -> tuple[str, ...]:
         """Patterns of the names of what the call before a return address calls."""
@@ -86,7 +86,8 @@ class FoldedFunctions:
         key = frame.module, self._address(frame)
         known = self._called.get(key)
         if known is None:
-            if self._without[frame.module] > _MOST_WITHOUT:
+            without = self._without[frame.module]
+            if without > _MOST_WITHOUT:
                 return ()
             several = self._lookups(*key)
             name = frame.calls[-1].name
@@ -95,9 +96,7 @@ class FoldedFunctions:
             known = () if found is None else found.call_site_patterns
             self._called[key] = known
             # A conversion keeps the call sites of all functions, or none.
-            self._without[frame.module] = (
-                0 if known else self._without[frame.module] + 1
-            )
+            self._without[frame.module] = 0 if known else without + 1
         return known
 
     def _chosen(self, frame: ReportFrame, called: tuple[str, ...]) -> ReportFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
@@ -49,6 +51,9 @@ class LinkAddresses:
         self._layout = _Layout(binary)
         self._names = names
         self._found: dict[str, Sequence[FunctionRange]] = {}
+        self._starts: dict[tuple[str, int, int | None], list[int]] = {}
+        self._covered = _Covered(reader)
+        self._covered.ask(frames, self._base)
         self.code = code
         self._loaded = self._find_load_address(frames)
         self.reason: str = ""
@@ -65,7 +70,8 @@ class LinkAddresses:
         address = self.address(frame)
         if address is None:
             return None
-        return min(max(address - frame.is_return, 0), UINT64_MAX)
+        address -= frame.is_return
+        return address if 0 <= address <= UINT64_MAX else max(0, min(address, UINT64_MAX))
 
     def is_signal_return(self, frame: StackFrame) -> bool:
         """Whether the handler of a signal returns to a frame, as its binary says.
@@ -87,7 +93,7 @@ class LinkAddresses:
 
     def has_function(self, address: int) -> bool:
         """Whether a function is at an address, or ends there."""
-        return bool(self._reader.lookup(address)) or self._is_code(address)
+        return address in self._covered or self._is_code(address)
 
     def is_in(self, symbol: str, address: int) -> bool | None:
         """Whether an address is in a function of a name; None if there is none."""
@@ -123,7 +129,7 @@ class LinkAddresses:
         return start
 
     def _is_code(self, address: int) -> bool:
-        return bool(self._reader.lookup(max(address - 1, 0)))
+        return max(address - 1, 0) in self._covered
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         starts = self._named_starts(frame)
@@ -147,6 +153,12 @@ class LinkAddresses:
 
     def _named_starts(self, frame: StackFrame) -> list[int]:
         """Starts of the functions that a frame may be in."""
+        key = frame.symbol, frame.plus or 0, frame.function_size
+        if key not in self._starts:
+            self._starts[key] = self._find_starts(frame)
+        return self._starts[key]
+
+    def _find_starts(self, frame: StackFrame) -> list[int]:
         plus = frame.plus or 0
         found = [each for each in self._functions(frame.symbol) if plus <= each.size]
         if not found and self.code:
@@ -229,6 +241,35 @@ def name_variants(text: str) -> Iterator[str]:
         yield text[start:]
     if "(" in last or "(" in text:  # `main()`, where it has no parameters
         yield text[starts[-1] :].partition("(")[0]
+
+
+class _Covered:
+    """The link-time addresses that a function covers."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[int, bool] = {}
+
+    def ask(self, frames: Sequence[StackFrame], base: int) -> None:
+        """Look up at once what will be asked of frames that may be something else."""
+        several = {
+            address - by
+            for each in frames
+            if each.line >= 0 and each.base != "symbol"
+            for address in {each.address, each.address + base}
+            for by in (0, 1)
+        }
+        asked = [each for each in several if 0 <= each <= UINT64_MAX]
+        if not asked:
+            return
+        found = self._reader.lookup_many(array("Q", asked), misses=False)
+        if not found.damaged:  # else a lookup raises it
+            self._known = dict.fromkeys(asked, False)
+            self._known.update((asked[at], True) for at in found.address_index)
+
+    def __contains__(self, address: int) -> bool:
+        known = self._known.get(address)
+        return bool(self._reader.lookup(address)) if known is None else known
 
 
 class _Layout:

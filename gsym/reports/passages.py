@@ -155,7 +155,8 @@ class LongText:
             rest.append((at, FileText(self, end, self._size)))
         rest.reverse()
         at = 0
-        for part, text in zip(parts, texts, strict=True):
+        several = zip(parts, texts, strict=True)
+        for part, text in several if rest else ():
             while rest and rest[-1][0] < at + len(text):
                 place, between = rest.pop()
                 # Passages begin with lines, so what is cut is no frame.
@@ -168,6 +169,9 @@ class LongText:
                 yield between
             yield part
             at += len(text)
+            if not rest:
+                break
+        yield from (part for part, _ in several)
         yield from (between for _, between in reversed(rest))
 
     def _line(self, place: int) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import zip_longest
 
+from gsym.model import frame_text
 from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
+_FOLDED = "folded stacks"  # `gsym.reports.stacks.profilers.FOLDED`
 # Functions that report a fault of their callers.
 _REPORTING = regex(
     r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"
@@ -27,6 +28,7 @@ _REPORTING = regex(
     r"(terminate|__verbose_terminate_handler|__cxa_r?e?throw|panic_fmt|"
     r"rust_begin_unwind|runtime\.(gopanic|sigpanic|raise|dieFromSignal|throw))$"
 )
+_NO_TAB = regex(r"[^\t]")
 _MOST_INDENT = 200  # characters before the calls that a frame is inlined into
 
 
@@ -237,7 +239,7 @@ class Report(NamedTuple):
 
     def answers(self) -> Iterator[str]:
         """The text of each part, frames with their calls."""
-        return self.texts(indented, partial(map, str))
+        return self.texts(indented, CallLines())
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -319,30 +321,24 @@ class Report(NamedTuple):
                 text before it in its line.
             shown: The lines of the answer for the calls of a frame.
         """
-        line = ""  # the start of the current line, as far as calls are indented
-        after = ""  # source lines that follow it
+        after = ""  # source lines that follow the current line
         last_part = len(self.parts) - 1
+        frames = [each.frames for each in self.threads]
         answers: dict[tuple[int, str], str] = {}  # threads share equal frames
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
                 end = part.find("\n") if after else -1
-                if end < 0 and at == last_part:
+                if after and end < 0 and at == last_part:
                     end = len(part)
                 if end >= 0:
                     yield f"{part[:end]}{after}{part[end:]}"
                     after = ""
                 else:
                     yield part
-                newline = part.rfind("\n")
-                before, last = (
-                    ("", part[newline + 1 :]) if newline >= 0 else (line, part)
-                )
-                line = before + last[: _MOST_INDENT - len(before)]
                 continue
-            thread, number = part
-            frame = self.threads[thread].frames[number]
+            frame = frames[part[0]][part[1]]
             has_lines = len(frame.calls) > 1 or frame.sources
-            between = f"\n{indent(line)}" if has_lines else ""
+            between = f"\n{indent(self._line_before(at))}" if has_lines else ""
             place = id(frame), between
             answer = answers.get(place)
             if answer is None:
@@ -351,15 +347,27 @@ class Report(NamedTuple):
                 shown_lines = frame.sources[-1].shown(frame.calls[-1].line)
                 after += "".join(f"{between}  {each}" for each in shown_lines)
             yield answer + after if at == last_part else answer
-            line += frame.text[: _MOST_INDENT - len(line)]
+
+    def _line_before(self, at: int) -> str:
+        """The start of the line of a part, as far as calls are indented."""
+        texts: list[str] = []
+        while at > 0:
+            at -= 1
+            text = self._original(self.parts[at])
+            newline = text.rfind("\n")
+            texts.append(text[newline + 1 :])
+            if newline >= 0:
+                break
+        return "".join(reversed(texts))[:_MOST_INDENT]
 
     def originals(self) -> Iterator[str]:
         """The text of each part as it was in the report."""
-        for part in self.parts:
-            if isinstance(part, str):
-                yield part
-            else:
-                yield self.threads[part[0]].frames[part[1]].text
+        return map(self._original, self.parts)
+
+    def _original(self, part: str | tuple[int, int]) -> str:
+        if isinstance(part, str):
+            return part
+        return self.threads[part[0]].frames[part[1]].text
 
     def _answered(
         self,
@@ -369,15 +377,12 @@ class Report(NamedTuple):
     ) -> str:
         if not frame.calls or frame.offset is None:
             return frame.text
-        from gsym.engine.demangling import demangle
-        from gsym.reports.stacks.profilers import FOLDED
-
         if self.form == _PROFILE:
             from gsym.reports.stacks.browser_profile import answer_name
 
-            return answer_name(demangle(frame.calls[-1].name))
-        if self.form == FOLDED:
-            return ";".join(demangle(each.name) for each in reversed(frame.calls))
+            return answer_name(frame.calls[-1].demangled)
+        if self.form == _FOLDED:
+            return ";".join(each.demangled for each in reversed(frame.calls))
         module = self.modules[frame.module].name
         doubt = " [ambiguous]" if frame.reason else ""
         place = f"{module}+{frame.offset:#x}{frame.folded and '; '}{frame.folded}"
@@ -391,10 +396,32 @@ class Report(NamedTuple):
         return f"{between.join(lines)} ({place}){doubt}"
 
 
+class CallLines:
+    """The lines of the calls of frames, as `str` of each."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}  # demangled
+        self._paths: dict[tuple[str, str], str] = {}
+
+    def __call__(self, calls: tuple[Frame, ...]) -> list[str]:
+        """The line of each call."""
+        return [*map(self._line, calls)]
+
+    def _line(self, call: Frame) -> str:
+        name, directory, filename, line, offset, inlined = call
+        shown = self._names.get(name)
+        if shown is None:
+            shown = self._names[name] = call.demangled
+        path = self._paths.get((directory, filename))
+        if path is None:
+            path = self._paths[directory, filename] = call.path
+        return frame_text(shown, path, line, offset, inlined=inlined)
+
+
 def indented(line: str) -> str:
     """Blanks of the width of a text, after the prefix that a log gives its lines."""
     size = prefix_size(line)
-    return line[:size] + "".join("\t" if each == "\t" else " " for each in line[size:])
+    return line[:size] + _NO_TAB.sub(" ", line[size:])
 
 
 def _frame_record(

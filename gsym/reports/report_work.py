@@ -6,6 +6,7 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 from time import perf_counter
 
@@ -16,7 +17,7 @@ from gsym.memory.stack_parts import (
     StackFrame,
     with_stacks,
 )
-from gsym.model import Frame
+from gsym.model import NO_FUNCTION, Frame
 from gsym.modules.file_match import NAME_ALONE
 from gsym.modules.key import key_of_debug_id
 from gsym.reports.judgement import Judge
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
 
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
-
+LEFT_OUT = "left out: the answer would be too large"
+NO_ANSWER = ReportFrame("", NO_MODULE, 0)
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
-_MOST_TEXT = 16 << 20  # characters of all names and paths
+_MOST_TEXT = 16 << 20  # characters of all names and paths, and more for each frame
+_TEXT_OF_FRAME = 256
+_new = tuple.__new__
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
     {
@@ -266,15 +270,9 @@ class ReportWork:
             GsymError: A file is damaged.
         """
         self._settle()
-        known: dict[tuple[str, int, int, str, str], ReportFrame] = {}  # equal frames
-        answers: list[ReportFrame] = []
-        for each in self._frames:
-            fields = each.text, each.module, each.address, each.symbol, each.trust
-            if fields not in known:
-                known[fields] = ReportFrame(*fields[:4], trust=each.trust)
-            answers.append(known[fields])
+        answers: list[ReportFrame] = [NO_ANSWER] * len(self._frames)
         notes = list(self._stack.notes)
-        text_left = _MOST_TEXT
+        text_left = _MOST_TEXT + _TEXT_OF_FRAME * len(answers)
         corrections = (self._missed_returns, self._interrupted)
         for among in (None, *(corrections if self._is_return is None else ())):
             chosen = None if among is None else among(answers)
@@ -305,14 +303,12 @@ class ReportWork:
 
         folded = FoldedFunctions(self.modules, answers)
         order = range(len(answers))
-        caller = None
+        caller, stack = None, -1
         for at in order if self._stack.form == FOLDED else reversed(order):
-            is_called = (
-                caller is not None
-                and self._frames[at].stack == self._frames[caller].stack
-            )
-            folded.choose(at, caller if is_called else None)
-            caller = at
+            own = self._frames[at].stack
+            if answers[at].calls:
+                folded.choose(at, caller if own == stack else None)
+            caller, stack = at, own
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
@@ -400,12 +396,11 @@ class ReportWork:
 
     def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
         frames: list[list[ReportFrame]] = [[] for _ in self._stacks]
+        known: dict[ReportFrame, ReportFrame] = {}  # equal frames
         for frame, answer in zip(self._frames, answers, strict=True):
-            if answer.module == NO_MODULE and frame.symbol in NO_NAMES:
-                answer = answer._replace(reason=NO_PLACE)  # noqa: PLW2901
-            elif answer.module != NO_MODULE and not (answer.calls or answer.reason):
-                missing = self.modules[answer.module].missing
-                answer = answer._replace(reason=missing)  # noqa: PLW2901
+            if answer.offset is None:
+                answer = self._unanswered(frame, answer.reason)  # noqa: PLW2901
+                answer = known.setdefault(answer, answer)  # noqa: PLW2901
             frames[frame.stack].append(answer)
         return tuple(
             ReportThread(
@@ -415,6 +410,14 @@ class ReportWork:
             )
             for heading, own in zip(self._stacks, frames, strict=True)
         )
+
+    def _unanswered(self, frame: StackFrame, reason: str) -> ReportFrame:
+        """The answer to a frame that nothing was found for."""
+        if frame.module == NO_MODULE:
+            reason = NO_PLACE if frame.symbol in NO_NAMES else ""
+        else:
+            reason = reason or self.modules[frame.module].missing
+        return ReportFrame(*frame[:3], frame.symbol, reason=reason, trust=frame.trust)
 
     def _parts(self) -> tuple[str | tuple[int, int], ...]:
         seen = [0] * len(self._stacks)
@@ -470,61 +473,84 @@ class ReportWork:
         answers: list[ReportFrame],
         text_left: int,
     ) -> int:
-        reader = module.reader
+        reader, places = module.reader, module.places
         wanted = [at for at in module.frames if chosen is None or at in chosen]
-        places = module.places
         if reader is None or places is None or not wanted:
             return text_left
-        addresses: dict[int, int] = {}  # by frame
-        readers: dict[Reader, dict[int, int]] = {}
+        readers: dict[Reader, dict[int, int]] = {}  # addresses by frame
         for at in wanted:
-            address = places.link_address(self._frames[at])
+            frame = self._frames[at]
+            address = places.link_address(frame)
             if address is None:
                 answers[at] = answers[at]._replace(reason=places.reason)
             else:
-                addresses[at] = address
-                own = places.reader_of(self._frames[at], address)
+                own = places.reader_of(frame, address) if frame.symbol else reader
                 readers.setdefault(own, {})[at] = address
-        calls_of: dict[int, list[Frame]] = {}
-        for own, of_reader in readers.items():
-            found, text_left = _calls_at(own, of_reader, text_left)
-            calls_of.update(found)
         base = reader.header.base_address
-        answered: dict[tuple[ReportFrame, int, bool, str], ReportFrame] = {}
+        for own, addresses in readers.items():
+            text_left = self._answer_all(own, base, addresses, answers, text_left)
+        return text_left
+
+    def _answer_all(
+        self,
+        reader: Reader,
+        base: int,
+        addresses: Mapping[int, int],
+        answers: list[ReportFrame],
+        text_left: int,
+    ) -> int:
+        """Answer frames whose link-time addresses are known; the text that is left."""
+        frames = self._frames
+        calls_of, sizes = _calls_at(reader, addresses.values(), text_left)
+        known: dict[tuple[object, ...], ReportFrame] = {}  # equal frames
         for at, address in addresses.items():
-            frame = self._frames[at]
-            if at in calls_of:
-                known = answers[at], address, frame.is_return, frame.doubt
-                if known not in answered:
-                    calls = [
-                        each._replace(offset=each.offset + frame.is_return)
-                        for each in calls_of[at]
-                    ]
-                    answered[known] = answers[at]._replace(
-                        calls=tuple(calls),
-                        offset=address + frame.is_return - base,
-                        reason=frame.doubt,
-                        is_return=frame.is_return,
-                    )
-                answers[at] = answered[known]
+            frame = frames[at]
+            calls = calls_of.get(address)
+            text_left -= sizes.get(address, 0)
+            if text_left <= 0:
+                calls = None
+            if calls is None:
+                reason = LEFT_OUT if text_left <= 0 else NO_FUNCTION
+                if text_left > 0 and frame.base in MAY_BE_LINK:
+                    reason += f"; if it is one of the process, {NOT_PLACED}"
+                answers[at] = answers[at]._replace(reason=reason)
                 continue
-            reason = "no function at this address"
-            if frame.base in MAY_BE_LINK:
-                reason += f"; if it is one of the process, {NOT_PLACED}"
-            answers[at] = answers[at]._replace(reason=reason)
+            is_return = frame.is_return
+            fields = frame.text, frame.module, frame.address, frame.symbol, address
+            key = (*fields, is_return, frame.doubt, frame.trust)
+            answer = known.get(key)
+            if answer is None:
+                if is_return:
+                    calls = tuple([_after(each) for each in calls])
+                # In the order of the fields, since there are many frames.
+                answer = known[key] = ReportFrame(
+                    *fields[:4],
+                    calls,
+                    address + is_return - base,
+                    frame.doubt,
+                    is_return,
+                    frame.trust,
+                )
+            answers[at] = answer
         return text_left
 
 
+def _after(call: Frame) -> Frame:
+    """The call that an instruction makes, at the address where it ends."""
+    return call._replace(offset=call.offset + 1)
+
+
 def _calls_at(
-    reader: Reader, addresses: Mapping[int, int], text_left: int
-) -> tuple[dict[int, list[Frame]], int]:
-    """Calls of each frame with symbols, and the remaining text budget."""
-    asked = list(dict.fromkeys(addresses.values()))  # threads wait in one place
-    frames = reader.lookup_many(asked, misses=False)
-    tables = frames.tables
-    known: dict[int, list[Frame]] = {}
-    sizes = dict.fromkeys(asked, 0)
-    left = text_left
+    reader: Reader, addresses: Iterable[int], most: int
+) -> tuple[dict[int, tuple[Frame, ...]], dict[int, int]]:
+    """Calls at addresses, until they have *most* characters; how many each has."""
+    asked = [*dict.fromkeys(addresses)]  # threads wait in one place
+    frames = reader.lookup_many(array("Q", asked), misses=False)
+    strings, files = frames.tables.strings, frames.tables.files
+    found: dict[int, tuple[Frame, ...]] = {}
+    sizes: dict[int, int] = {}
+    last, size = -1, 0
+    calls: list[Frame] = []
     for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table
         frames.address_index,
         frames.name,
@@ -533,23 +559,16 @@ def _calls_at(
         frames.offset,
         frames.inlined,
     ):
-        if left <= 0:
-            break
-        calls = known.setdefault(asked[at], [])
-        if inlined and len(calls) >= _MOST_CALLS:
-            continue
-        call = Frame(
-            tables.strings[name], *tables.files[file], line, offset, bool(inlined)
-        )
-        calls.append(call)
-        size = len(call.name) + len(call.directory) + len(call.filename)
-        sizes[asked[at]] += size
-        left -= size
-    found: dict[int, list[Frame]] = {}
-    for at, address in addresses.items():
-        text_left -= sizes[address]
-        if text_left <= 0:
-            break
-        if address in known:
-            found[at] = known[address]
-    return found, text_left
+        if at != last:
+            if most <= 0:
+                break
+            calls, last, size = [], at, 0
+        if not inlined or len(calls) < _MOST_CALLS:
+            function, (directory, filename) = strings[name], files[file]
+            size += len(function) + len(directory) + len(filename)
+            call = function, directory, filename, line, offset, bool(inlined)
+            calls.append(_new(Frame, call))
+        if not inlined:
+            found[asked[at]], sizes[asked[at]] = tuple(calls), size
+            most -= size
+    return found, sizes

@@ -10,6 +10,7 @@ from mmap import ACCESS_READ, mmap
 from gsym.arguments import integer_of, pairs_of, path_of, refusal, shown
 from gsym.containers.recognition import COMPRESSED, MICRODUMP, recognise_file
 from gsym.errors import FormatError
+from gsym.garbage_collection import no_garbage_collection
 from gsym.memory.stack_parts import NO_LIMITS, module_of_path
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
@@ -202,6 +203,7 @@ def _whole(text: LongText, beside: str, given: Mapping[str, Any]) -> Report:
     return report._replace(parts=tuple(texts)) if report.is_verbatim else report
 
 
+@no_garbage_collection()
 def symbolicate_text(  # noqa: PLR0913 - independent keywords
     text: LongText,
     beside: str,

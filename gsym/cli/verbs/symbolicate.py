@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gsym.memory.loaded import LoadedSymbols
     from gsym.reports.report import Report, ReportModule
 
+_BLOCK = 1 << 16  # characters that are written at once
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 _BINARIES = frozenset({"object", "fat", "archive", "pdb", "gsym"})
 _NO_REPORT = (
@@ -311,6 +312,20 @@ def _pieces(parts: Iterable[str | FileText]) -> Iterator[str]:
             yield part
 
 
+def _blocks(pieces: Iterable[str]) -> Iterator[str]:
+    """Pieces of a text, joined so that they are not many."""
+    block: list[str] = []
+    size = 0
+    for piece in pieces:
+        block.append(piece)
+        size += len(piece)
+        if size > _BLOCK:
+            yield "".join(block)
+            block.clear()
+            size = 0
+    yield "".join(block)
+
+
 def _print_report(
     report: Report, path: str, values: Values, pieces: Iterable[str] | None = None
 ) -> int:
@@ -318,8 +333,8 @@ def _print_report(
         print(report.to_json())
     else:
         sys.stdout.flush()
-        for piece in [str(report)] if pieces is None else pieces:
-            sys.stdout.buffer.write(piece.encode("utf-8", "surrogateescape"))
+        for block in _blocks([str(report)] if pieces is None else pieces):
+            sys.stdout.buffer.write(block.encode("utf-8", "surrogateescape"))
         sys.stdout.writelines(_registers(report, values))
     frames = list(report.frames())
     if not frames:

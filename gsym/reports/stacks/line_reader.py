@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.patterns import regex
+from gsym.records import NamedTuple
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of
@@ -25,6 +26,16 @@ _FEW_FRAMES = 2  # of a stack
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
 _NAME_IS = regex(r" name:\s*")
+_MOST_NAMED = 4_096  # modules that lines name, each in one way
+_OF_PATHS = frozenset("/\\.")
+_new = tuple.__new__
+
+
+class _Named(NamedTuple):
+    """A module that lines name, and its number."""
+
+    module: StackModule
+    number: int
 
 
 class LineReader:
@@ -62,9 +73,10 @@ class LineReader:
         self._before: list[evidence.Line] = []  # the last one first
         self._number = 0  # of the line
         self._has_stack = False  # that a form describes
-        self._modules: dict[tuple[str, ...], StackModule | None] = {}
+        self._modules: dict[tuple[str, ...], _Named | None] = {}
+        self._are_words: dict[int, bool] = {}  # by module
 
-    def place_images(self, lines: Iterable[str], maps: Sequence[str]) -> list[str]:
+    def place_images(self, lines: Sequence[str], maps: Sequence[str]) -> list[str]:
         """Place all modules of a report.
 
         Args:
@@ -78,11 +90,11 @@ class LineReader:
             for line, shape in several:
                 if not self.images.add_described(line, shape):
                     self.images.add(evidence.Line(line))
-        cut = [piece for line in lines for piece in pieces(line)]
-        self._read_images(cut)
-        return cut
+        several = pieces(lines)
+        self._read_images(several)
+        return several
 
-    def read(self, lines: Iterable[str], maps: Sequence[str] = ()) -> None:
+    def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
         several = self.place_images(lines, maps)
         images = self._only_images
@@ -209,16 +221,19 @@ class LineReader:
 
     def _is_weak(self, frame: StackFrame, form: FrameForm) -> bool:
         """Whether the line may be of another tool, with the same shape."""
-        if frame.module == NO_MODULE:
+        number = frame.module
+        if number == NO_MODULE:
             return True
         if frame.base == "offset":
             return False
-        module = self._stack.module(frame.module)
-        is_usual = module.path == form.module
-        return is_usual or (
-            frame.base != "link"
-            and not (module.has_id or set(module.path) & _OF_PATHS)
-        )
+        if form.module and self._stack.module(number).path == form.module:
+            return True
+        is_word = self._are_words.get(number)
+        if is_word is None:
+            module = self._stack.module(number)
+            is_word = not (module.has_id or set(module.path) & _OF_PATHS)
+            self._are_words[number] = is_word
+        return is_word and frame.base != "link"
 
     def _with_others(
         self,
@@ -265,7 +280,7 @@ class LineReader:
             self._position = 0
         for frame, cut in frames:
             self._stack.add_text(line[end : cut.start])
-            number = frame.ordinal if frame.ordinal >= 0 else self._position
+            number = self._position if cut.number is None else frame.ordinal
             self._stack.add_frame(frame, form.form, number)
             self._position += 1
             end = cut.end
@@ -273,72 +288,70 @@ class LineReader:
 
     def _frame(self, line: str, text: str, cut: Cut) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
-        form, places = cut.form, cut.places
-        if "reason" in places:
-            self._add_reason(text[places["reason"]])
-        ordinal = int(text[places["number"]]) if "number" in places else -1
+        form = cut.form
+        if cut.reason is not None:
+            self._add_reason(text[cut.reason])
+        ordinal = self._position if cut.number is None else int(text[cut.number])
         is_return = cut.is_return
         if is_return is None:
-            is_return = (self._position if ordinal < 0 else ordinal) > 0
-        symbol = text[places["symbol"]] if "symbol" in places else ""
-        plus = _plus(text[places["plus"]]) if "plus" in places else None
-        module = self._module(text, cut)
+            is_return = ordinal > 0
+        symbol = "" if cut.symbol is None else text[cut.symbol]
+        plus = None if cut.plus is None else _plus(text[cut.plus])
+        named = self._named(text, cut)
+        is_address = cut.address is not None and cut.offset is None
+        if named is None and self._chosen is not None and not is_address:
+            named = _Named(self._chosen, self._stack.number(self._chosen))
         place: tuple[int, int, Base] | None
-        if "address" in places and "offset" not in places:
-            address = hex_number(text[places["address"]])
-            place = self._placed(address, is_return, form.base, module)
+        if cut.offset is not None and named is not None:
+            place = named.number, hex_number(text[cut.offset]), form.base
+        elif is_address:
+            address = hex_number(text[cut.address])  # type: ignore[index]
+            place = self._placed(address, is_return, form.base, named)
             if place is None and symbol:  # without a name either, it may be any number
                 place = NO_MODULE, address, form.base
         else:
-            module = self._chosen if module is None else module
             place = (NO_MODULE, 0, form.base) if symbol else None
-            if module is not None and "offset" in places:
-                offset = hex_number(text[places["offset"]])
-                place = self._stack.number(module), offset, form.base
-            elif module is not None and symbol and plus is not None:
-                place = self._stack.number(module), 0, "symbol"
+            if named is not None and symbol and plus is not None:
+                place = named.number, 0, "symbol"
         if place is None:
             return None
-        size = places.get("function_size")
-        # In the order of the fields, since there are many frames.
-        return StackFrame(
-            line[cut.start : cut.end],
-            *place,
-            is_return,
-            symbol,
-            plus,
-            0,
-            "",
-            is_return,
-            form.has_heading and not self._stack.has_heading,
-            None if size is None else hex_number(text[size]) or None,
-            (),
-            False,
-            False,
-            -1,
-            ordinal,
-        )
+        number, address, base = place
+        size = None if cut.size is None else hex_number(text[cut.size]) or None
+        may_return = form.has_heading and not self._stack.has_heading
+        shown = line[cut.start : cut.end]
+        # fmt: off
+        return _new(StackFrame, (  # there are many, so in the order of the fields
+            shown, number, address, base, is_return, symbol, plus, "", is_return,
+            may_return, size, (), False, False, -1, "", ordinal, self._stack.heading, 0,
+        ))
+        # fmt: on
 
-    def _module(self, text: str, cut: Cut) -> StackModule | None:
+    def _named(self, text: str, cut: Cut) -> _Named | None:
         """The module that a line names."""
         usual = cut.form.module
-        key = (usual, *[text[each] for each in cut.module_places])
-        if key not in self._modules:
-            groups = dict(zip(MODULE_GROUPS, key[1:], strict=True))
-            self._modules[key] = self.images.module_of(groups, usual)
-        return self._modules[key]
+        key = (usual, *cut.module_of(text))
+        if key in self._modules:
+            return self._modules[key]
+        groups = dict(zip(MODULE_GROUPS, key[1:], strict=True))
+        module = self.images.module_of(groups, usual)
+        if len(self._modules) >= _MOST_NAMED:
+            self._modules.clear()
+        found = None if module is None else _Named(module, self._stack.number(module))
+        self._modules[key] = found
+        return found
 
     def _placed(
-        self, address: int, is_return: bool, form_base: Base, module: StackModule | None
+        self, address: int, is_return: bool, form_base: Base, named: _Named | None
     ) -> tuple[int, int, Base] | None:
         """The module, the address in it and its base for an address of the process."""
+        module = None if named is None else named.module
         placed = self.images.find_for(address - is_return, module)
         if placed is not None:
             return placed.module, placed.address + is_return, placed.base
-        if module is not None:
+        if named is not None:
             # It is a link-time address unless the module was moved.
             base: Base = "file" if form_base == "file" else "link"
-            return self._stack.number(module), address, base
+            return named.number, address, base
         if self._chosen is not None:
             return self._stack.number(self._chosen), address, "either"
         return None
@@ -358,9 +371,6 @@ class LineReader:
     def _add_reason(self, reason: str | None) -> None:
         if reason and not self._stack.reason:
             self._stack.reason = reason.strip()
-
-
-_OF_PATHS = frozenset("/\\.")
 
 
 def _plus(digits: str) -> int:

@@ -6,6 +6,7 @@ Stacks have many of them, so the patterns of all forms are tried for one line.
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 
 from gsym.engine.native import ffi, lib
 from gsym.patterns import regex
@@ -39,8 +40,9 @@ class Cut:
         form: The form.
         start: Where in the line begins what the answer replaces.
         end: Where that ends.
-        places: Where its groups are in the text of the line, by name.
-        module_places: Where those are that tell the module.
+        reason: Where this group is in the text of the line, as others are: *number*,
+            *symbol*, *plus*, *size* (of the function), *address*, *offset*.
+        module_of: The groups of a text that tell the module.
         is_return: Whether its address is a return address; None: unless it is the
             first of a stack.
     """
@@ -50,13 +52,21 @@ class Cut:
     ) -> None:
         self.form = form
         self.start, self.end = span
-        self.places: dict[str, slice] = {
+        places = {
             name: slice(*found.span(name))
             for name, value in found.groupdict().items()
             if value is not None
         }
-        self.module_places: tuple[slice, ...] = tuple(
-            [self.places.get(each, _NOTHING) for each in MODULE_GROUPS]
+        get = places.get
+        self.reason: slice | None = get("reason")
+        self.number: slice | None = get("number")
+        self.symbol: slice | None = get("symbol")
+        self.plus: slice | None = get("plus")
+        self.size: slice | None = get("function_size")
+        self.address: slice | None = get("address")
+        self.offset: slice | None = get("offset")
+        self.module_of: Callable[[str], tuple[str, ...]] = itemgetter(
+            *[get(each, _NOTHING) for each in MODULE_GROUPS]
         )
         returns = form.returns
         self.is_return: bool | None = returns == "all"

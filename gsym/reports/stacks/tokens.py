@@ -12,7 +12,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 MAY_HAVE_ADDRESS = regex(
     r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
@@ -267,8 +267,15 @@ class Tokens(NamedTuple):
         return ("" if _NO_NAME.match(name) else name), None
 
 
-def pieces(line: str) -> list[str]:
-    """The parts of a line that other programs wrote as lines, with what is between."""
+def pieces(lines: Sequence[str]) -> Sequence[str]:
+    """Lines, cut where other programs wrote several as one, and what is between."""
+    text = "".join(lines)
+    if "#012" not in text and "\\n" not in text:
+        return lines
+    return [piece for line in lines for piece in _pieces(line)]
+
+
+def _pieces(line: str) -> list[str]:
     if "#012" in line or ("\\n" in line and not _DRIVE.search(line)):
         return _LINE_BREAK.split(line)
     return [line]
