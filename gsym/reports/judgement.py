@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
+_PLACE = StackFrame._fields.index("ordinal")  # it and the fields after it
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
 
 
@@ -36,16 +37,17 @@ class _Reading(NamedTuple):
 
     def is_as(self, other: _Reading) -> bool:
         """Whether both are the same place."""
-        is_near = abs(self.address - other.address) <= _NEAR
-        return is_near and self.module == other.module
+        is_near = -_NEAR <= self[2] - other[2] <= _NEAR
+        return is_near and self[1] == other[1]
 
 
-def _rank(reading: _Reading, at: int, readings: list[list[_Reading]]) -> int:
-    """Score of one of the readings of a frame, with those of others that agree."""
-    others = (each for number, each in enumerate(readings) if number != at)
-    return reading.score + _AGREES * sum(
-        any(map(reading.is_as, each)) for each in others
-    )
+def _ranks(at: int, readings: Sequence[Sequence[_Reading]]) -> list[int]:
+    """Scores of the readings of a frame, with those of others that agree."""
+    others = [each for number, each in enumerate(readings) if number != at]
+    return [
+        each.score + _AGREES * sum(any(map(each.is_as, other)) for other in others)
+        for each in readings[at]
+    ]
 
 
 class Judge:
@@ -75,21 +77,20 @@ class Judge:
         if not frames or frames[0].line < 0:
             yield from parts
             return
-        readings = [[*self._readings(each)] for each in frames]
+        readings = [self._readings(each) for each in frames]
         if len(frames) == 1 and len(readings[0]) == 1 and readings[0][0].score >= 0:
             (found,) = readings[0]
             for part in parts:
                 yield part if isinstance(part, str) else _settled(part, found)
             return
-        chosen = [self._best(at, readings) for at in range(len(frames))]
+        several = [_best(at, readings) for at in range(len(frames))]
+        chosen = [best for best, _ in several]
         is_list = _is_list(parts, frames)
         is_known = any(chosen) and not is_list
         kept: list[StackFrame | None] = []
-        for frame, best in zip(frames, chosen, strict=True):
+        for frame, (best, rival) in zip(frames, several, strict=True):
             if best is not None:
-                kept.append(
-                    _settled(frame, best, self._rival(best, len(kept), readings))
-                )
+                kept.append(_settled(frame, best, rival))
             else:
                 is_text = is_known or frame.is_guess
                 kept.append(None if is_text else frame._replace(others=()))
@@ -97,7 +98,8 @@ class Judge:
             self._merge(kept, chosen)
         yield from _joined(parts, kept)
 
-    def _readings(self, frame: StackFrame) -> Iterator[_Reading]:
+    def _readings(self, frame: StackFrame) -> list[_Reading]:
+        found: list[_Reading] = []
         for each in (frame, *frame.others):
             if each.module == NO_MODULE:
                 continue
@@ -114,24 +116,10 @@ class Judge:
                     score += {None: 0, True: _NAMES_IT, False: _NAMES_OTHER}[named]
                 elif each.base == "symbol":
                     score += _NAMES_IT
-                if module.code.is_known(address) and module.code.may_return(address):
-                    score += _IS_CALL
-                yield _Reading(each, module.named.name, address, score)
-
-    def _best(self, at: int, readings: list[list[_Reading]]) -> _Reading | None:
-        ranks = [_rank(each, at, readings) for each in readings[at]]
-        best = max(ranks, default=-1)
-        return readings[at][ranks.index(best)] if best >= 0 else None
-
-    def _rival(
-        self, best: _Reading, at: int, readings: list[list[_Reading]]
-    ) -> _Reading | None:
-        """Another reading that is as good as the best one, and another place."""
-        rank = _rank(best, at, readings)
-        for each in readings[at]:
-            if not best.is_as(each) and _rank(each, at, readings) == rank:
-                return each
-        return None
+                score += _IS_CALL * (places.is_after_call(address) or False)
+                fields = each, module.named.name, address, score
+                found.append(tuple.__new__(_Reading, fields))
+        return found
 
     def _merge(
         self, kept: list[StackFrame | None], chosen: Sequence[_Reading | None]
@@ -160,24 +148,35 @@ class Judge:
                 kept[other] = None
 
 
+def _best(
+    at: int, readings: Sequence[Sequence[_Reading]]
+) -> tuple[_Reading | None, _Reading | None]:
+    """The best reading of a frame, and another place that is as good."""
+    ranks = _ranks(at, readings)
+    rank = max(ranks, default=-1)
+    if rank < 0:
+        return None, None
+    best, *others = (
+        each for each, own in zip(readings[at], ranks, strict=True) if own == rank
+    )
+    return best, next((each for each in others if not best.is_as(each)), None)
+
+
 def _settled(
     frame: StackFrame, best: _Reading, rival: _Reading | None = None
 ) -> StackFrame:
     """The frame that a frame is by the best of its readings."""
     if best.frame is frame and rival is None and not frame.others:
         return frame
-    return best.frame._replace(
-        doubt="" if rival is None else rival.doubt,
-        text=frame.text,
-        ordinal=frame.ordinal,
-        heading=frame.heading,
-        line=frame.line,
-        is_return=frame.is_return,
-        may_return=frame.may_return,
-        may_be_exact=frame.may_be_exact,
-        is_counter=frame.is_counter,
-        others=(),
-    )
+    own = best.frame
+    # fmt: off
+    return tuple.__new__(StackFrame, (  # there are many, so in the order of the fields
+        frame.text, own.module, own.address, own.base, frame.is_return, own.symbol,
+        own.plus, own.trust, frame.may_be_exact, frame.may_return, own.function_size,
+        (), own.is_guess, frame.is_counter, frame.line,
+        "" if rival is None else rival.doubt, *frame[_PLACE:],
+    ))
+    # fmt: on
 
 
 def _is_list(parts: Sequence[str | StackFrame], frames: Sequence[StackFrame]) -> bool:

@@ -52,8 +52,10 @@ class LinkAddresses:
         self._names = names
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self._starts: dict[tuple[str, int, int | None], list[int]] = {}
+        self._calls: dict[int, bool | None] = {}
         self._covered = _Covered(reader)
-        self._covered.ask(frames, self._base)
+        if any(each.line >= 0 for each in frames):
+            self._covered.ask(frames, self._base)
         self.code = code
         self._loaded = self._find_load_address(frames)
         self.reason: str = ""
@@ -94,6 +96,13 @@ class LinkAddresses:
     def has_function(self, address: int) -> bool:
         """Whether a function is at an address, or ends there."""
         return address in self._covered or self._is_code(address)
+
+    def is_after_call(self, address: int) -> bool | None:
+        """Whether a call ends at an address; None if no code at hand tells it."""
+        if address not in self._calls:
+            is_known = self.code.is_known(address)
+            self._calls[address] = self.code.may_return(address) if is_known else None
+        return self._calls[address]
 
     def is_in(self, symbol: str, address: int) -> bool | None:
         """Whether an address is in a function of a name; None if there is none."""
@@ -180,9 +189,8 @@ class LinkAddresses:
 
     def _is_called(self, address: int) -> bool:
         """Whether a call or the handler of a signal returns to an address."""
-        is_call = self.code.is_known(address) and self.code.may_return(address)
-        is_code = is_call and self._is_code(address)
-        return is_code or self._layout.is_signal_frame(address)
+        is_code = self.is_after_call(address) and self._is_code(address)
+        return bool(is_code) or self._layout.is_signal_frame(address)
 
     def _reaches(self, function: FunctionRange, frame: StackFrame) -> bool:
         """Whether no function starts before the end that a report gives one."""
@@ -255,7 +263,7 @@ class _Covered:
         several = {
             address - by
             for each in frames
-            if each.line >= 0 and each.base != "symbol"
+            if each.base != "symbol"
             for address in {each.address, each.address + base}
             for by in (0, 1)
         }

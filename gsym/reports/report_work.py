@@ -358,7 +358,6 @@ class ReportWork:
         """Let the code tell which are return addresses, where it is at hand."""
         # A tool prints all addresses under a heading alike.
         several: dict[int, list[tuple[int, bool]]] = {}
-        adjusted: set[int] = set()
         counters: dict[int, list[int]] = {}
         for at, frame in enumerate(self._frames):
             if frame.is_counter:
@@ -366,13 +365,13 @@ class ReportWork:
             ends = self._is_after_call(frame, 0)
             if ends is not None:
                 several.setdefault(frame.heading, []).append((at, ends))
-                if self._is_after_call(frame, 1):
-                    adjusted.add(frame.heading)
         exact: set[int] = set()
-        for heading, members in several.items():
+        for members in several.values():
             calls = sum(ends for _, ends in members)
-            if calls == 0 and len(members) > 1 and heading not in adjusted:
-                continue  # not the code of this stack
+            if calls == 0 and len(members) > 1:
+                following = (self._is_after_call(self._frames[at], 1) for at, _ in members)
+                if not any(following):  # else a tool has adjusted them
+                    continue  # not the code of this stack
             are_returns = 2 * calls >= len(members) > 1
             for at, ends in members:
                 frame = self._frames[at]
@@ -388,11 +387,12 @@ class ReportWork:
         """Whether a call ends *by* bytes after a frame; None if it tells nothing."""
         if not (frame.may_return or frame.may_be_exact) or frame.module == NO_MODULE:
             return None
-        module = self.modules[frame.module]
-        address = None if module.places is None else module.places.address(frame)
-        if address is None or not module.code.is_known(address):
+        places = self.modules[frame.module].places
+        address = None if places is None else places.address(frame)
+        if places is None or address is None:
             return None
-        return module.code.may_return(address + by)
+        ends = places.is_after_call(address)
+        return ends if ends is None or not by else places.code.may_return(address + by)
 
     def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
         frames: list[list[ReportFrame]] = [[] for _ in self._stacks]

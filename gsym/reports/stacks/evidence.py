@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from operator import itemgetter
 
 from gsym.memory.stack_parts import (
     NO_MODULE,
@@ -42,6 +43,8 @@ _PAGE = 4096
 _LEAST_START = 0x10000  # of a module in a process
 _MOST_SIZE = 1 << 32  # of a module
 _NEAR_LINES = 4  # before an address, which may name its module
+_MOST_KNOWN = 64  # facts about lines of one shape
+_UNPLACED = StackFrame("", 0, 0)[13:]  # the fields after `is_guess`
 _MOST_MODULES = 16  # in which a number or a function is searched
 _UUID_SIZE = 36
 IS_INLINED = regex(r"\(inlined?\)")
@@ -257,9 +260,9 @@ def candidates(
     if not line.parts or _SAYS_NOTHING.search(line.text):
         return
     for at, part in line.parts:
-        maker = _Maker(part, around, before, after)
-        for each in maker.candidates():
-            yield each._replace(start=each.start + at, end=each.end + at)
+        if part.numbers or part.offsets:
+            for start, end, frame in _Maker(part, around, before, after).candidates():
+                yield Candidate(start + at, end + at, frame)
 
 
 class _Maker:
@@ -281,7 +284,7 @@ class _Maker:
         """The candidates, in the order of their places."""
         found = [self._of_offset(each) for each in self._part.offsets]
         found += [self._of_number(each) for each in self._part.numbers]
-        yield from sorted(filter(None, found), key=lambda each: each.start)
+        yield from sorted(filter(None, found), key=itemgetter(0))
 
     def _mentioned(self, at: int) -> int:
         """The index of a module that the line names."""
@@ -305,7 +308,18 @@ class _Maker:
 
     def _modules(self, place: int) -> list[tuple[int, bool]]:
         """The modules that something may be in, the nearest first; whether surely."""
+        if self._usual:
+            return [*self._modules_near(place)]
+        paths = tuple([each.path for each in self._part.mentions])
+        key = "modules", place, paths, self._part.identifier()
+        known = self._part.known.get(key)
+        if known is None:
+            if len(self._part.known) > _MOST_KNOWN:
+                self._part.known.clear()
+            known = self._part.known[key] = [*self._modules_near(place)]
+        return known
 
+    def _modules_near(self, place: int) -> Iterator[tuple[int, bool]]:
         def distance(at: int) -> tuple[bool, bool, int]:
             each = self._part.mentions[at]
             return not each.is_sure, each.start > place, abs(each.start - place)
@@ -315,7 +329,7 @@ class _Maker:
         found += [(each, True) for each in self._usual]
         if self._around.chosen is not None and not any(sure for _, sure in found):
             found.append((self._around.stack.number(self._around.chosen), False))
-        return [each for each in found if each[0] != NO_MODULE]
+        return (each for each in found if each[0] != NO_MODULE)
 
     def _of_offset(self, offset: Offset) -> Candidate | None:
         if offset.base is not None:
@@ -340,13 +354,19 @@ class _Maker:
                 for module, sure in modules_here
                 for value in offset.values
             )
-        start = self._with_module(offset.start)
-        end = offset.end
-        if "(" in self._part.text[start : offset.start + 1]:
-            end += self._part.text.startswith(")", end)
-        return self._made(start, end, options)
+        return self._made(*self._with_module(offset.start, offset.end), options)
 
-    def _with_module(self, start: int) -> int:
+    def _with_module(self, start: int, end: int) -> tuple[int, int]:
+        """The place of an offset with the module that is right before it."""
+        key = "span", start, end
+        if key not in self._part.known:
+            first = self._start_of_module(start)
+            if "(" in self._part.text[first : start + 1]:
+                end += self._part.text.startswith(")", end)
+            self._part.known[key] = first, end
+        return self._part.known[key]
+
+    def _start_of_module(self, start: int) -> int:
         """The place where the module begins that is right before an offset."""
         for each in self._part.mentions:
             if each.end <= start and _JOINS.match(self._part.text[each.end : start]):
@@ -378,10 +398,10 @@ class _Maker:
             modules = [(each, False) for each in several]
         for module, is_sure in modules:
             for value in offset.values:
-                frame = _frame(module, 0, "symbol", is_guess=not is_sure)
-                yield frame._replace(
-                    symbol=offset.name, plus=value, function_size=offset.size
+                frame = _frame(
+                    *(module, 0, "symbol", offset.name, value), is_guess=not is_sure
                 )
+                yield frame._replace(function_size=offset.size)
 
     def _of_number(self, number: Number) -> Candidate | None:
         symbol, plus = self._part.name_of(number)
@@ -391,7 +411,9 @@ class _Maker:
             module_of = self._around.stack.module
             usual = {module_of(each).name for each in self._usual if each != NO_MODULE}
             is_guess = placed.is_guess and module_of(placed.module).name not in usual
-            options.append(placed._replace(is_guess=is_guess))
+            if is_guess != placed.is_guess:
+                placed = placed._replace(is_guess=is_guess)
+            options.append(placed)
         is_placed = self._around.chosen is not None or bool(self._usual)
         are_only = is_placed and not NO_NUMBERS.search(self._part.text)
         is_beside = self._is_beside(number)
@@ -401,8 +423,10 @@ class _Maker:
         for module, is_sure in self._modules(number.start):
             if number.is_marked or is_sure or self._around.chosen is not None:
                 is_guess = not (are_only or (is_sure and is_beside))
-                frame = _frame(module, number.value, is_guess=is_guess)
-                options.append(frame._replace(symbol=symbol, plus=plus))
+                frame = _frame(
+                    *(module, number.value, "either", symbol, plus), is_guess=is_guess
+                )
+                options.append(frame)
         made = self._made(number.start, number.end, options)
         if made is not None and number.is_counter:
             return made._replace(frame=made.frame._replace(is_counter=True))
@@ -410,37 +434,62 @@ class _Maker:
 
     def _is_beside(self, number: Number) -> bool:
         """Whether a module is right after a number or before it: `0x1189 in ./app`."""
-        text = self._part.text
-        return any(
-            _BESIDE.match(text[number.end : each.start])
-            if each.start >= number.end
-            else _BESIDE.match(text[each.end : number.start])
-            for each in self._part.mentions
-        )
+        key = "beside", number.start
+        if key not in self._part.known:
+            text = self._part.text
+            self._part.known[key] = any(
+                _BESIDE.match(text[number.end : each.start])
+                if each.start >= number.end
+                else _BESIDE.match(text[each.end : number.start])
+                for each in self._part.mentions
+            )
+        return self._part.known[key]
 
     def _placed(self, address: int, symbol: str, plus: int | None) -> StackFrame | None:
         """The frame of an address in the process."""
         region = self._around.region(address)
         if region is None or region.module == NO_MODULE:
             return None
-        frame = StackFrame("", region.module, region.address, region.base)
         is_guess = region.is_open or not self._part.mentions
-        return frame._replace(symbol=symbol, plus=plus, is_guess=is_guess)
+        return _frame(
+            *(region.module, region.address, region.base, symbol, plus),
+            is_guess=is_guess,
+        )
 
     def _made(
         self, start: int, end: int, options: Sequence[StackFrame]
     ) -> Candidate | None:
-        kept = [each for each in dict.fromkeys(options) if each.module != NO_MODULE]
-        kept = kept or [*options][:1]  # more modules than are looked up
-        if not kept:
+        if not options:
             return None
-        found = _ORDINAL.search(self._part.text, 0, start)
-        number = int(found[1]) if found else -1
-        frame = kept[0]._replace(others=tuple(kept[1:]), ordinal=number)
+        kept = [*options]
+        if len(kept) > 1:
+            kept = [each for each in dict.fromkeys(kept) if each.module != NO_MODULE]
+            kept = kept or [*options][:1]  # more modules than are looked up
+        number = self._ordinal(start)
+        frame = kept[0]
+        if number >= 0 or len(kept) > 1:
+            frame = frame._replace(others=tuple(kept[1:]), ordinal=number)
         return Candidate(start, end, frame)
 
+    def _ordinal(self, end: int) -> int:
+        """The number in its stack that a frame has which begins at a place, or -1."""
+        key = "ordinal", end
+        if key not in self._part.known:
+            found = _ORDINAL.search(self._part.text, 0, end)
+            self._part.known[key] = slice(*found.span(1)) if found else None
+        place = self._part.known[key]
+        return -1 if place is None else int(self._part.text[place])
 
-def _frame(
-    module: int, address: int, base: Base = "either", *, is_guess: bool = False
+
+def _frame(  # noqa: PLR0913 - fields
+    module: int,
+    address: int,
+    base: Base = "either",
+    symbol: str = "",
+    plus: int | None = None,
+    *,
+    is_guess: bool = False,
 ) -> StackFrame:
-    return StackFrame("", module, address, base, is_guess=is_guess)
+    """A reading, of which there are many: so in the order of the fields."""
+    fields = "", module, address, base, False, symbol, plus, "", False, False, None
+    return tuple.__new__(StackFrame, (*fields, (), is_guess, *_UNPLACED))

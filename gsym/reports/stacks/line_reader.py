@@ -206,16 +206,16 @@ class LineReader:
         self, line: str, text: str, shape: Shape, lines: Sequence[str], at: int
     ) -> bool:
         for form, cuts in shape.frames:
-            frames = [
-                (frame, cut)
-                for cut in cuts
-                if (frame := self._frame(line, text, cut)) is not None
-            ]
-            if len(frames) == 1 and self._is_weak(frames[0][0], form):
-                ((frame, cut),) = frames
-                frames = [(self._with_others(frame, text, shape, lines, at), cut)]
-            if frames:
-                self._add_found(line, form, frames)
+            found: list[tuple[StackFrame, Cut]] = []
+            for cut in cuts:
+                frame = self._frame(line, text, cut)
+                if frame is not None:
+                    found.append((frame, cut))
+            if len(found) == 1 and self._is_weak(found[0][0], form):
+                ((frame, cut),) = found
+                found = [(self._with_others(frame, text, shape, lines, at), cut)]
+            if found:
+                self._add_found(line, form, found)
                 return True
         return False
 
@@ -303,7 +303,7 @@ class LineReader:
             named = _Named(self._chosen, self._stack.number(self._chosen))
         place: tuple[int, int, Base] | None
         if cut.offset is not None and named is not None:
-            place = named.number, hex_number(text[cut.offset]), form.base
+            place = named.number, int(text[cut.offset], 16), form.base
         elif is_address:
             address = hex_number(text[cut.address])  # type: ignore[index]
             place = self._placed(address, is_return, form.base, named)
@@ -318,11 +318,12 @@ class LineReader:
         number, address, base = place
         size = None if cut.size is None else hex_number(text[cut.size]) or None
         may_return = form.has_heading and not self._stack.has_heading
-        shown = line[cut.start : cut.end]
+        shown, heading = line[cut.start : cut.end], self._stack.heading
         # fmt: off
         return _new(StackFrame, (  # there are many, so in the order of the fields
             shown, number, address, base, is_return, symbol, plus, "", is_return,
-            may_return, size, (), False, False, -1, "", ordinal, self._stack.heading, 0,
+            may_return, size, (), False, False, -1, "", ordinal, heading,
+            max(heading, 0),
         ))
         # fmt: on
 

@@ -13,6 +13,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
 MAY_HAVE_ADDRESS = regex(
     r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
@@ -120,6 +121,7 @@ _NAMED = regex(
 _OPEN, _CLOSE = frozenset("(<[{"), frozenset(")>]}")
 _ENDS_NAME = frozenset("\"'|;,=\t")
 _LONGEST_NAME = 2_048
+_new = tuple.__new__
 
 
 class Mention(NamedTuple):
@@ -158,8 +160,10 @@ class Number(NamedTuple):
 
     def of(self, text: str) -> Number:
         """The number at the same place of a text of the same shape."""
-        digits = text[self.start : self.end].replace("`", "").removeprefix("$")
-        return Number(self.start, self.end, int(digits, 16), *self[3:])
+        digits = text[self.start : self.end]
+        if "`" in digits or "$" in digits:
+            digits = digits.replace("`", "").removeprefix("$")
+        return _new(Number, (*self[:2], int(digits, 16), *self[3:]))
 
     @property
     def is_counter(self) -> bool:
@@ -196,11 +200,9 @@ class Offset(NamedTuple):
         if found is None:
             return self
         values, size = _offset_values(found)
-        name = text[self.start : self.start + len(self.name)]
+        name = self.name and text[self.start : self.start + len(self.name)]
         base = None if self.base is None else self.base.of(text)
-        return Offset(
-            self.start, self.end, values, name, size, base, self.module, self.plus
-        )
+        return _new(Offset, (*self[:2], values, name, size, base, *self[6:]))
 
     @property
     def is_word(self) -> bool:
@@ -218,6 +220,7 @@ class Tokens(NamedTuple):
         offsets: Offsets.
         id_at: Where an id is.
         has_range: Whether it may have a range of addresses.
+        known: What has been found out about all texts of the same shape.
     """
 
     text: str
@@ -226,6 +229,7 @@ class Tokens(NamedTuple):
     offsets: tuple[Offset, ...]
     id_at: tuple[int, int]
     has_range: bool
+    known: dict[tuple[object, ...], Any]
 
     def of(self, text: str) -> Tokens:
         """The tokens of a text that only differs in the values of its numbers."""
@@ -234,8 +238,7 @@ class Tokens(NamedTuple):
             tuple([each.of(text) for each in self.mentions]),
             tuple([each.of(text) for each in self.numbers]),
             tuple([each.of(text) for each in self.offsets]),
-            self.id_at,
-            self.has_range,
+            *self[4:],
         )
 
     def range(self) -> tuple[Mention, int, int, int] | None:
@@ -325,6 +328,7 @@ def tokens(text: str) -> Tokens:
         tuple(offsets),
         found.span() if found else (0, 0),
         _MAY_BE_RANGE.search(text) is not None,
+        {},
     )
 
 
