@@ -9,20 +9,21 @@ enum {
 
 static bool is_letter_or_digit(uint8_t byte) {
     /* Bytes of letters that are not ASCII are above all of it. */
-    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
-           byte == '_' || byte >= 0x80;
+    return (byte >= '0' && byte <= '9') || byte == '_' || byte >= 0x80 ||
+           ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
 
 /* Return the byte for a number's digits: it says whether they are decimal, of which case
- * they are, and whether the first is a letter. 0 for digits of both cases. */
-static uint8_t mask_of(const uint8_t *digits, size_t size) {
+ * they are, and whether it begins as a word does. 0 for digits of both cases. */
+static uint8_t mask_of(const uint8_t *digits, size_t size, bool is_marked) {
     bool has_lower = false, has_upper = false;
     for (size_t i = 0; i < size; ++i) {
         has_upper |= digits[i] >= 'A' && digits[i] <= 'F';
         has_lower |= digits[i] >= 'a';
     }
     if (has_lower && has_upper) return 0;
-    return (uint8_t)(MASK + has_lower + 2 * has_upper + 3 * (digits[0] > '9'));
+    return (uint8_t)(MASK + has_lower + 2 * has_upper +
+                     3 * (!is_marked && digits[0] > '9'));
 }
 
 /* Words that numbers are, or end. Whether two of a line are equal decides what it names. */
@@ -82,7 +83,7 @@ void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret)
             if (start > 0 && is_letter_or_digit(text[start - 1])) continue;
             if (!is_number(text, size, start, at)) continue;
         }
-        mask = mask_of(text + start, at - start);
+        mask = mask_of(text + start, at - start, is_marked);
         if (mask == 0) continue;
         if (!is_marked && is_part_of_word(text, start) &&
             is_repeated(&words, text, masked_ret, start, at - start))

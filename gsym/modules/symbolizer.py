@@ -22,7 +22,7 @@ from gsym.errors import (
     GsymError,
     UuidMismatchError,
 )
-from gsym.model import UINT64_END, Lookup
+from gsym.model import NO_FUNCTION, UINT64_END, Lookup
 from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.modules.open_module import OpenModule
 from gsym.reading.named_address import check_text

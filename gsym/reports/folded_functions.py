@@ -46,9 +46,7 @@ class FoldedFunctions:
         self._names: dict[int, list[FunctionNames]] = {}  # by module
 
     def choose(self, at: int, caller: int | None) -> None:
-        """Choose the function of a frame that has one; that of its caller is chosen
-        before.
-        """
+        """Choose the function of a frame that has one, after that of its caller."""
         frame = self._answers[at]
         called = () if caller is None else self._called_by(caller)
         own = frame.calls[-1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
@@ -73,7 +71,9 @@ class LinkAddresses:
         if address is None:
             return None
         address -= frame.is_return
-        return address if 0 <= address <= UINT64_MAX else max(0, min(address, UINT64_MAX))
+        return (
+            address if 0 <= address <= UINT64_MAX else max(0, min(address, UINT64_MAX))
+        )
 
     def is_signal_return(self, frame: StackFrame) -> bool:
         """Whether the handler of a signal returns to a frame, as its binary says.
@@ -270,7 +270,7 @@ class _Covered:
         asked = [each for each in several if 0 <= each <= UINT64_MAX]
         if not asked:
             return
-        found = self._reader.lookup_many(array("Q", asked), misses=False)
+        found = self._reader.lookup_many(asked, misses=False)
         if not found.damaged:  # else a lookup raises it
             self._known = dict.fromkeys(asked, False)
             self._known.update((asked[at], True) for at in found.address_index)

@@ -6,7 +6,6 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
-from array import array
 from itertools import pairwise
 from time import perf_counter
 
@@ -369,7 +368,9 @@ class ReportWork:
         for members in several.values():
             calls = sum(ends for _, ends in members)
             if calls == 0 and len(members) > 1:
-                following = (self._is_after_call(self._frames[at], 1) for at, _ in members)
+                following = (
+                    self._is_after_call(self._frames[at], 1) for at, _ in members
+                )
                 if not any(following):  # else a tool has adjusted them
                     continue  # not the code of this stack
             are_returns = 2 * calls >= len(members) > 1
@@ -545,7 +546,7 @@ def _calls_at(
 ) -> tuple[dict[int, tuple[Frame, ...]], dict[int, int]]:
     """Calls at addresses, until they have *most* characters; how many each has."""
     asked = [*dict.fromkeys(addresses)]  # threads wait in one place
-    frames = reader.lookup_many(array("Q", asked), misses=False)
+    frames = reader.lookup_many(asked, misses=False)
     strings, files = frames.tables.strings, frames.tables.files
     found: dict[int, tuple[Frame, ...]] = {}
     sizes: dict[int, int] = {}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gsym.reports.report import Report
     from gsym.store.directory import Store
 
+_BLOCK = 1 << 18  # bytes that are searched at once
 _HEAD = 18  # bytes, up to the type of an ELF file
 _BINARIES = frozenset({"object", "fat", "gsym", "pdb"})
 
@@ -66,13 +67,17 @@ def is_dump(path: str) -> bool:
 
 def _has_microdump(path: str) -> bool:
     with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
+        end = b""
+        # A mapping would count as memory of the process, once it is searched.
+        while block := file.read(_BLOCK):
+            if MICRODUMP in end + block:
+                break
+            end = block[1 - len(MICRODUMP) :]
+        else:
             return False
-        with mmap(file.fileno(), 0, access=ACCESS_READ) as text:
-            if text.find(MICRODUMP) < 0:
-                return False
-            from gsym.memory.microdump import has_microdump
+        from gsym.memory.microdump import has_microdump
 
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as text:
             return has_microdump(text)
 
 

@@ -503,39 +503,6 @@ def test_work_is_linear_in_the_length_of_a_line() -> None:
         assert whole_text(parse_report(paste, chosen)) == paste
 
 
-SHAPES = (
-    ("    #1 0x12  (/opt/app+0x12)", "    #1 0x1f  (/opt/app+0x1f)"),
-    ("    #1 0x12  (/opt/app+0x1)", "    #1 0x1  (/opt/app+0x12)"),
-    ("app+0x10 at 12", "app+0x1 at 123"),
-    ("app+12 (a1)", "app+1f (a1)"),
-    ("0x1234 in facade", "0x1234 in faca12"),
-    ("(00401000 00402000", "(a0401000 b0402000"),
-    ("app 0x1000 0x1234", "app 0x1010 0x1234"),
-    ("app r1 0x5551", "app b1 0x5551"),
-    ("#1 0x5551 app!f + 0x1A", "#1 0x555a app!f + 0x1a"),
-)
-
-
-@pytest.mark.parametrize("lines", SHAPES)
-def test_lines_of_nearly_the_same_shape_are_read_as_each_alone(
-    lines: tuple[str, str],
-) -> None:
-    """What is known of a line is used for others that differ in their numbers."""
-    alone = [_readings(each) for each in lines]
-    assert _readings("\n\n".join(lines)) == alone[0] + alone[1]
-    assert _readings("\n\n".join(reversed(lines))) == alone[1] + alone[0]
-
-
-def _readings(text: str) -> list[tuple[object, ...]]:
-    parsed = parse_report(text)
-    return [
-        (each.text, each.base, each.address, each.symbol, each.plus, each.is_guess)
-        for part in parsed.parts
-        if isinstance(part, StackFrame)
-        for each in (part, *part.others)
-    ]
-
-
 STATES = {
     "arm64": (
         {

@@ -353,7 +353,7 @@ def test_addresses_alone_are_looked_up_in_the_module_named(visit: Visit) -> None
     visit.page.wait_for_selector(".line")
     first, second = visit.texts(".line")
     assert "foo::bar(int)" in first
-    assert "no function at this address" in second
+    assert "no function covers this address" in second
 
 
 def test_a_missing_module_lists_its_sources(visit: Visit) -> None:

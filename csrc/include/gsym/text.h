@@ -311,8 +311,8 @@ size_t gsym_text_find_address(const char *text, size_t size, size_t at,
 
 /* Write `size` bytes that are equal for lines which only differ in the values of numbers.
  * Each digit of a number becomes a byte that no UTF-8 has. It tells whether they are
- * decimal, their case, and whether a letter is first. Digits of both cases stay, as do
- * numbers in words of which a line has two that are equal. */
+ * decimal, their case, and whether a number without 0x begins with a letter. Digits of
+ * both cases stay, as do numbers in words of which a line has two that are equal. */
 void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */

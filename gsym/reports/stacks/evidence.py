@@ -364,7 +364,8 @@ class _Maker:
             if "(" in self._part.text[first : start + 1]:
                 end += self._part.text.startswith(")", end)
             self._part.known[key] = first, end
-        return self._part.known[key]
+        found: tuple[int, int] = self._part.known[key]
+        return found
 
     def _start_of_module(self, start: int) -> int:
         """The place where the module begins that is right before an offset."""
@@ -443,7 +444,7 @@ class _Maker:
                 else _BESIDE.match(text[each.end : number.start])
                 for each in self._part.mentions
             )
-        return self._part.known[key]
+        return bool(self._part.known[key])
 
     def _placed(self, address: int, symbol: str, plus: int | None) -> StackFrame | None:
         """The frame of an address in the process."""

@@ -65,7 +65,7 @@ class LineReader:
         self._shapes = Shapes(tables, stack.limits.line, takes_bare=takes_bare)
         self._stack = stack
         self._chosen, self._process = chosen, process
-        self.images = PlacedImages(stack, process)
+        self.images: PlacedImages = PlacedImages(stack, process)
         self._position = 0  # frames since the last line without one
         self._around = evidence.Surroundings(
             stack, self.images.loaded, self.images.find, chosen, is_log, {}
@@ -76,7 +76,7 @@ class LineReader:
         self._modules: dict[tuple[str, ...], _Named | None] = {}
         self._are_words: dict[int, bool] = {}  # by module
 
-    def place_images(self, lines: Sequence[str], maps: Sequence[str]) -> list[str]:
+    def place_images(self, lines: Sequence[str], maps: Sequence[str]) -> Sequence[str]:
         """Place all modules of a report.
 
         Args:
@@ -86,8 +86,8 @@ class LineReader:
         Returns:
             The lines, cut where a program wrote several as one.
         """
-        for _, several in self._blocks(maps):
-            for line, shape in several:
+        for _, block in self._blocks(maps):
+            for line, shape in block:
                 if not self.images.add_described(line, shape):
                     self.images.add(evidence.Line(line))
         several = pieces(lines)
@@ -155,9 +155,7 @@ class LineReader:
             if placing.is_image:
                 found.add(at)
 
-    def _add_line(
-        self, line: str, shape: Shape, lines: Sequence[str], at: int
-    ) -> None:
+    def _add_line(self, line: str, shape: Shape, lines: Sequence[str], at: int) -> None:
         text = shape.text(line)
         if self._add_frames(line, text, shape, lines, at):
             return

@@ -1,4 +1,4 @@
-"""What a report says to be loaded where, and in which process."""
+"""Images in a report: the modules that it says to be loaded, and where."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlacedImages:
     def __init__(self, stack: StackBuilder, process: Loaded | None) -> None:
         self._stack = stack
         self._process = process
-        self.loaded = Regions()
+        self.loaded: Regions = Regions()
         self._first: dict[int, int] = {}  # by module: where the start of its file is
         self._known_starts: set[int] = set()
         self._images_read = 0
@@ -91,7 +91,7 @@ class PlacedImages:
         )
 
     def find_for(self, address: int, module: StackModule | None) -> Region | None:
-        """The same for a frame in a module, unless it cannot be there."""
+        """The part for a frame in a module; None if it cannot be there."""
         placed = self.find(address)
         if placed is None or module is None or placed.module == NO_MODULE:
             return placed

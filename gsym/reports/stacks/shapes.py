@@ -17,6 +17,7 @@ from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
 
     from gsym.reports.stacks.line_forms import (
         FrameForm,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         ImageForm,
         ReportForms,
     )
+
+    _Form = TypeVar("_Form", HeadingForm, ImageForm)
 
 _PREFIX = "0x"
 # Each line has this that `IS_WRITTEN_AS_ADDRESS` is found in; the search is shorter.
@@ -34,7 +37,7 @@ _SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
 
 
 class Cut:
-    """Where a form finds the parts of a frame in all lines of a shape.
+    """Places of the parts of a frame that a form finds in all lines of a shape.
 
     Attributes:
         form: The form.
@@ -51,7 +54,8 @@ class Cut:
         self, form: FrameForm, found: re.Match[str], span: tuple[int, int]
     ) -> None:
         self.form = form
-        self.start, self.end = span
+        self.start: int = span[0]
+        self.end: int = span[1]
         places = {
             name: slice(*found.span(name))
             for name, value in found.groupdict().items()
@@ -110,7 +114,7 @@ class Shape:
                 removed += size
         text = without_colours(line)
         self._skipped = prefix_size(text)
-        self.first = evidence.Line(text[self._skipped :])
+        self.first: evidence.Line = evidence.Line(text[self._skipped :])
 
     def text(self, line: str) -> str:
         """The text of a line of this shape: without colours and the prefix of a log."""
@@ -126,13 +130,14 @@ class Shape:
         return start + before, end + before + inside
 
     def cuts(self, form: FrameForm) -> list[Cut]:
-        """What a form finds in its lines."""
+        """Places of what a form finds in its lines."""
         text = self.first.text
         if form.hint not in text or (form.whole and not form.whole.match(text)):
             return []
-        several = form.pattern.finditer(text) if form.repeats else ()
-        if not form.repeats and (found := form.pattern.search(text)):
-            several = (found,)
+        if form.repeats:
+            several = [*form.pattern.finditer(text)]
+        else:
+            several = [*filter(None, [form.pattern.search(text)])]
         return [
             Cut(form, each, self.span(*_shown(each)))
             for each in several
@@ -241,7 +246,5 @@ class Shapes:
         return may_have_frame
 
 
-def _found(forms: Iterable[ImageForm | HeadingForm], text: str) -> Iterator:
-    return (
-        form for form in forms if form.hint in text and form.pattern.search(text)
-    )
+def _found(forms: Iterable[_Form], text: str) -> Iterator[_Form]:
+    return (form for form in forms if form.hint in text and form.pattern.search(text))

@@ -1,0 +1,152 @@
+"""Lines that only differ in their numbers are read as each is alone."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from itertools import count
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gsym.engine.native import ffi, lib
+from gsym.memory.stack_parts import StackFrame
+from gsym.reports.stacks.recognition import PROGRAMS, parse_report
+from gsym.reports.stacks.shapes import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Pairs that patterns or tokens tell apart, as similar as they can be.
+PAIRS = (
+    ("    #1 0x12  (/opt/app+0x12)", "    #1 0x1f  (/opt/app+0x1f)"),
+    ("    #1 0x12  (/opt/app+0x1)", "    #1 0x1  (/opt/app+0x12)"),
+    ("app+0x10 at 12", "app+0x1 at 123"),
+    ("app+12 (a1)", "app+1f (a1)"),
+    ("0x1234 in facade", "0x1234 in faca12"),
+    ("(00401000 00402000", "(a0401000 b0402000"),
+    ("app 0x1000 0x1234", "app 0x1010 0x1234"),
+    ("app r1 0x5551", "app b1 0x5551"),
+    ("#1 0x5551 app!f + 0x1A", "#1 0x555a app!f + 0x1a"),
+    ("pc 0x5551 in cafe12 of cafe12", "pc 0x5551 in cafe12 of beef34"),
+    ("pc 0x5551 of lib-1 in lib-1", "pc 0x5551 of lib-1 in lib-2"),
+    ("  $00000000004010C3  ACT", "  $00000000004010cC  ACT"),
+    ("0x12340 (cafe12) from cafe12", "0x12340 (cafe12) from beef34"),
+)
+
+
+def readings(text: str) -> list[tuple[object, ...]]:
+    """The frames of a text, and what each may be instead."""
+    parsed = parse_report(text)
+    names = [each.name for each in parsed.modules]
+    return [
+        (each.text, names[each.module] if each.module >= 0 else "", *each[2:7])
+        for part in parsed.parts
+        if isinstance(part, StackFrame)
+        for each in (part, *part.others)
+    ]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_lines_of_nearly_the_same_shape_are_read_as_each_alone(
+    pair: tuple[str, str],
+) -> None:
+    first, second = (f"{each}\n" for each in pair)
+    alone = [readings(first), readings(second)]
+    assert readings(f"{first}\n{second}") == alone[0] + alone[1]
+    assert readings(f"{second}\n{first}") == alone[1] + alone[0]
+
+
+LINES = (
+    "    #%d 0x%s  (/opt/lib/app+0x%s) (BuildId: %s)",
+    "./app(+0x%s) [0x%s]",
+    "%s main+0x%s (/opt/app)",
+    "[%s] <%s> in %s of app-%s +0x%s",
+    "$%s app %s %s",
+    "%s|%s|app||||0x%s",
+    "at app!f+0x%s %s, from %s",
+)
+DIGITS = st.text("0123456789abcdefABCDEF", min_size=1, max_size=17) | st.sampled_from(
+    ["cafe12", "beef34", "12", "55d1c0ffe000", "0000", "DEAD1234", "7", "1"]
+)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    """Several lines of one template."""
+    template = draw(st.sampled_from(LINES)).replace("%d", "%s")
+    values = st.tuples(*[DIGITS] * template.count("%s"))
+    rows = st.lists(values, min_size=2, max_size=4)
+    return [f"{template % row}\n" for row in draw(rows)]
+
+
+def each_alone(_: Shapes, several: Sequence[str]) -> list[bytes]:
+    """Keys of lines that are all of other shapes."""
+    return [next(COUNTER).to_bytes(8, "big") for _ in several]
+
+
+COUNTER = count()
+
+
+@given(lines())
+def test_what_is_known_of_a_line_is_right_for_others(several: list[str]) -> None:
+    text = "".join(several)
+    found = readings(text)
+    with patch.object(Shapes, "_keys", each_alone):
+        assert found == readings(text)
+
+
+NUMBER = re.compile(
+    r"(?<=0[xX])[0-9a-fA-F]+|(?<!\w)(\d+|(?=[a-fA-F]*\d)[0-9a-fA-F]{6,})(?!\w)",
+    re.ASCII,
+)
+
+
+def masked(text: str) -> bytes:
+    """A text without the values of its numbers."""
+    plain = text.encode("utf-8", "surrogatepass")
+    found = bytearray(len(plain))
+    lib.gsym_text_mask_numbers(plain, len(plain), ffi.from_buffer(found))
+    return bytes(found)
+
+
+TEXTS = st.text(st.sampled_from("0x1a9AFg_ .-+\n"), max_size=60)
+
+
+@given(TEXTS)
+def test_only_digits_of_numbers_are_masked(text: str) -> None:
+    inside = {at for found in NUMBER.finditer(text) for at in range(*found.span())}
+    for at, (each, byte) in enumerate(zip(text, masked(text), strict=True)):
+        assert byte == ord(each) or (at in inside and byte >= 0xF8)
+
+
+@pytest.mark.parametrize(
+    ("text", "masks"),
+    [
+        ("0x12 12 0xab 0xAB 0xaB", "0xaa aa 0xbb 0xcc 0xaB"),
+        ("abcde1 ABCDE1 1abcde abcdef", "eeeeee ffffff bbbbbb abcdef"),
+        ("a12 12a ab12 é12 12é", "a12 12a ab12 é12 12é"),
+        ("abcde1 abcde1 abcde2", "abcde1 abcde1 eeeeee"),
+        ("abcde1\nabcde1", "eeeeee\neeeeee"),
+        ("app-1 lib-1 app-2 3 3", "app-1 lib-1 app-a a a"),
+    ],
+)
+def test_a_mask_tells_kinds_of_numbers_apart(text: str, masks: str) -> None:
+    kinds = {0xF8: "a", 0xF9: "b", 0xFA: "c", 0xFB: "d", 0xFC: "e", 0xFD: "f"}
+    shown = bytes([ord(kinds.get(each, chr(each))) for each in masked(text)])
+    assert shown == masks.encode()
+
+
+def test_the_shapes_of_a_long_text_are_not_all_kept() -> None:
+    shapes = Shapes(PROGRAMS[:1], 1 << 14, takes_bare=False)
+    text = [f"{'x' * 3000}{chr(0x100 + at)}\n" for at in range(500)]
+    tracemalloc.start()
+    try:
+        for at in range(8):
+            shapes.of([f"{at}x{line}" for line in text])
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < sum(map(len, text)) * 8
