@@ -105,11 +105,11 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
     def _replace(self, **changes: object) -> Self:
         values, places = [*self], self._places
         try:
-            for name in changes:
-                values[places[name]] = changes[name]
+            for name, value in changes.items():
+                values[places[name]] = value
         except KeyError:
-            unknown = f"{[each for each in changes if each not in places]!r}"
-            raise ValueError(f"Got unexpected field names: {unknown}") from None
+            unknown = [each for each in changes if each not in places]
+            raise ValueError(f"Got unexpected field names: {unknown!r}") from None
         return tuple.__new__(self.__class__, values)
 
     __replace__ = _replace  # what `copy.replace` calls
