@@ -16,6 +16,15 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
     return true;
 }
 
+bool ranges_append(range_list *ranges, const range_list *more) {
+    if (!LIST_RESERVE(*ranges, more->count + 1)) return false;
+    if (more->count > 0)
+        memcpy(ranges->items + ranges->count, more->items,
+               more->count * sizeof *more->items);
+    ranges->count += more->count;
+    return true;
+}
+
 void ranges_join(range_list *ranges, size_t first) {
     gsym_range *items = ranges->items;
     bool is_joined = true;

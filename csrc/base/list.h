@@ -56,6 +56,8 @@ static inline void row_list_put(row_list *rows, gsym_line_row row) {
     rows->items[rows->count++] = row;
 }
 
+/* Append all of `more`; false where memory ran out. */
+bool ranges_append(range_list *ranges, const range_list *more);
 /* Sort the ranges from `first` on and join those that touch. */
 void ranges_join(range_list *ranges, size_t first);
 

@@ -288,6 +288,23 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
     return scope;
 }
 
+/* Find a part of a unit that contains all scopes around a DIE outside of the walk. For
+ * pieces of a giant unit, it is no longer than the piece of the DIE or, if that comes after
+ * the piece of the walk, the rest of the unit. */
+static void part_around(const name_resolver *resolver, const dwarf_unit *unit,
+                        uint64_t offset, uint64_t *from_ret, uint64_t *end_ret) {
+    size_t low = 0;
+    *from_ret = unit->first_child;
+    *end_ret = unit->header->end;
+    if (unit != resolver->unit || resolver->cut_count == 0) return;
+    SEARCH_SORTED(low, resolver->cut_count, resolver->cuts[middle] <= offset);
+    if (low > 1) *from_ret = resolver->cuts[low - 1];
+    if (low < resolver->cut_count)
+        *end_ret = resolver->cuts[low];
+    else if (offset >= resolver->walk->end)
+        *from_ret = resolver->walk->end;
+}
+
 /* Return the offset of the scope around the DIE at `offset`, or 0. */
 static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const dwarf_unit *unit = unit_of(resolver, offset);
@@ -295,14 +312,17 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
     offset ^= unit->file_bit;
-    if (unit == resolver->unit && offset < resolver->walk->reached) {
+    if (unit == resolver->unit && offset >= resolver->walk->start &&
+        offset < resolver->walk->reached) {
         scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
                           offset);
         if (scope == NULL || !scope->is_skipped) return scope == NULL ? 0 : scope->offset;
         scanned = scanned_from(resolver, unit, scope->children, scope->end);
     } else {
+        uint64_t from, end;
         scope = NULL;
-        scanned = scanned_from(resolver, unit, unit->first_child, unit->header->end);
+        part_around(resolver, unit, offset, &from, &end);
+        scanned = scanned_from(resolver, unit, from, end);
     }
     inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
     if (inner != NULL) return inner->offset | unit->file_bit;

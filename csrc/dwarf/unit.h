@@ -93,7 +93,7 @@ uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
                                const cursor *attributes);
 
 /* Return the offset of the DIE after this one and all below it, 0 if it has no
- * DW_AT_sibling. The cursor stands at its attributes. */
+ * DW_AT_sibling or one beyond the end of the cursor, which stands at its attributes. */
 static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
                                      const cursor *attributes) {
     uint64_t offset;
@@ -110,7 +110,10 @@ static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
     } else {
         offset = dwarf_varying_sibling(unit, a, attributes);
     }
-    return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
+    return offset > cursor_offset(attributes) &&
+                   offset <= (uint64_t)(attributes->end - attributes->start)
+               ? offset
+               : 0;
 }
 /* Return the header of the unit that contains the DIE at `offset`, or NULL. */
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);

@@ -449,20 +449,42 @@ bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnin
                 .max_functions = walk->max_functions == 0 ? SIZE_MAX : walk->max_functions,
                 .keeps_scopes = dwarf_language_has_scopes(unit->language),
                 .jumps = !unit->input->full_walk};
+    cursor c = dwarf_unit_cursor(unit, walk->reached);
     uint64_t at;
     visit_result result;
     if (!clear(walk)) return false;
-    result = visit_all(&w, dwarf_unit_cursor(unit, walk->reached), &at);
-    walk->reached = unit->header->end;
+    c.end = c.start + walk->end;
+    result = visit_all(&w, c, &at);
+    walk->reached = walk->end;
     if (result != VISIT_PAUSED) return result != VISIT_NO_MEMORY;
     walk->reached = at;
     return LIST_ADD(walk->levels, w.level);
 }
 
-bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
+bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uint64_t to,
+                     warning_list *warnings) {
+    uint64_t end = unit->header->end;
+    uint64_t first = unit->has_children ? unit->first_child : end;
     walk->scopes.count = walk->levels.count = 0;
     walk->lists = (lists_read){0, 0};
-    walk->reached = unit->has_children ? unit->first_child : unit->header->end;
+    walk->start = walk->reached = from < first ? first : from < end ? from : end;
+    walk->end = to < walk->start ? walk->start : to < end ? to : end;
     return LIST_ADD(walk->levels, (walk_level){NO_INDEX, NO_INDEX, NO_INDEX, false}) &&
            dwarf_walk_on(walk, unit, warnings);
+}
+
+uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least) {
+    cursor c = dwarf_unit_cursor(unit, from);
+    while (cursor_offset(&c) < least && cursor_left(&c) > 0) {
+        const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb_1(&c));
+        if (a == NULL) return unit->header->end;
+        if (a->has_children) {
+            uint64_t sibling = dwarf_sibling(unit, a, &c);
+            if (sibling == 0) return unit->header->end;
+            c.at = c.start + sibling;
+        } else if (!abbrev_skip(unit->abbrevs, a, &c)) {
+            return unit->header->end;
+        }
+    }
+    return cursor_offset(&c);
 }

@@ -52,10 +52,12 @@ typedef struct walk_scope {
     bool is_skipped; /* the walk jumped over its children */
 } walk_scope;
 
-/* A walk over the DIEs of a unit. The caller sets max_functions; the walk sets the rest. */
+/* A walk over the DIEs of a unit, or of a piece of it: some of the children of its root. The
+ * caller sets max_functions; the walk sets the rest. */
 typedef struct unit_walk {
     size_t max_functions; /* number of functions at which the walk pauses; 0: never */
-    uint64_t reached; /* offset of the DIE where it goes on, or of the unit's end */
+    uint64_t start, end; /* offsets of the first DIE of the walk, and after the last one */
+    uint64_t reached; /* offset of the DIE where it goes on, or `end` */
     uint64_t outside; /* number of ranges of functions that are not in the text */
     LIST(walk_function) functions;
     LIST(walk_node) nodes;
@@ -66,12 +68,18 @@ typedef struct unit_walk {
     LIST(struct walk_level) levels;
 } unit_walk;
 
-/* Visit the DIEs of a unit. False where memory ran out. */
-bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
+/* Visit those DIEs of a unit that are from offset `from` to `to`, which must be the ends of
+ * children of its root or be outside of all. False where memory ran out. */
+bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, uint64_t from, uint64_t to,
+                     warning_list *warnings);
+/* Return the offset of the first child of the root at or after `least`, of those from
+ * `from` on, which is one. DW_AT_sibling leads there; if a child has none, or cannot be
+ * read, return the end of the unit. */
+uint64_t dwarf_child_from(const dwarf_unit *unit, uint64_t from, uint64_t least);
 /* Whether the walk of a unit has paused. Then the lists have complete functions, and
  * dwarf_walk_on() empties all lists but the scopes and reads the next functions. */
-static inline bool dwarf_walk_pauses(const unit_walk *walk, const dwarf_unit *unit) {
-    return walk->reached < unit->header->end;
+static inline bool dwarf_walk_pauses(const unit_walk *walk) {
+    return walk->reached < walk->end;
 }
 bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
 void unit_walk_deinit(unit_walk *walk);

@@ -15,6 +15,7 @@
 #include "sources/pdb_functions.h"
 #include "sources/unit_encoder.h"
 #include "sources/unit_joiner.h"
+#include "sources/unit_pieces.h"
 
 #define RESULTS_PER_THREAD 8
 
@@ -43,6 +44,7 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
+    unit_pieces pieces; /* a unit below is one of these */
     /* NULL, or the PDB whose modules are the units of the conversion. */
     const gsym_pdb *pdb;
     uint64_t pdb_base;
@@ -74,12 +76,13 @@ struct gsym_conversion {
 };
 
 static unit_source unit_at(const gsym_conversion *conversion, size_t index) {
-    return debug_files_unit(&conversion->files, index);
+    giant_unit *giant;
+    return unit_pieces_at(&conversion->pieces, index, &giant);
 }
 
 static size_t unit_count(const gsym_conversion *conversion) {
     return conversion->pdb != NULL ? conversion->pdb->modules.count
-                                   : conversion->files.units.count;
+                                   : conversion->pieces.count;
 }
 
 /* Return the size of a unit, by which progress is measured. */
@@ -149,6 +152,8 @@ static void end_reading(gsym_conversion *conversion) {
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
     number_map_deinit(&conversion->fingerprints);
+    unit_pieces_deinit(&conversion->pieces);
+    conversion->pieces = (unit_pieces){0};
     debug_files_end(&conversion->files);
     conversion->fingerprints = (number_map){0};
     free(conversion->results);
@@ -192,6 +197,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->results = calloc(count, sizeof *conversion->results);
     conversion->idle = calloc(count, sizeof *conversion->idle);
     conversion->parked = calloc(count, sizeof *conversion->parked);
+    if (!unit_pieces_list(&conversion->pieces, &conversion->files))
+        return gsym_fail_memory(error);
     conversion->run_count = unit_count(conversion);
     conversion->runs = calloc(conversion->run_count + 1, sizeof *conversion->runs);
     conversion->lines = shared_lines_create(&conversion->files);
@@ -451,18 +458,49 @@ static bool read_unit(gsym_conversion *conversion, conversion_worker *worker,
     return unit_functions_read(unit, &worker->joiner, &source, unit_index);
 }
 
+/* Take the next unit; called with the gate held. If it is the rest of a giant unit, wait
+ * until all other pieces of that are read. */
+static gsym_status take_unit(gsym_conversion *conversion, size_t *unit_index_ret,
+                             giant_unit **giant_ret, gsym_error *error) {
+    *unit_index_ret = conversion->next_unit++;
+    *giant_ret = NULL;
+    if (conversion->pdb != NULL) return GSYM_OK;
+    if (!unit_pieces_take(&conversion->pieces, *unit_index_ret))
+        return gsym_fail_memory(error);
+    if (unit_pieces_at(&conversion->pieces, *unit_index_ret, giant_ret).is_rest)
+        while ((*giant_ret)->left > 0 && !conversion->is_stopped)
+            sync_wait(&conversion->gate);
+    return GSYM_OK;
+}
+
+/* Note that a piece of a giant unit was read; called with the gate held. */
+static gsym_status end_piece(gsym_conversion *conversion, giant_unit *giant,
+                             const range_list *covered, gsym_error *error) {
+    if (giant->left == 0) return GSYM_OK; /* it is the rest */
+    if (!ranges_append(&giant->covered, covered)) return gsym_fail_memory(error);
+    --giant->left;
+    sync_announce(&conversion->gate);
+    return GSYM_OK;
+}
+
 /* Take the next unit, read it and park it; called with the gate held. */
 static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   gsym_error *error) {
     unit_functions *unit = conversion->idle[--conversion->idle_count];
-    size_t unit_index = conversion->next_unit++;
+    giant_unit *giant;
+    size_t unit_index;
     bool is_read;
+    GSYM_TRY(take_unit(conversion, &unit_index, &giant, error));
+    if (conversion->is_stopped) return GSYM_OK;
     sync_unlock(&conversion->gate);
     is_read = read_unit(conversion, &conversion->workers[index], unit, unit_index);
     sync_lock(&conversion->gate);
     if (!is_read) return conversion_fail_reading(&conversion->budget, error);
     while (!unit->is_last && !conversion->is_stopped)
         GSYM_TRY(intern_part(conversion, index, unit, error));
+    if (giant != NULL)
+        GSYM_TRY(end_piece(conversion, giant, &conversion->workers[index].joiner.covered,
+                           error));
     *parked_slot(conversion, unit_index) = unit;
     return GSYM_OK;
 }

@@ -272,7 +272,11 @@ unit_source debug_files_unit(const debug_files *files, size_t index) {
     const unit_position *place = &files->units.items[index];
     const debug_file *file = files->files.items[place->file];
     const skeleton_unit *skeletons = files->skeletons.items;
-    unit_source source = {&file->input, &file->input.units[place->number], NULL};
+    const dwarf_unit_header *header = &file->input.units[place->number];
+    unit_source source = {.input = &file->input,
+                          .header = header,
+                          .from = header->offset,
+                          .to = header->end};
     size_t low = 0;
     SEARCH_SORTED(low, files->skeletons.count, skeletons[middle].unit < index);
     if (low < files->skeletons.count && skeletons[low].unit == index)
@@ -318,7 +322,7 @@ static uint64_t header_size(const dwarf_unit_header *header) {
 
 uint64_t unit_source_size(const unit_source *unit) {
     const skeleton_unit *skeleton = unit->skeleton;
-    uint64_t size = header_size(unit->header);
+    uint64_t size = unit->to - unit->from;
     if (skeleton != NULL && skeleton->split_input != NULL)
         size += header_size(&skeleton->split_header);
     return size;
@@ -383,14 +387,14 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     debug_file *file = debug_file_of(files, unit->input);
     done_pages pages = {0};
     uint64_t done[GSYM_DEBUG_SECTION_COUNT] = {
-        [GSYM_DEBUG_INFO] = unit->header->end,
+        [GSYM_DEBUG_INFO] = unit->to,
         [GSYM_DEBUG_ABBREV] = unit->header->abbrev_offset,
         [GSYM_DEBUG_LINE] = lines_end,
         [GSYM_DEBUG_RNGLISTS] = lists_end,
     };
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
         pages.ranges[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
-    if (--file->units_left == 0) pages.main = file;
+    if ((unit->cut_count == 0 || unit->is_rest) && --file->units_left == 0) pages.main = file;
     if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
         take_split_pages(files, unit->skeleton, &pages);
     return pages;

@@ -27,11 +27,16 @@ typedef struct skeleton_unit {
     dwarf_unit_header split_header;
 } skeleton_unit;
 
-/* A unit to be converted. */
+/* A unit to be converted, or a piece of it: the DIEs from offset `from` to `to`. */
 typedef struct unit_source {
     const dwarf_input *input;
     const dwarf_unit_header *header;
     const skeleton_unit *skeleton; /* NULL: the unit is complete */
+    uint64_t from, to; /* offset and end of the unit, unless it is a piece */
+    const uint64_t *cuts; /* of a piece: where it and the pieces before it begin */
+    size_t cut_count;     /* 0: it is no piece */
+    bool is_rest; /* the piece without DIEs that has the rows without a function */
+    const range_list *covered; /* of the rest: addresses of the unit's functions */
 } unit_source;
 
 typedef struct debug_file {
@@ -101,7 +106,7 @@ static inline debug_file *debug_file_of(const debug_files *files,
 bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
-/* Return the bytes of the DIEs of a unit and of its split unit. */
+/* Return the bytes of the DIEs of a unit or piece and of its split unit. */
 uint64_t unit_source_size(const unit_source *unit);
 /* Return the bytes of the DIEs of all units to be read. */
 uint64_t debug_files_size(const debug_files *files);

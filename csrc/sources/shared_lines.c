@@ -1,4 +1,4 @@
-/* shared_lines.c - run line tables that several units use, each of them once.
+/* shared_lines.c - run line tables that several units or pieces use, each of them once.
  *
  * Nearly every unit has a line table of its own. The worker that reads the unit runs it,
  * and uses the memory of its rows again for the next unit. The rows of a table that several
@@ -53,7 +53,7 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
 }
 
 /* Find the rows of a line table, or run its program; called with the gate held. */
-static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
+static shared_table *find_or_run(shared_lines *lines, uint64_t key,
                                        const dwarf_unit *unit, dwarf_budget *budget,
                                        warning_list *warnings) {
     shared_table *table;
@@ -66,15 +66,21 @@ static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
     return number_map_set(&lines->known, key, lines->tables.count - 1) ? table : NULL;
 }
 
-bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
-                       warning_list *warnings, const shared_table **table_ret) {
+bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, bool is_piece,
+                       dwarf_budget *budget, warning_list *warnings,
+                       const shared_table **table_ret) {
     uint64_t key;
+    shared_table *table;
+    bool is_of_one_unit;
     *table_ret = NULL;
-    if (!dwarf_lines_key(unit, &key) || (unit->tag != DW_TAG_partial_unit &&
-                                         !debug_files_share_lines(lines->files, key)))
-        return true;
+    if (!dwarf_lines_key(unit, &key)) return true;
+    is_of_one_unit = unit->tag != DW_TAG_partial_unit &&
+                     !debug_files_share_lines(lines->files, key);
+    if (is_of_one_unit && !is_piece) return true;
     sync_lock(&lines->gate);
-    *table_ret = find_or_run(lines, key, unit, budget, warnings);
+    table = find_or_run(lines, key, unit, budget, warnings);
+    if (table != NULL) table->is_of_one_unit = is_of_one_unit;
+    *table_ret = table;
     sync_unlock(&lines->gate);
     return *table_ret != NULL;
 }

@@ -191,9 +191,10 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     const dwarf_unit *unit = joiner->line_unit;
     const shared_table *shared;
     joiner->warnings->file = unit->input->number;
-    if (!shared_lines_find(joiner->shared_lines, unit, joiner->budget, joiner->warnings,
-                           &shared))
+    if (!shared_lines_find(joiner->shared_lines, unit, joiner->is_piece, joiner->budget,
+                           joiner->warnings, &shared))
         return false;
+    joiner->owns_lines = shared == NULL || shared->is_of_one_unit;
     joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
     joiner->rows = shared != NULL ? &shared->rows : &result->rows;
     if (shared == NULL &&
@@ -229,7 +230,7 @@ static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
  * function has. */
 static bool join_part(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
-    result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
+    result->is_last = !dwarf_walk_pauses(walk);
     result->reached = walk->reached;
     result->lists_end = walk->lists.end;
     joiner->max_contents = LIMIT_OF(
@@ -243,7 +244,8 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
         !check_split_unit(result, joiner) || !unit_note_covered(result, joiner))
         return false;
     return !result->is_last ||
-           (unit_add_uncovered_lines(result, joiner) &&
+           (((joiner->is_piece && !joiner->is_rest) ||
+             unit_add_uncovered_lines(result, joiner)) &&
             dwarf_spend(&joiner->budget->rows, joiner->all_rows - joiner->row_budget) &&
             dwarf_spend(&joiner->budget->visits,
                         joiner->all_visits - joiner->visit_budget));
@@ -259,6 +261,8 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
                         const unit_source *source, size_t index) {
     if (!unit_functions_clear(result, index)) return false;
     joiner->is_contradicted = joiner->is_cut = false;
+    joiner->is_piece = source->cut_count > 0;
+    joiner->is_rest = source->is_rest;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
     joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
@@ -268,16 +272,21 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
     joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
                                                  joiner->unit.header->offset);
     joiner->unit.long_names = &joiner->long_names;
-    if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
+    if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->is_piece ? source->from : 0,
+                         joiner->is_piece ? source->to : UINT64_MAX, joiner->warnings))
+        return false;
     /* dwz makes partial units of DIEs that several units share, and gives them the line
      * table of another unit. */
     if (joiner->walk.functions.count == 0 &&
         (joiner->line_unit->tag == DW_TAG_partial_unit ||
-         !joiner->line_unit->has_stmt_list))
+         !joiner->line_unit->has_stmt_list || (joiner->is_piece && !joiner->is_rest)))
         return true;
+    if (joiner->is_rest && !ranges_append(&joiner->covered, source->covered)) return false;
     if (!read_lines(result, joiner)) return false;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;
+    joiner->resolver.cuts = source->cuts;
+    joiner->resolver.cut_count = source->cut_count;
     joiner->resolver.warnings = joiner->warnings;
     joiner->resolver.foreign.header = NULL;
     joiner->resolver.known = joiner->known;
@@ -294,7 +303,8 @@ static bool read_source(unit_functions *result, unit_joiner *joiner,
 
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
-    unit_source alone = {source->input, source->header, NULL};
+    unit_source alone = *source;
+    alone.skeleton = NULL;
     return read_source(result, joiner, source, index) &&
            (!joiner->is_contradicted || read_source(result, joiner, &alone, index));
 }

@@ -75,7 +75,7 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
     if (!dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->abbrevs,
                          &reader->ignored))
         return true;
-    return dwarf_walk_unit(&reader->walk, &opened, &reader->ignored) &&
+    return dwarf_walk_unit(&reader->walk, &opened, 0, UINT64_MAX, &reader->ignored) &&
            add_extents(reader, source->input, &reader->walk.ranges, unit) &&
            (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }

@@ -16,6 +16,7 @@
 typedef struct shared_table {
     dwarf_line_table table;
     row_list rows;
+    bool is_of_one_unit; /* of which several pieces use it */
 } shared_table;
 
 typedef struct shared_lines shared_lines;
@@ -44,6 +45,7 @@ typedef struct unit_joiner {
     unit_walk walk;
     const dwarf_line_table *lines; /* the line table of the unit, its own or a shared one */
     const row_list *rows;    /* the rows of this line table */
+    bool owns_lines;         /* no other unit uses it */
     dwarf_line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* of the conversion */
@@ -68,6 +70,7 @@ typedef struct unit_joiner {
     range_list call_ranges;  /* of the present call, in the present part */
     bool has_empty_calls;
     range_list covered; /* addresses of the unit's functions */
+    bool is_piece, is_rest; /* of a giant unit: see unit_source */
     range_list own_ranges; /* ranges of the unit's root, if knows_ranges */
     size_t table_rows; /* rows of the unit's own line table, with which the result begins */
     bool knows_ranges;
@@ -119,11 +122,12 @@ static inline bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost,
 /* Make an empty list of shared line tables; NULL: out of memory. */
 shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
-/* Find the line table of a unit if other units use it, too. *table_ret is NULL if no other
- * unit does, so that the caller has to run the line program. False if memory ran out or the
- * budget is spent. */
-bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
-                       warning_list *warnings, const shared_table **table_ret);
+/* Find the line table of a unit if other units use it, or other pieces of the unit.
+ * *table_ret is NULL if none do, so that the caller has to run the line program. False if
+ * memory ran out or the budget is spent. */
+bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, bool is_piece,
+                       dwarf_budget *budget, warning_list *warnings,
+                       const shared_table **table_ret);
 
 /* ---- unit_files.c ------------------------------------------------------------------- */
 

@@ -134,7 +134,7 @@ bool unit_add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
     const range_list *own = &joiner->own_ranges;
     if (joiner->lines->version == 0) return true;
     ranges_join(&joiner->covered, 0);
-    if (joiner->lines == &joiner->own_lines)
+    if (joiner->owns_lines)
         return add_lines_in(result, joiner, (gsym_range){0, UINT64_MAX});
     if (!unit_read_own_ranges(joiner)) return false;
     for (size_t i = 0; i < own->count; ++i)

@@ -1,4 +1,4 @@
-"""Units of so many functions that they are read in parts."""
+"""Units of so many functions that they are read in parts, or so large that they are cut."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from tests.conversions import convert_bytes
+from tests.inputs.dies import SIBLING, Die, Raw, Ref
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import Symbol, code_section
+from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.program import function, inlined, program, unit
 from tests.inputs.scaled import FUNCTION_SIZE, TEXT, methods_before_their_class
 
 if TYPE_CHECKING:
@@ -16,6 +22,8 @@ pytestmark = pytest.mark.long
 
 PART = 1 << 16
 COUNT = 2 * PART + 1_000
+GIANT_FUNCTIONS = 200
+GIANT_PADDING = 100_000  # bytes of each function
 
 
 def test_a_unit_in_parts_is_like_one_that_is_read_at_once(tmp_path: Path) -> None:
@@ -38,3 +46,65 @@ def test_a_unit_in_parts_is_like_one_that_is_read_at_once(tmp_path: Path) -> Non
         last = reader.lookup(TEXT + COUNT * FUNCTION_SIZE)
         assert last is not None
         assert last.frames[0].name == f"function_{COUNT}"
+
+
+def _giant_unit(sibling: object, crossing: int | None = None) -> bytes:
+    """A unit of 20 MB: methods, the class that declares them, rows without a function.
+
+    With *sibling*, children say where the next one begins; the one of number *crossing*
+    names an offset that is wrong.
+    """
+    after = {} if sibling is None else {At.sibling: sibling}
+    methods, rows, declared = [], [], []
+    for number in range(GIANT_FUNCTIONS):
+        start = TEXT + 2 * number * FUNCTION_SIZE
+        rows += [(start, number + 1), (start + FUNCTION_SIZE, 9_000 + number)]
+        call = inlined(Ref("callee"), (start + 8, start + 16), call=(1, number + 1))
+        padding = Die(Tag.variable, {At.location: Form.block4(bytes(GIANT_PADDING))})
+        attributes = {At.specification: Ref(f"m{number}"), **after}
+        if number == crossing:
+            attributes[At.sibling] = Form.ref4(Raw(12_345_678))
+        methods.append(
+            function(
+                *(None, start, start + FUNCTION_SIZE, call, padding),
+                attributes=attributes,
+            )
+        )
+        name = {At.name: f"m{number}", At.declaration: True}
+        declared.append(Die(Tag.subprogram, name, label=f"m{number}"))
+    callee = Die(Tag.subprogram, {At.name: "callee", At.inline: 1}, label="callee")
+    class_ = Die(Tag.class_type, {At.name: "C", **after}, *declared)
+    end = rows[-1][0] + FUNCTION_SIZE
+    lines = LineProgram(sequence(*rows, end=end), files=(File("a.c"), File("a.c")))
+    dies = unit(callee, *methods, class_, lines=lines)
+    symbol = Symbol("between", TEXT + 15 * FUNCTION_SIZE, FUNCTION_SIZE)
+    return program(dies, text=[code_section(TEXT, end - TEXT)], symbols=[symbol])
+
+
+def test_a_giant_unit_is_cut_into_pieces_alike_for_any_threads(tmp_path: Path) -> None:
+    whole = convert_bytes(tmp_path, _giant_unit(None), {"threads": 1})
+    cut = [
+        convert_bytes(tmp_path, _giant_unit(SIBLING), {"threads": threads})
+        for threads in (1, 2, 3)
+    ]
+    assert len(whole.functions) == GIANT_FUNCTIONS + 1
+    assert whole.functions[7].line_table
+    assert whole.functions[8].name == "between"
+    assert whole.functions[8].line_table
+    assert whole.functions[7].name == "C::m7"
+    assert all(each.functions == whole.functions for each in cut)
+    assert not any(each.report.warnings for each in (whole, *cut))
+    made = set()
+    for threads in (1, 2, 5):
+        gsym.convert(str(tmp_path / "input"), str(tmp_path / "made"), threads=threads)
+        made.add((tmp_path / "made").read_bytes())
+    assert len(made) == 1
+
+
+def test_a_wrong_sibling_in_a_giant_unit_is_bounded(tmp_path: Path) -> None:
+    image = _giant_unit(SIBLING, crossing=GIANT_FUNCTIONS // 2)
+    found = [
+        convert_bytes(tmp_path, image, {"threads": threads}) for threads in (1, 2)
+    ]
+    assert found[0].functions == found[1].functions
+    assert found[0].report.warnings == found[1].report.warnings
