@@ -4,6 +4,7 @@
  * they are mapped. */
 #include <inttypes.h>
 
+#include "base/system.h"
 #include "internal.h"
 
 /* Debug information is compressed by a factor of 5, rarely 50. zlib can reach a factor of
@@ -77,6 +78,8 @@ static gsym_status copy_section(object_file *file, const gsym_object_section *se
     if (section->has_relocations)
         GSYM_TRY(gsym_object_relocate(file->object, section->index, out, size, unapplied,
                                       error));
+    /* Relocations may take more pages than all that is read later. */
+    pages_release(file->mapping.bytes, file->mapping.size);
     file->failed += unapplied->count;
     return GSYM_OK;
 }

@@ -433,9 +433,14 @@ class ObjectFile:
             )
         if not section.has_relocations:
             return Section(payload, is_mapping)
+        from gsym.containers.mapped_file import give_back
+
         if is_mapping:
             payload = memoryview(bytearray(payload))
+            give_back(self.data, 0, len(self.data))
         distrusted = self._relocate(payload, section.index)
+        # Relocations may take more pages than all that is read later.
+        give_back(self.data, 0, len(self.data))
         return Section(payload, is_mapping=False, distrusted=distrusted)
 
     def _count_inflated(self, section: Any) -> None:
