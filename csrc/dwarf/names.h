@@ -33,8 +33,8 @@ static inline size_t known_name_slot(uint64_t key) {
 typedef struct name_resolver {
     const dwarf_unit *unit;
     const unit_walk *walk;
-    const uint64_t *cuts; /* offsets at which the pieces of the unit begin, up to that of the
-                             walk; each is that of a child of the root */
+    const uint64_t *cuts; /* offsets at which the pieces of the unit begin, up to that of
+                             the walk; each is that of a child of the root */
     size_t cut_count;     /* 0: the walk is of the complete unit */
     warning_list *warnings;
     abbrev_cache foreign_abbrevs;

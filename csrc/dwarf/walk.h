@@ -52,8 +52,8 @@ typedef struct walk_scope {
     bool is_skipped; /* the walk jumped over its children */
 } walk_scope;
 
-/* A walk over the DIEs of a unit, or of a piece of it: some of the children of its root. The
- * caller sets max_functions; the walk sets the rest. */
+/* A walk over the DIEs of a unit, or of a piece of it: some of the children of its root.
+ * The caller sets max_functions; the walk sets the rest. */
 typedef struct unit_walk {
     size_t max_functions; /* number of functions at which the walk pauses; 0: never */
     uint64_t start, end; /* offsets of the first DIE of the walk, and after the last one */

@@ -394,7 +394,8 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     };
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
         pages.ranges[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
-    if ((unit->cut_count == 0 || unit->is_rest) && --file->units_left == 0) pages.main = file;
+    if ((unit->cut_count == 0 || unit->is_rest) && --file->units_left == 0)
+        pages.main = file;
     if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
         take_split_pages(files, unit->skeleton, &pages);
     return pages;
