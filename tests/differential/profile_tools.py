@@ -6,14 +6,25 @@ import csv
 import json
 import re
 import subprocess
+import tempfile
+from collections import defaultdict
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.project.viewers import ask_firefox
+from tests.http_server import Server, files_of
+from tests.project.viewers import (
+    Perfetto,
+    ask_firefox,
+    perfetto_folder,
+    speedscope_table,
+)
+from tests.server.page_browser import open_browser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Any
 
 
 class Sums(NamedTuple):
@@ -201,6 +212,22 @@ def node_sums(path: Path) -> Callable[[], Sums]:
     return sums
 
 
+def node_heap_sums(path: Path) -> Callable[[], Sums]:
+    """Sizes in the tree that V8 writes of its heap."""
+
+    def sums() -> Sums:
+        own: defaultdict[str, int] = defaultdict(int)
+        nodes = [json.loads(path.read_text())["head"]]
+        while nodes:
+            node = nodes.pop()
+            nodes += node["children"]
+            name = node["callFrame"]["functionName"] or "(anonymous)"
+            own[name] += node["selfSize"]
+        return Sums({name: size for name, size in own.items() if size})
+
+    return sums
+
+
 def firefox_sums(path: Path, thread: int) -> Callable[[], Sums]:
     """What the Firefox Profiler sums up of the functions of a thread."""
 
@@ -208,6 +235,108 @@ def firefox_sums(path: Path, thread: int) -> Callable[[], Sums]:
         options = ("--thread", f"t-{thread}", "--limit", "0")
         functions = ask_firefox(path, "thread", "functions", *options)["functions"]
         numbers = ("name", "selfSamples", "totalSamples")
-        return _sums(tuple(map(each.get, numbers)) for each in functions)
+        rows = (tuple(map(each.get, numbers)) for each in functions)
+        # The module comes before the name.
+        return _sums((name.partition("!")[2] or name, *row) for name, *row in rows)
 
     return sums
+
+
+class Viewers:
+    """Perfetto's UI and speedscope in a browser."""
+
+    def __init__(self, browser: Any, perfetto: Perfetto) -> None:  # noqa: ANN401
+        self._browser = browser
+        self._perfetto = perfetto
+
+    def perfetto(self, path: Path) -> Callable[[], Sums]:
+        """What the durations of a trace sum up to."""
+
+        def sums() -> Sums:
+            self._perfetto.open(path.read_bytes())
+            query = (
+                "select slice.id, coalesce(slice.parent_id, -1), slice.name, dur,"
+                " tid, pid from slice join thread_track on track_id = thread_track.id"
+                " join thread using (utid) left join process using (upid)"
+                " where dur > 0 order by slice.id"
+            )
+            return _sums_of_durations(self._perfetto.query(query))
+
+        return sums
+
+    def speedscope(self, path: Path) -> Callable[[], Sums]:
+        """What the table of functions shows."""
+
+        def table(file: Path) -> list[tuple[str, int, int]]:
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder, file.name)
+                copy.write_bytes(file.read_bytes())
+                rows = speedscope_table(self._browser, Path(folder), copy.name)
+            # py-spy writes a line behind each name.
+            return [
+                (re.sub(r" \([^()]*:\d+\)$", "", name), _shown(own), _shown(total))
+                for total, own, name in rows
+            ]
+
+        def sums() -> Sums:
+            if path.suffix != ".json":
+                return _sums(table(path))
+            # It shows one thread at a time.
+            made = json.loads(path.read_text())
+            own: defaultdict[str, int] = defaultdict(int)
+            total: defaultdict[str, int] = defaultdict(int)
+            several: set[str] = set()
+            for profile in made["profiles"]:
+                with tempfile.TemporaryDirectory() as folder:
+                    part = Path(folder, path.name)
+                    part.write_text(json.dumps({**made, "profiles": [profile]}))
+                    rows = table(part)
+                known = _sums(rows).total or {}
+                several.update(name for name, *_ in rows if name not in known)
+                for name, flat, whole in rows:
+                    own[name] += flat
+                    total[name] += whole
+            return Sums(dict(own), {name: total[name] for name in own.keys() - several})
+
+        return sums
+
+
+def _sums_of_durations(rows: Iterable[tuple[Any, ...]]) -> Sums:
+    """Sums of durations, each after that around it."""
+    own: defaultdict[str, int] = defaultdict(int)
+    total: defaultdict[str, int] = defaultdict(int)
+    threads: defaultdict[str, int] = defaultdict(int)
+    processes: defaultdict[str, int] = defaultdict(int)
+    around: dict[int, tuple[str, frozenset[str]]] = {}
+    for number, parent, name, length, thread, process in rows:
+        outer, names = around.get(parent, ("", frozenset()))
+        around[number] = name, names | {name}
+        own[name] += length
+        if outer:
+            own[outer] -= length
+        else:
+            threads[str(thread)] += length
+            processes[str(process)] += length
+        if name not in names:
+            total[name] += length
+    return Sums(dict(own), dict(total), dict(threads), dict(processes))
+
+
+_UNITS = {"": 1, "ns": 1, "µs": 1000, "ms": 10**6, "s": 10**9}
+
+
+def _shown(cell: str) -> int:
+    """A number of speedscope: a count, or nanoseconds."""
+    found = re.match(r"([\d,.]+)\s*([a-zµ]*) ", cell)
+    assert found is not None, cell
+    return round(float(found[1].replace(",", "")) * _UNITS[found[2]])
+
+
+@contextmanager
+def open_viewers() -> Iterator[Viewers]:
+    """The viewers, as long as they are needed."""
+    for browser in open_browser():
+        with Server(files_of(perfetto_folder())) as server:
+            context = browser.new_context(service_workers="block")
+            yield Viewers(browser, Perfetto(context.new_page(), server.url))
+            context.close()

@@ -137,7 +137,8 @@ def speedscope_table(
     link = folder / "speedscope"
     link.symlink_to(npm_package("speedscope") / "dist" / "release")
     with Server(files_of(folder)) as server:
-        page = browser.new_page()
+        # It has only the rows that fit on the page.
+        page = browser.new_page(viewport={"width": 1280, "height": 30_000})
         page.set_default_timeout(1000 * _SECONDS)
         page.goto(f"{server.url}/{link.name}/index.html#profileURL={server.url}/{name}")
         page.get_by_text("Sandwich").click()
