@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cache import BoundedCache
-from gsym.fxt.conditions import Patterns, Selection, absolute_ns
+from gsym.conditions import Patterns, Selection, absolute_ns
 from gsym.fxt.decoder import Filter
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import (

@@ -16,8 +16,9 @@ from gsym.memory.maps import Mapping, read_maps
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
 from gsym.memory.symbol_lists import (
-    perf_map_symbols,
+    latest_symbols,
     read_converted,
+    read_perf_map,
     read_symbols,
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 _DELETED = " (deleted)"
 _MOST_VDSO = 1 << 20
-# Limit: `/tmp/perf-PID.map` of a process
-_MOST_PERF_MAP = 256 << 20
 _VDSO = "[vdso]"
 
 
@@ -228,6 +227,5 @@ def _is_of(path: str, owners: Container[int]) -> bool:
 
 
 def _read_perf_map(path: str) -> Reader:
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    with open(os.open(path, flags), "rb") as file:
-        return read_symbols(perf_map_symbols(file.read(_MOST_PERF_MAP)))
+    symbols, _ = read_perf_map(path)
+    return read_symbols(latest_symbols(symbols))

@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
+from gsym.memory.address_ranges import AddressRanges
 from gsym.model import UINT64_END
+from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gsym.reading.reader import Reader
 
 _MODULE = b"MODULE Linux unknown 0 list\n"  # a Breakpad file: the engine reads it fast
-_FIELDS = 3  # of a line of a perf map
+_PERF_LINE = regex(
+    rb"(?:0x)?(?P<start>[0-9a-fA-F]{1,16})[ \t]+(?:0x)?(?P<size>[0-9a-fA-F]{1,16})"
+    rb"[ \t]+(?P<name>\S.*?)\s*"
+)
+# Limit: `/tmp/perf-PID.map` of a process
+_MOST_PERF_MAP = 256 << 20
 
 
 def read_symbols(symbols: Iterable[tuple[int, int, bytes]]) -> Reader:
     """A reader of functions given as address, size and name.
 
-    Of several at one address the last counts, as a JIT lists its functions in the order
-    in which it made them. One that reaches into the next ends there.
+    Of several at one address the last counts. One that reaches into the next ends
+    there.
 
     Raises:
         GsymError: There is none.
@@ -57,14 +64,37 @@ def read_converted(data: bytes) -> Reader:
         return Reader(map_file(made))  # the map outlives the file
 
 
-def perf_map_symbols(text: bytes) -> Iterable[tuple[int, int, bytes]]:
-    """The symbols of a perf map: lines of address, size and name."""
+def read_perf_map(path: str) -> tuple[list[tuple[int, int, bytes]], int]:
+    """The symbols of `/tmp/perf-PID.map`, in the order in which a JIT made them.
+
+    Returns:
+        Address, size and name of each; and the number of lines that are none, as the
+        last one may be, which is not complete yet.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with open(os.open(path, flags), "rb") as file:
+        return perf_map_symbols(file.read(_MOST_PERF_MAP))
+
+
+def perf_map_symbols(text: bytes) -> tuple[list[tuple[int, int, bytes]], int]:
+    """The symbols of the text of a perf map, as `read_perf_map` returns them."""
+    symbols, others = [], 0
     for line in text.split(b"\n"):
-        words = line.split(None, _FIELDS - 1)
-        try:
-            start, size, name = words
-            found = int(start, 16), int(size, 16), name.rstrip()
-        except ValueError:
-            continue  # the last line may not be complete yet
-        if min(found[:2]) >= 0:
-            yield found
+        found = _PERF_LINE.fullmatch(line)
+        if found is not None:
+            start, size, name = found.groups()
+            symbols.append((int(start, 16), int(size, 16), name))
+        elif line.strip():
+            others += 1
+    return symbols, others
+
+
+def latest_symbols(
+    symbols: Sequence[tuple[int, int, bytes]],
+) -> Iterable[tuple[int, int, bytes]]:
+    """The symbols that a JIT has not replaced by later ones at their addresses."""
+    found = AddressRanges()
+    for number, (start, size, _) in enumerate(symbols):
+        found.replace(start, min(start + size, UINT64_END), number)
+    for start, end, number in found.parts():
+        yield start, end - start, symbols[number][2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, bisect_right
 from stat import S_ISREG
 
 from gsym.containers.fat import choose_slice
@@ -25,31 +24,6 @@ if TYPE_CHECKING:
     from gsym.modules.file_match import FileMatch
     from gsym.modules.finder import Finder
     from gsym.profiles.model import Mapping
-
-
-class AddressRanges:
-    """Finds the range of an address."""
-
-    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        # Each address belongs to the last start at or below it.
-        self._starts: list[int] = []
-        self._owners: list[int | None] = []
-        for number, (start, end) in enumerate(ranges):
-            self.add(start, end, number)
-
-    def add(self, start: int, end: int, number: int) -> None:
-        """Add a range: its first address, and the one after its last."""
-        if start >= end:
-            return
-        rest = self.find(end)
-        first, last = bisect_left(self._starts, start), bisect_right(self._starts, end)
-        self._starts[first:last] = [start, end]
-        self._owners[first:last] = [number, rest]
-
-    def find(self, address: int) -> int | None:
-        """The number of the last range that covers an address; None without any."""
-        place = bisect_right(self._starts, address) - 1
-        return self._owners[place] if place >= 0 else None
 
 
 _NOTHING = ModuleKey()

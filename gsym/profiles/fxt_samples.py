@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import Backtrace, Mmap, Module, begins_trace
-from gsym.profiles.binaries import AddressRanges
+from gsym.memory.address_ranges import AddressRanges
 from gsym.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
 
 TYPE_CHECKING = bool()

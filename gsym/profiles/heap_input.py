@@ -34,8 +34,9 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
+from gsym.memory.address_ranges import AddressRanges
 from gsym.patterns import regex
-from gsym.profiles.binaries import AddressRanges, module_at
+from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
 from gsym.profiles.json_input import text_of
 from gsym.profiles.model import (

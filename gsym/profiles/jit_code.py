@@ -16,9 +16,10 @@ from bisect import bisect_right
 
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
+from gsym.memory.address_ranges import AddressRanges
+from gsym.memory.symbol_lists import read_perf_map
 from gsym.patterns import regex
-from gsym.profiles.binaries import AddressRanges, is_usable
-from gsym.profiles.input_bytes import lines_of, read_pieces
+from gsym.profiles.binaries import is_usable
 from gsym.profiles.model import Frame, Unsure, line_of
 from gsym.records import NamedTuple
 
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
 JITDUMP = regex(r".*/jit-\d{1,10}\.dump", re.ASCII)
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
 """The first characters of paths of memory that is no file."""
-_MAP_LINE = regex(
-    r"(?:0x)?(?P<start>[0-9a-fA-F]{1,16}) (?:0x)?(?P<size>[0-9a-fA-F]{1,16}) "
-    r"(?P<name>\S.*)",
-    re.ASCII,
-)
 _NEWER = "it is newer than the profile, and may be of another process"
 _MAGICS = {b"JiTD": ">", b"DTiJ": "<"}
 _HEAD_SIZE, _RECORD_SIZE = 40, 16
@@ -127,17 +123,15 @@ class JitCode:
         """The functions in a text; none of one that another user can have written."""
         if not is_usable(path) or os.stat(path).st_uid not in {0, os.geteuid()}:
             return
-        for line in lines_of(read_pieces(path), path):
-            found = _MAP_LINE.fullmatch(line)
-            if found is not None:
-                start, size = int(found["start"], 16), int(found["size"], 16)
-                yield _Function(0, start, size, found["name"])
-            elif line.strip():
-                self._lose("lines of perf-PID.map that are not understood")
+        symbols, others = read_perf_map(path)
+        for start, size, name in symbols:
+            yield _Function(0, start, size, name.decode("utf-8", "replace"))
+        if others:
+            self._lose("lines of perf-PID.map that are not understood", others)
 
-    def _lose(self, kind: str) -> None:
+    def _lose(self, kind: str, count: int = 1) -> None:
         losses = self._profile.losses
-        losses[kind] = losses.get(kind, 0) + 1
+        losses[kind] = losses.get(kind, 0) + count
 
 
 class _Code:
@@ -162,12 +156,12 @@ class _Code:
             each = self._functions[self._known]
             if time is not None and each.time > time:
                 break
-            self._ranges.add(each.start, each.start + each.size, self._known)
+            self._ranges.replace(each.start, each.start + each.size, self._known)
             self._known += 1
         return self._known > before
 
     def find(self, address: int) -> Frame | None:
-        """The function at an address; the last one that was made there."""
+        """The function at an address; none that another was made over."""
         number = self._ranges.find(address)
         if number is None:
             return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gsym.fxt.conditions import Patterns, absolute_ns
+from gsym.conditions import Patterns, absolute_ns
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.fxt.conditions import Selection
+    from gsym.conditions import Selection
     from gsym.profiles.model import Profile, Sample
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.fxt.conditions import Moment, Patterns, parse_moment
+from gsym.conditions import Moment, Patterns, parse_moment
 from gsym.fxt.reader import open_trace
 from gsym.fxt.records import Event
 from tests.fxt.traces import run, small_trace

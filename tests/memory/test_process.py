@@ -15,8 +15,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.memory import process
-from gsym.memory.symbol_lists import perf_map_symbols
+from gsym.memory import process, symbol_lists
+from gsym.memory.symbol_lists import latest_symbols, perf_map_symbols
 from tests.conftest import find_peer
 from tests.memory.running import build, running
 from tests.symbolizer_runs import run_llvm
@@ -230,10 +230,10 @@ def test_a_perf_map_is_read_up_to_a_limit(
 ) -> None:
     path = tmp_path / "perf.map"
     path.write_text("1000 10 first\n2000 10 other\n")
-    monkeypatch.setattr(process, "_MOST_PERF_MAP", path.stat().st_size)
+    monkeypatch.setattr(symbol_lists, "_MOST_PERF_MAP", path.stat().st_size)
     with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
         assert [each.name for each in reader] == ["first", "other"]
-    monkeypatch.setattr(process, "_MOST_PERF_MAP", len("1000 10 first\n2000"))
+    monkeypatch.setattr(symbol_lists, "_MOST_PERF_MAP", len("1000 10 first\n2000"))
     with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
         assert [each.name for each in reader] == ["first"]
 
@@ -371,4 +371,14 @@ def test_the_command_answers_operands_and_texts(
 def test_a_line_that_is_no_symbol_hides_no_other() -> None:
     text = b"10 8 f\nx 8 g\n\n20 4 a name \n30"
     symbols = [(0x10, 8, b"f"), (0x20, 4, b"a name")]
-    assert [*perf_map_symbols(text)] == symbols
+    assert perf_map_symbols(text) == (symbols, 2)
+
+
+def test_a_function_replaces_those_that_a_jit_made_before_at_its_addresses() -> None:
+    text = b"100 100 outer\n140 20 later\n0x1f0 0x20 end\n300 0 none\n"
+    symbols, others = perf_map_symbols(text)
+    assert not others
+    assert [*latest_symbols(symbols)] == [
+        (0x140, 0x20, b"later"),
+        (0x1F0, 0x20, b"end"),
+    ]

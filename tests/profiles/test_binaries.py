@@ -9,13 +9,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, strategies as st
 
 import gsym
 from gsym.containers.headers import Segment, file_address, load_segments
 from gsym.modules.finder import find_in
 from gsym.profiles.binaries import (
-    AddressRanges,
     Binaries,
     PathModule,
     module_at,
@@ -58,23 +56,6 @@ def test_segments_that_share_a_page_have_their_own_bytes(
     offset: int, address: int | None
 ) -> None:
     assert file_address(offset, SEGMENTS) == address
-
-
-_BOUNDS = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted).map(tuple)
-
-
-@given(st.lists(_BOUNDS))
-def test_the_last_range_that_covers_an_address_is_found(
-    ranges: list[tuple[int, int]],
-) -> None:
-    found = AddressRanges(ranges)
-    for address in range(-1, 32):
-        covering = [
-            number
-            for number, (start, end) in enumerate(ranges)
-            if start <= address < end
-        ]
-        assert found.find(address) == (covering[-1] if covering else None)
 
 
 def test_code_wins_where_segments_overlap() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.fxt.conditions import Patterns
+from gsym.conditions import Patterns
 from gsym.markup import SymbolOptions
 from gsym.modules.key import key_of_build_id
 from gsym.store.directory import Store

@@ -59,6 +59,7 @@ BESIDE = (
         "arguments",
         "sizes",
         "patterns",
+        "conditions",
     ),
     *("errors", "hints"),
     "model",

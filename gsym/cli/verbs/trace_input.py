@@ -9,7 +9,7 @@ from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, warn
 from gsym.cli.verbs.trace_options import read_selection
-from gsym.fxt.conditions import Selection
+from gsym.conditions import Selection
 from gsym.fxt.decoder import KINDS
 from gsym.fxt.reader import Trace, open_trace
 from gsym.fxt.records import ProviderEvent, ProviderInfo, Record

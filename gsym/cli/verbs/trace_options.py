@@ -6,7 +6,7 @@ import sys
 
 from gsym.cli.grammar import Operand, Option, UsageError, Values
 from gsym.cli.options import output_option
-from gsym.fxt.conditions import Moment, Selection, parse_moment
+from gsym.conditions import Moment, Selection, parse_moment
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()

@@ -11,8 +11,8 @@ from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import VALUE, read_selection
+from gsym.conditions import Selection
 from gsym.errors import GsymError
-from gsym.fxt.conditions import Selection
 from gsym.profiles.model import TIME, Profile
 from gsym.profiles.opening import (
     InputFile,
