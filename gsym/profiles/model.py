@@ -487,6 +487,12 @@ def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> Non
     A type of values with fractions counts in parts of its unit.
     """
     profile = builder.profile
+    if all(type(value) is int for row in rows for value in row):
+        profile.samples = [
+            _new(Sample, (*sample[:3], tuple(row), sample[4]))
+            for sample, row in zip(profile.samples, rows, strict=True)
+        ]
+        return
     for column, kind in enumerate(profile.value_types):
         digits = max((_decimals(row[column]) for row in rows), default=0)
         scale = 10 ** min(digits, _MOST_DECIMALS)

@@ -145,10 +145,16 @@ class _Reader:
         if len(stacks.list()) != len(weights.list()):
             raise weights.error("not one weight for each sample")
         now = self._scaled(profile.get("startValue"))
+        known: dict[tuple[object, ...], int] = {}
         for stack, weight in zip(stacks.items(), weights.items(), strict=True):
-            node = ROOT
-            for frame in stack.items():
-                node = self._tree.child(node, self._function(frame))
+            frames = tuple(stack.list())
+            try:
+                node = known[frames]
+            except (KeyError, TypeError):  # what is no number has an error below
+                node = ROOT
+                for frame in stack.items():
+                    node = self._tree.child(node, self._function(frame))
+                known[frames] = node
             number = self._scaled(weight)
             self._sample(node, now, number)
             now += number

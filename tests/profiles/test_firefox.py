@@ -10,6 +10,7 @@ from hypothesis import given
 
 from gsym.profiles.firefox import default_value, firefox_profile
 from gsym.profiles.model import Profile, ValueType
+from gsym.profiles.perf_script_input import profile_of_lines
 from tests.profiles.profiles import MODULE, profiles, small_profile
 
 if TYPE_CHECKING:
@@ -125,6 +126,22 @@ def test_addresses_are_relative_to_the_image_base(base: int) -> None:
     profile.mappings = [MODULE._replace(link_start=base + 0x1000)]
     frames = firefox_profile(profile)["threads"][0]["frameTable"]
     assert 0x1010 in frames["address"]
+
+
+def test_addresses_of_the_kernel_are_those_that_javascript_keeps() -> None:
+    start, offset = 0xFFFFFFFF81000000, 0x168A1A5
+    mapping = (
+        f"a 0 0.0: PERF_RECORD_MMAP -1/0: [{start:#x}(0x2000000) @ {start:#x}]:"
+        " x [kernel.kallsyms]_text"
+    )
+    lines = [f"a 7 1.0: cycles:  {start + offset:x} copy+0x10 ([kernel.kallsyms])"]
+    (found,) = firefox_profile(profile_of_lines([mapping, *lines]))["threads"]
+    assert found["frameTable"]["address"] == [offset]
+    assert found["nativeSymbols"]["address"] == [offset]
+    # Without the place of the kernel there is a name alone.
+    (found,) = firefox_profile(profile_of_lines(lines))["threads"]
+    assert found["frameTable"]["address"] == [-1]
+    assert names_of(found, 0) == ["copy"]
 
 
 @given(profiles())

@@ -462,6 +462,33 @@ def test_open_frames_of_speedscope_last_until_the_end(tmp_path: Path) -> None:
     assert profile.threads == [(3, 4, "", "")]
 
 
+@pytest.mark.parametrize(
+    ("name", "thread"),
+    [
+        ('Process 3 Thread 4 "MainThread"', (3, 4, "", "MainThread")),
+        ('Thread 4 "pool 1"', (None, 4, "", "pool 1")),
+        ("Thread 0x7F3164EA", (None, 0x7F3164EA, "", "")),
+        ("app (3) / worker 2 (4)", (3, 4, "app", "worker 2")),
+    ],
+)
+def test_names_of_profiles_of_speedscope_tell_threads(
+    tmp_path: Path, name: str, thread: tuple[object, ...]
+) -> None:
+    sampled = {
+        "type": "sampled",
+        "name": name,
+        "unit": "seconds",
+        "startValue": 0,
+        "endValue": 0.01,
+        "samples": [[0]],
+        "weights": [0.01],
+    }
+    shared = {"frames": [{"name": "a"}]}
+    profile = read(tmp_path, {"shared": shared, "profiles": [sampled]})
+    assert profile.threads == [thread]
+    assert sums_of(profile) == {("a",): 10_000_000}
+
+
 def paths_in(made: object, front: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     items: Iterable[tuple[Any, object]] = ()
     if isinstance(made, (dict, list)):
