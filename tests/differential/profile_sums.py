@@ -5,7 +5,7 @@
 Each recording is made here by its real producer, printed by `gsym trace top --json`,
 and compared with what the format's own tool sums: perf report, simpleperf, go tool
 pprof, jeprof, google-pprof, callgrind_annotate, Perfetto, speedscope, the Firefox
-Profiler. What is not installed is left out. --write puts the table into
+Profiler. What is not installed is left out. --write puts the rows into the table of
 tests/differential/RESULTS.md; the exit status is 1 if a sum differs.
 
 PATH has simpleperf of the wheel perftools, LD_LIBRARY_PATH libjemalloc.so.2,
@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.markdown import table
+from benchmarks.markdown import region_in, table, tables_in
 from tests.conftest import REPOSITORY
 from tests.differential import record
 from tests.differential.profile_tools import (
@@ -58,7 +58,9 @@ Recordings of real programs, made by the producers of the formats, and sums of
 all that they call (total), of threads and processes. Not compared are functions that
 only one of the two names: stubs, runtimes without symbols, frames that jeprof and pprof
 leave out. `perf report --sort pid` has rows of threads, so processes are those of
-`perf script`.
+`perf script`. In rows such as `perf.data as pprof`, a viewer opens what gsym writes of
+a recording; for Perfetto, samples last until the next one, and `top` reads the same
+file.
 
 """
 ROUNDING = 1e-5
@@ -426,12 +428,8 @@ def of_node(folder: Path) -> Iterator[Recording]:
         (path,) = kept.iterdir()
         options = ("--value", "samples")
         yield Recording("V8", "hit counts of V8", path, node_sums(path), options)
-        options = (
-            "--heap-prof",
-            "--heap-prof-interval=4096",
-            f"--heap-prof-dir={kept}",
-        )
-        run("node", *options, "app.js", folder=folder)
+        sizes = ("--heap-prof", "--heap-prof-interval=4096", f"--heap-prof-dir={kept}")
+        run("node", *sizes, "app.js", folder=folder)
         (heap,) = kept.glob("*.heapprofile")
         told = node_heap_sums(heap)
         yield Recording("heap of V8", "sizes of V8", heap, told)
@@ -582,6 +580,8 @@ def compare(recording: Recording, tally: Tally) -> bool:
     ):
         expected: dict[str, int] = {}
         for name, number in (getattr(told, kind) or {}).items():
+            if "@plt" in name:
+                continue  # a stub, which has the name of what it calls
             key = plain(name) if by == "function" else numbers(name)
             expected[key] = expected.get(key, 0) + number
         found = rows(recording.path, by, recording.options) if expected else {}
@@ -626,9 +626,12 @@ def main() -> int:
                 tally = tallies.setdefault(recording.format, Tally(recording.tool))
                 is_equal &= compare(recording, tally)
     head = ("Input", "Tool", "recordings", "own", "total", "threads", "processes")
-    text = table(head, [tally.row(name) for name, tally in tallies.items()])
-    print(text)
+    rows = {name: tally.row(name) for name, tally in tallies.items()}
+    print(table(head, rows.values()))
     if arguments.write:
+        # Inputs that were not compared keep their rows.
+        (kept,) = tables_in(region_in(record.read(), record.PROFILES))
+        text = table(head, ({row[0]: row for row in kept[1:]} | rows).values())
         record.keep_region(record.PROFILES, HEADING + text)
     return 0 if is_equal else 1
 
