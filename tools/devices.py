@@ -2,11 +2,12 @@
 
     python -m tools.devices [--write]
 
-Programs are compiled by clang (BPF, WebAssembly, AMD GPUs), nvcc (CUDA) and all gcc for
-other processors, as far as these are on PATH. Every function is asked each 4 bytes.
-The oracle is llvm-symbolizer; of CUDA `nvdisasm -gi`, at the instructions for which it
-prints lines; of BTF the DWARF of the same object before it is stripped; of gcc the
-addr2line of its own binutils. --write keeps the table in tests/differential/RESULTS.md.
+Programs are compiled by clang (BPF, WebAssembly, AMD GPUs), nvcc (CUDA), zig, SDCC and
+all gcc for other processors, as far as these are here. Every function is asked each 4
+bytes. The oracle is llvm-symbolizer; of CUDA `nvdisasm -gi`, at the instructions for
+which it prints lines; of BTF the DWARF of the same object before it is stripped; of gcc
+the addr2line of its own binutils; of SDCC the rows that readelf decodes. --write keeps
+the table in tests/differential/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,6 +58,23 @@ int second(int n) {
   return first(n) + quick(n, 7);
 }
 """
+SDCC_C = """\
+volatile int sink;
+static int slow(int n) {
+  int s = 0;
+  int i;
+  for (i = 0; i < n; ++i)
+    s += i ^ sink;
+  return s;
+}
+int first(int n) {
+  return slow(n) +
+         17;
+}
+int second(int n) { return first(n) + slow(n + 7); }
+int tail(int n) { return second(n); }
+void main(void) { sink = second(3) + tail(2); }
+"""
 CUDA = """\
 template <int N> __device__ __forceinline__ float power(float x) {
   return x *
@@ -77,6 +97,20 @@ CLANG = {
 }
 
 GCC = ("-g", "-O1", "-fno-builtin", "-fPIC", "-shared", "-nostdlib")
+BARE = (
+    "-gdwarf-4",
+    "-O1",
+    "-fno-builtin",
+    "-nostdlib",
+    "-nostartfiles",
+    "-Wl,-e,first",
+)
+SDCC = ("stm8", "hc08", "s08")
+ZIG = (
+    *("aarch64", "aarch64_be", "arm", "loongarch64", "mips", "mips64el", "powerpc"),
+    *("powerpc64", "powerpc64le", "riscv32", "riscv64", "s390x", "x86", "x86_64"),
+)
+ZIG_OPTIONS = ("-g", "-O1", "-fno-builtin", "-fno-sanitize=undefined", "-nostdlib")
 
 
 class Row(NamedTuple):
@@ -206,16 +240,83 @@ def rows_of_gcc(folder: Path) -> list[Row]:
     found = {
         path.name.removesuffix("-gcc")
         for place in places
-        for path in Path(place).glob("*-linux-*-gcc")
+        for path in Path(place).glob("*-gcc")
         if path.with_name(path.name.removesuffix("gcc") + "addr2line").exists()
     }
     rows = []
     for triple in sorted(found):
         path = folder / f"{triple}.so"
-        run(f"{triple}-gcc", *GCC, source, "-o", path)
+        try:
+            options = GCC if "-linux-" in triple else BARE
+            run(f"{triple}-gcc", *options, source, "-o", path)
+        except subprocess.CalledProcessError as error:
+            print(f"{triple}: {error.stderr}", file=sys.stderr)
+            continue
         expected = by_addr2line(f"{triple}-addr2line", path)
         rows.append(compare(f"GCC, {triple}", path, "its addr2line", expected))
     return joined(f"GCC for {len(rows)} processors", rows)
+
+
+def rows_of_zig(folder: Path) -> list[Row]:
+    """Rows of the processors of zig, whose programs have no system."""
+    source = folder / "a.c"
+    source.write_text(C)
+    caches = {f"ZIG_{kind}_CACHE_DIR": str(folder) for kind in ("LOCAL", "GLOBAL")}
+    rows = []
+    for processor in ZIG:
+        path = folder / f"zig-{processor}.elf"
+        options = (f"{processor}-freestanding-none", *ZIG_OPTIONS, "-Wl,-e,first")
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", *options]
+        made = subprocess.run(
+            [*command, str(source), "-o", str(path)],
+            env=os.environ | caches,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            print(f"zig {processor}: {made.stderr}", file=sys.stderr)
+            continue
+        expected = by_symbolizer(path)
+        rows.append(compare(f"zig {processor}", path, "llvm-symbolizer", expected))
+    return joined(f"zig for {len(rows)} processors", rows)
+
+
+def by_readelf(path: Path) -> dict[int, Lines]:
+    """The lines of the rows that readelf decodes; of an address the last one."""
+    rows: list[tuple[int, int]] = []
+    found: dict[int, Lines] = {}
+    for text in run("readelf", "--debug-dump=decodedline", path).splitlines():
+        row = re.match(r"\S+ +(\d+|-) +0x([0-9a-f]+)\b", text)
+        if row is None:
+            continue
+        address = int(row[2], 16)
+        if row[1] != "-":
+            rows.append((address, int(row[1])))
+            continue
+        for (start, line), (end, _) in pairwise([*rows, (address, 0)]):
+            found |= {at: [line] for at in range(start, end)}
+        rows.clear()
+    return found
+
+
+def rows_of_sdcc(folder: Path) -> list[Row]:
+    """Rows of the processors of SDCC for which it writes ELF files."""
+    source = folder / "s.c"
+    source.write_text(SDCC_C)
+    rows = []
+    for processor in SDCC:
+        path = folder / f"{processor}.elf"
+        options = ("--debug", "--out-fmt-elf", f"-m{processor}", "-o", path)
+        subprocess.run(
+            ["sdcc", *map(str, options), str(source)],
+            cwd=folder,
+            capture_output=True,
+            check=True,
+        )
+        target = f"SDCC {processor}"
+        rows.append(compare(target, path, "readelf", by_readelf(path)))
+    return joined(f"SDCC {', '.join(SDCC)}", rows)
 
 
 def rows_of_cuda(folder: Path) -> list[Row]:
@@ -240,6 +341,10 @@ def main() -> int:
         if clang is not None:
             rows += rows_of_clang(Path(folder), clang)
         rows += rows_of_gcc(Path(folder))
+        if find_spec("ziglang") is not None:
+            rows += rows_of_zig(Path(folder))
+        if shutil.which("sdcc"):
+            rows += rows_of_sdcc(Path(folder))
         if shutil.which("nvcc") and shutil.which("nvdisasm"):
             rows += rows_of_cuda(Path(folder))
     cells = [list(map(str, row)) for row in rows]

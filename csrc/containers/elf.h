@@ -19,6 +19,7 @@
 #define EM_SPARCV9 43
 #define EM_IA_64 50
 #define EM_X86_64 62
+#define EM_68HC08 71
 #define EM_AVR 83
 #define EM_M32R 88
 #define EM_OPENRISC 92
@@ -29,6 +30,7 @@
 #define EM_DSPIC30F 118
 #define EM_HEXAGON 164
 #define EM_AARCH64 183
+#define EM_STM8 186
 #define EM_MICROBLAZE 189
 #define EM_CUDA 190
 #define EM_ARC_COMPACT2 195

@@ -160,6 +160,16 @@ static bool names_no_function(const elf_object *elf, const char *name) {
            (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
+/* Whether a symbol is a label of SDCC, which gives all symbols the type of functions and no
+ * size: A$main$52 of a line, XG$main$0$0 of a scope. Absolute ones are variables and sizes
+ * of areas. */
+static bool is_label_of_sdcc(const elf_object *elf, const elf_symbol *symbol,
+                             const char *name) {
+    uint32_t machine = elf->object.header.machine;
+    if (symbol->size != 0 || (machine != EM_STM8 && machine != EM_68HC08)) return false;
+    return symbol->section == 0 || strchr(name, '$') != NULL;
+}
+
 static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
     elf_section section;
     if (symbol->section == 0 || symbol->section >= elf->object.header.section_count)
@@ -288,8 +298,8 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
         return GSYM_OK;
     }
     /* mold gives the mapping symbols of its thunks the type of functions. */
-    if (size == 0 || ((is_label || (symbol->size == 0 && is_local)) &&
-                      names_no_function(elf, name)))
+    if (size == 0 || is_label_of_sdcc(elf, symbol, name) ||
+        ((is_label || (symbol->size == 0 && is_local)) && names_no_function(elf, name)))
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
                                symbol->size, name, unversioned_size(name, size),
@@ -337,6 +347,7 @@ gsym_status elf_list_functions(gsym_conversion *conversion, const gsym_object *o
         const char *name =
             object_symbol_name(table.names, &table.long_names, symbol.name, &size);
         if (name == NULL || size == 0 || symbol.is_label || symbol.is_lost ||
+            is_label_of_sdcc(elf, &symbol, name) ||
             is_outside_its_section(elf, &symbol) ||
             !dwarf_in_text(conversion_input(conversion), symbol.address) ||
             !has_valid_range(conversion_input(conversion), &symbol))
@@ -370,7 +381,8 @@ gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *err
         size_t size;
         if (symbol.is_lost || is_outside_its_section(elf, &symbol)) continue;
         name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
-        if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(elf, name)))
+        if (name != NULL && size > 0 && !is_label_of_sdcc(elf, &symbol, name) &&
+            !(symbol.is_label && names_no_function(elf, name)))
             status = live_list_add_named(list, symbol.address, symbol.size, name, size,
                                          error);
     }

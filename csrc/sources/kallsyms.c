@@ -397,7 +397,8 @@ static bool expand_name(kernel_table *table, cursor tokens) {
         cursor c = table_cursor(table, table->tokens + table->token_offsets[token]);
         size_t size;
         const char *text = cursor_cstring(&c, &size);
-        if (c.failed || size > MAX_NAME - table->name.size) return false;
+        if (c.failed || !spend(table, size + 1) || size > MAX_NAME - table->name.size)
+            return false;
         buffer_put(&table->name, text, size);
     }
     return !table->name.failed;
@@ -408,7 +409,7 @@ static gsym_status add_function(kernel_table *table, gsym_range range, gsym_erro
     const uint8_t *stored;
     symbol_binding binding;
     size_t size = table->name.size - 1;
-    if (table->name.size < 2 || !spend(table, size)) return GSYM_OK;
+    if (table->name.size < 2) return GSYM_OK;
     switch (table->name.bytes[0]) {
         case 'T': binding = SYMBOL_GLOBAL; break;
         case 'W':

@@ -178,17 +178,31 @@ def member_label(path: str, member: str | None) -> str:
     return path if member is None else f"{path}({member})"
 
 
-def open_member(data: memoryview, path: str, name: str) -> memoryview:
-    """The bytes of an object file in an archive.
+class Members:
+    """The object files of an archive, which is read from its start once."""
 
-    Raises:
-        MemberError: The archive has no such object file.
-        UnsupportedError: It is a thin archive of other archives.
-    """
-    for each, read in object_members(data, path):
-        if each == name:
-            return read()
-    raise MemberError(f"has no object file '{name}'", path=path)
+    def __init__(self, data: memoryview, path: str) -> None:
+        self._path = path
+        self._found: dict[str, Callable[[], memoryview]] = {}
+        self._rest = object_members(data, path)
+
+    def names(self) -> Iterator[str]:
+        """Their names, in order."""
+        yield from tuple(self._found)
+        for name, read in self._rest:
+            self._found[name] = read
+            yield name
+
+    def open(self, name: str) -> memoryview:
+        """The bytes of one.
+
+        Raises:
+            MemberError: The archive has no such object file.
+            UnsupportedError: It is a thin archive of other archives.
+        """
+        if name not in self._found and not any(name == each for each in self.names()):
+            raise MemberError(f"has no object file '{name}'", path=self._path)
+        return self._found[name]()
 
 
 def is_archive(data: memoryview) -> bool:

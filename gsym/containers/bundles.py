@@ -30,8 +30,10 @@ from gsym.errors import FormatError, MemberError, UnsupportedError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import TypeAlias
+
+    from typing_extensions import Buffer
 
     Bundled: TypeAlias = "tuple[str, Callable[[], memoryview]]"
     Members: TypeAlias = "Generator[Bundled, None, int]"  # returns the end of a bundle
@@ -44,8 +46,8 @@ MAGICS = (BUNDLE_MAGIC, COMPRESSED_MAGIC, FATBIN_MAGIC, COMPONENT_MAGIC)
 
 _COMPRESSED_HEADER = re.compile(rb"CCOB[\1-\3]\0[\0\1]\0")
 _OBJECTS = (b"\x7fELF", b"\0asm\1\0\0\0")
-# Limit: Inflated size of a member of a bundle
-_MAX_MEMBER = 16 << 30
+# Limit: Inflated members of the bundles of a file
+_MAX_INFLATED = 16 << 30
 _CUBIN = 2  # the kind of a member of a fat binary; others have source text
 _SM_AT = 28
 _FATBIN_HEADER = 16
@@ -54,6 +56,25 @@ _CORE_MODULE, _COMPONENT = 1, 4  # kinds of sections
 _HEADER_SIZE = 8
 _PIECE = 1 << 16
 _MORE, _MAX_LEB = 0x80, 5
+
+
+class _Budget:
+    """The bytes that the members of a file may inflate to, together."""
+
+    def __init__(self, data: memoryview, path: str) -> None:
+        self._left = believable_size(len(data), _MAX_INFLATED)
+        self._path = path
+
+    def take(self, size: int) -> None:
+        """Charge a member.
+
+        Raises:
+            FormatError: They are more than is believable.
+        """
+        self._left -= size
+        if self._left < 0:
+            reason = "its members inflate to more than is believable"
+            raise FormatError(reason, path=self._path)
 
 
 def bundled_members(data: memoryview, path: str) -> Iterator[Bundled]:
@@ -69,22 +90,25 @@ def bundled_members(data: memoryview, path: str) -> Iterator[Bundled]:
     if bytes(data[: len(COMPONENT_MAGIC)]) == COMPONENT_MAGIC:
         yield from _core_modules(data, path)
         return
+    budget = _Budget(data, path)
     if _starts(data, 0, MAGICS):
-        yield from _sequence(data, 0, path)
+        yield from _sequence(data, 0, path, budget)
         return
     with ObjectFile(data, path) as binary:
         found = [binary.stored_range(name) for name in BUNDLE_SECTIONS]
     if not any(found):
         raise MemberError("not an archive: it has no members", path=path)
     for each in filter(None, found):
-        yield from _sequence(data[: each[1]], each[0], path)
+        yield from _sequence(data[: each[1]], each[0], path, budget)
 
 
 def _starts(data: memoryview, at: int, magics: tuple[bytes, ...]) -> bool:
     return bytes(data[at : at + len(BUNDLE_MAGIC)]).startswith(magics)
 
 
-def _sequence(data: memoryview, at: int, path: str) -> Iterator[Bundled]:
+def _sequence(
+    data: memoryview, at: int, path: str, budget: _Budget
+) -> Iterator[Bundled]:
     """The members of bundles that follow each other, with zeros between them."""
     while True:
         while at < len(data) and not data[at]:
@@ -94,11 +118,11 @@ def _sequence(data: memoryview, at: int, path: str) -> Iterator[Bundled]:
             return
         try:
             if _starts(data, at, (FATBIN_MAGIC,)):
-                at = yield from _fat_binary(data, at, path)
+                at = yield from _fat_binary(data, at, path, budget)
             elif _starts(data, at, (BUNDLE_MAGIC,)):
                 at = yield from _bundle(data, at, path)
             elif _starts(data, at, (COMPRESSED_MAGIC,)):
-                at = yield from _compressed_bundle(data, at, path)
+                at = yield from _compressed_bundle(data, at, path, budget)
             else:
                 raise FormatError("no bundle of code", path=path, offset=at)
         except struct.error:
@@ -119,7 +143,7 @@ def _as_it_is(member: memoryview) -> memoryview:
     return member
 
 
-def _fat_binary(data: memoryview, start: int, path: str) -> Members:
+def _fat_binary(data: memoryview, start: int, path: str, budget: _Budget) -> Members:
     _, _, header, size = unpack_from("<IHHQ", data, start)
     if header < _FATBIN_HEADER:
         raise FormatError("a fat binary has no header", path=path, offset=start)
@@ -130,6 +154,7 @@ def _fat_binary(data: memoryview, start: int, path: str) -> Members:
         sm, flags, full = unpack_from("<I8xQ8xQ", data, at + _SM_AT)
         payload = _part(data[:end], at + header, size, path)
         if kind == _CUBIN:
+            budget.take(full if compressed else 0)
             yield (
                 f"sm_{sm}.cubin",
                 partial(_cubin, payload, compressed, flags, full, path),
@@ -144,17 +169,21 @@ def _cubin(
     if not compressed:
         return payload
     payload = payload[:compressed]
-    if full > believable_size(compressed, _MAX_MEMBER):
-        raise FormatError("a cubin inflates to more than is believable", path=path)
+
+    def inflate_block(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+        yield inflate_lz4_block(b"".join(map(bytes, pieces)), full)
+
     try:
-        if flags & _LZ4:
-            return memoryview(inflate_lz4_block(bytes(payload), full))
+        if flags & _LZ4 and full <= believable_size(compressed, _MAX_INFLATED):
+            return inflate_data(inflate_block, payload)
         if flags & _ZSTD:
             return inflate_data(inflate_zstd, payload)
     except ValueError as error:
         raise FormatError(
             f"a compressed cubin is damaged: {error}", path=path
         ) from None
+    if flags & _LZ4:
+        raise FormatError("a cubin inflates to more than is believable", path=path)
     raise UnsupportedError("a cubin is compressed in an unknown way", path=path)
 
 
@@ -173,7 +202,9 @@ def _bundle(data: memoryview, start: int, path: str) -> Members:
     return end
 
 
-def _compressed_bundle(data: memoryview, start: int, path: str) -> Members:
+def _compressed_bundle(
+    data: memoryview, start: int, path: str, budget: _Budget
+) -> Members:
     version, method = unpack_from("<HH", data, start + 4)
     layout = {1: "<8xI8x", 2: "<8xII8x", 3: "<8xQQ8x"}.get(version)
     if layout is None or method > 1:
@@ -188,6 +219,7 @@ def _compressed_bundle(data: memoryview, start: int, path: str) -> Members:
     except ValueError as error:
         reason = f"a compressed bundle is damaged: {error}"
         raise FormatError(reason, path=path, offset=start) from None
+    budget.take(len(inflated))
     if not _starts(inflated, 0, (BUNDLE_MAGIC,)):
         raise FormatError("no bundle of code", path=path, offset=start)
     try:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from gsym.containers.archive import Members
+
     Input: TypeAlias = "str | os.PathLike[str] | Buffer | BinaryIO | InputFile"
 
 NO_NAME = "<input>"
@@ -34,6 +36,18 @@ class InputFile(NamedTuple):
     path: str
     data: memoryview  # its bytes
     kind: str  # as `recognise` names it
+    # what was found in it once; None: nothing is kept
+    kept: dict[str, Members] | None = None
+
+    @property
+    def members(self) -> Members:
+        """The object files of an archive or a bundle."""
+        from gsym.containers.archive import Members
+
+        kept = {} if self.kept is None else self.kept
+        if not kept:
+            kept[""] = Members(self.data, self.path)
+        return kept[""]
 
 
 def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> InputFile:
@@ -76,7 +90,7 @@ def input_of(given: str, path: str, data: memoryview) -> InputFile:
         except ValueError as error:
             raise FormatError(str(error), path=path, offset=0) from None
         kind = recognise(bytes(data[:HEAD_SIZE]))
-    return InputFile(given, path, data, kind)
+    return InputFile(given, path, data, kind, {})
 
 
 def _bytes_of(given: Buffer | BinaryIO) -> memoryview:

@@ -13,8 +13,6 @@ from gsym.arguments import path_of, strings_of
 from gsym.containers.archive import (
     matching_members,
     member_label,
-    object_members,
-    open_member,
 )
 from gsym.containers.fat import list_slices, matching_slices
 from gsym.containers.recognition import refuse
@@ -327,7 +325,7 @@ def slice_outputs(
         found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
         return (((found if found in arch else arch[0]), target),)
     if member is not None:
-        data, label = open_member(data, label, member), member_label(label, member)
+        data, label = source.members.open(member), member_label(label, member)
     slices = matching_slices(list_slices(data, label), arch, label)
     if len(slices) == 1:
         return ((slices[0].architecture, target),)
@@ -364,8 +362,7 @@ def _member_path(target: str, name: str) -> str:
 def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
     if source.kind not in _WITH_MEMBERS:
         raise MemberError("not an archive: it has no members", path=source.path)
-    names = (name for name, _ in object_members(source.data, source.path))
-    return matching_members(names, wanted, source.path)
+    return matching_members(source.members.names(), wanted, source.path)
 
 
 def _output_path(

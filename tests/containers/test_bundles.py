@@ -11,6 +11,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.containers import bundles
+from gsym.containers.bundles import bundled_members
 from gsym.containers.inflation import import_zstd
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import MemberError
@@ -19,7 +21,10 @@ from tests.inputs.elf import ALLOC, PROGBITS, Elf, Section, Symbol, code_section
 from tests.inputs.wasm import Wasm, section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from gsym.containers.bundles import Bundled
 
 LZ4, ZSTD = 0x2000, 0x8000
 COMPONENT = b"\0asm\x0d\0\1\0"
@@ -251,7 +256,7 @@ TOO_LARGE[16 + 56 + 5] = 0x7F
     ("image", "reason"),
     [
         (bytes(UNKNOWN_MEMBER), "a cubin is compressed in an unknown way"),
-        (bytes(TOO_LARGE), "inflates to more than is believable"),
+        (bytes(TOO_LARGE), "inflate to more than is believable"),
         (FAT[:-100], "reaches past its end"),
         (FAT + b"behind", "no bundle of code"),
         (BUNDLE[:-100], "reaches past its end"),
@@ -297,3 +302,41 @@ def test_a_component_within_components_is_read_to_any_depth(tmp_path: Path) -> N
         image = COMPONENT + section(4, image)
     assert describe(convert_bytes(tmp_path, image).functions) == "2-6 other\n"
     assert settle(tmp_path, image[:-1]) is None
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(8 << 20, True), (9 << 20, False)])
+def test_the_members_of_a_file_inflate_to_what_is_believable(
+    size: int,
+    is_read: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    """Each may be as large as that for itself."""
+    one = bytearray(member(80, code_object("f"), ZSTD))
+    one[56:64] = size.to_bytes(8, "little")
+    path = tmp_path / "k.fatbin"
+    path.write_bytes(fat_binary(bytes(one), bytes(one)))
+    if is_read:
+        assert len(gsym.convert_members(path)) == 2
+    else:
+        with pytest.raises(gsym.FormatError, match="inflate to more than is"):
+            gsym.convert_members(path)
+
+
+def test_a_bundle_of_many_members_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    def counted(data: memoryview, path: str) -> Iterator[Bundled]:
+        for each in bundled_members(data, path):
+            read.append(each[0])
+            yield each
+
+    monkeypatch.setattr(bundles, "bundled_members", counted)
+    names = [f"hip-amdgcn--gfx{number}" for number in range(40)]
+    path = tmp_path / "k.hipfb"
+    path.write_bytes(
+        compressed(bundle(*((name, code_object("f")) for name in names)), 3)
+    )
+    assert len(gsym.convert_members(path)) == len(names)
+    assert read == names

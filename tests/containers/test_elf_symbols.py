@@ -18,6 +18,7 @@ from tests.inputs.elf import (
     ARM,
     FILE,
     FUNC,
+    HC08,
     IFUNC,
     LOCAL,
     NOTYPE,
@@ -28,6 +29,7 @@ from tests.inputs.elf import (
     SECTION,
     SHARED,
     SPARC,
+    STM8,
     UNDEFINED,
     WEAK,
     Elf,
@@ -183,6 +185,32 @@ SYMBOLS = [
             1020-1030 $b
         """),
         "llvm-gsymutil reads all STT_FUNC symbols",
+    ),
+    *(
+        Case(
+            f"no labels, variables and sizes of SDCC for {machine}",
+            Elf(
+                [code_section()],
+                symbols=[
+                    MAIN,
+                    *(Symbol(name, 0x1010) for name in ("A$main$52", "XG$f$0$0")),
+                    Symbol("Ss$slow$0", 0x1018),
+                    Symbol("_f", 0x1020),
+                    Symbol("G$sink$0_0$0", 0x1030, section=ABSOLUTE),
+                    Symbol("_sink", 0x1040, section=ABSOLUTE),
+                    Symbol("l_DATA", 0x1050, section=ABSOLUTE),
+                ],
+                machine=machine,
+                bits=32,
+                byteorder="big",
+            ).to_bytes(),
+            words("""
+                1000-1010 main
+                1020-2000 _f
+            """),
+            "llvm-gsymutil reads all STT_FUNC symbols",
+        )
+        for machine in (STM8, HC08)
     ),
     Case(
         "millicode of PA-RISC",

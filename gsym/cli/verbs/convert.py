@@ -18,7 +18,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, printable, progress_for, warn
-from gsym.containers.archive import open_member
+from gsym.containers.archive import Members
 from gsym.containers.mapped_file import map_file
 from gsym.conversion import report_text as conversion_report
 from gsym.conversion.input_file import InputFile, open_input
@@ -177,6 +177,7 @@ class _Outcomes:
 
     def take(self, conversions: list[Conversion]) -> None:
         """Report the outcomes of an input, and verify its outputs if that is wanted."""
+        members: dict[str, Members] = {}
         for path, _, report, error in conversions:
             problem = None
             if report is None and isinstance(error, EmptyError) and self._skips_empty:
@@ -188,7 +189,7 @@ class _Outcomes:
                 self._reports.append(report)
                 _tell(report, self._values)
                 if self._values.flag("--verify"):
-                    problem = _try(_verify, report, self._values)
+                    problem = _try(_verify, report, self._values, members)
             if problem is not None:
                 self._failures.append(conversion_report.Failure(path, problem))
 
@@ -330,8 +331,13 @@ def _tell(report: ConversionReport, values: Values) -> None:
         print(printable(line), file=sys.stderr)
 
 
-def _verify(report: ConversionReport, values: Values) -> bool:
-    """Whether the output says what the input says; what it does not is printed."""
+def _verify(
+    report: ConversionReport, values: Values, members: dict[str, Members]
+) -> bool:
+    """Whether the output says what the input says; what it does not is printed.
+
+    *members* keeps those of archives, by path.
+    """
     import tempfile
 
     from gsym.cli.verbs.verify import verify
@@ -345,8 +351,9 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     if not report.member:
         return verify(output, binary, path_map=rules, search=search, quiet=quiet)
     with tempfile.NamedTemporaryFile() as extracted:
-        archive = map_file(report.input)
-        extracted.write(open_member(archive, report.input, report.member))
+        if report.input not in members:
+            members[report.input] = Members(map_file(report.input), report.input)
+        extracted.write(members[report.input].open(report.member))
         extracted.flush()
         copy = extracted.name
         return verify(output, copy, path_map=rules, search=search, quiet=quiet)

@@ -11,7 +11,6 @@ from gsym.containers.archive import (
     bundle_section,
     is_archive,
     member_label,
-    open_member,
 )
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
@@ -98,7 +97,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
     """The bytes to convert, and what errors call them."""
     data, path = request.source.data, request.input
     if request.options.member is not None:
-        data = open_member(data, path, request.options.member)
+        data = request.source.members.open(request.options.member)
         path = member_label(path, request.options.member)
     data = choose_slice(data, path, request.options.arch)
     if is_archive(data):

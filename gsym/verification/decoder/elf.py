@@ -42,6 +42,7 @@ _PF_X = 0x1
 _SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
 _VERSION = re.compile(rb"(?<=[^.@])@@?[A-Za-z0-9_.]+$")
+_OF_SDCC = frozenset({"EM_STM8", "EM_68HC08"})
 _DESCRIPTORS = ".opd"
 _EF_PPC64_ABI = 3
 _R_PPC64_ADDR64 = 38
@@ -122,6 +123,18 @@ def _unversioned(name: bytes) -> bytes:
     bare = _VERSION.sub(b"", name)
     is_name = not name.startswith(b".") and not set(b"@(/") & set(bare)
     return bare if is_name else name
+
+
+def _is_mark(symbol: ElfSymbol, name: str, machine: str) -> bool:
+    """Whether a symbol names no function, though it may have the type of one.
+
+    mold types marks of its thunks as functions, SDCC labels of lines and scopes.
+    """
+    marks = OLD_ARM_MARK if machine == "EM_ARM" else MAPPING_SYMBOL
+    is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
+    if is_local and not symbol["st_size"] and marks.match(name):
+        return True
+    return machine in _OF_SDCC and "$" in name
 
 
 def _symbols(
@@ -216,14 +229,14 @@ class ReferenceElf(ReferenceFile):
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
         names = self._bytes(self._elf.get_section(table["sh_link"]))
         machine = self._elf["e_machine"]
-        marks = OLD_ARM_MARK if machine == "EM_ARM" else MAPPING_SYMBOL
         for _, index, symbol in _symbols(self._elf, table):
             kind = str(symbol["st_info"]["type"])
             if kind == _OF_MACHINE and machine in _HAVE_FUNCTIONS:
                 kind = "STT_FUNC"
             if index >= len(sections):
                 continue
-            section, address = sections[index], symbol["st_value"] & ~self.isa_bit
+            address = symbol["st_value"] & ~self.isa_bit
+            section = self._section_of(index, address)
             limit = section["sh_addr"] + section["sh_size"]
             if section.name == _DESCRIPTORS and kind in FUNCTION_TYPES:
                 described = self._described(section, address)
@@ -240,10 +253,17 @@ class ReferenceElf(ReferenceFile):
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
                 text = _unversioned(name).decode("utf-8", "surrogateescape")
-                is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
-                if is_local and not symbol["st_size"] and marks.match(text):
-                    continue  # mold types those of its thunks as functions
-                yield Symbol(address, symbol["st_size"], text, kind, limit)
+                if not _is_mark(symbol, text, machine):
+                    yield Symbol(address, symbol["st_size"], text, kind, limit)
+
+    def _section_of(self, index: int, address: int) -> Section:
+        """The section of a symbol; SDCC has the index of the one before."""
+        if self._elf["e_machine"] in _OF_SDCC:
+            for each in self._sections:
+                is_code = each["sh_flags"] & _SHF_EXECINSTR
+                if is_code and 0 <= address - each["sh_addr"] < each["sh_size"]:
+                    return each
+        return self._sections[index]
 
     def _described(self, section: Section, address: int) -> int | None:
         """The code of a function of 64-bit PowerPC (ELFv1), by its descriptor.
