@@ -412,6 +412,10 @@ Oracle*: {f.function}()+{f.plus:<18} call     next()   7FFC1ED9A5F0 ? 000000000 
 PostgreSQL*: \tpostgres: db [local] SELECT({f.function}+{f.plus:#x}) [{f.address:#x}]
 x64dbg*: 000000D51F2FF6C0 {f.address:016X} 40   User   {f.name}.{f.function}+{f.plus:X}
 ltrace*:  > {f.name}({f.function}+{f.plus:#x}) [{f.address:x}]
+libbacktrace*: {f.address:#x} {f.function}\n\t/src/app.c:{n}
+libbacktrace without names*: {f.address:#x} ???\n\t???:0
+Icinga 2: \t({n}) {f.name}: {f.function} (+{f.plus:#x}) [{f.address:#x}]
+Icinga 2 without names: \t({n}) {f.name}: <unknown function> (+{f.offset:#x}) [0x0]
 """
 
 
@@ -424,6 +428,19 @@ def by_format(shape: str) -> Writer:
 for each in LINES.strip().split("\n"):
     tool, _, shape = each.partition(": ")
     TOOLS[tool.rstrip("*")] = by_format(shape), tool.endswith("*")
+
+
+def suricata(stack: tuple[Place, ...]) -> str:
+    """A text of Suricata: one line, without modules."""
+    return (
+        "[47] 24/8/2021 -- 10:15:04 - (suricata.c:332) <Error> "
+        "(SignalHandlerUnexpected) -- [ERRCODE: SC_ERR_SIGNAL] - stacktrace:sig 11:"
+        + ";".join(f"{each.function}+0x{each.plus:08x}" for each in stack)
+        + "\n"
+    )
+
+
+TOOLS["Suricata"] = suricata, True
 
 
 def answers(report: Report) -> list[str]:

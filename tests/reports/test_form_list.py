@@ -8,6 +8,7 @@ from gsym.reports.stacks import evidence, json_frames
 from gsym.reports.stacks.recognition import PROGRAMS, parse_report
 from tests.conftest import REPOSITORY
 from tests.reports.recorded import RECORDED
+from tests.reports.test_prefixes import PREFIXES
 from tests.reports.test_programs import CASES
 
 MANUAL = (REPOSITORY / "docs/crash.md").read_text()
@@ -35,6 +36,15 @@ def test_each_sample_line_is_of_its_form() -> None:
         line = cell.strip("`").replace("\\|", "|") + "\n"
         stack = parse_report(line, load_addresses={"app": 0x555555554000})
         assert (line, stack.form) == (line, form)
+
+
+def test_each_sample_line_is_of_its_form_behind_a_prefix() -> None:
+    for form, cell in LINES.items():
+        line = cell.strip("`").replace("\\|", "|")
+        for prefix in PREFIXES:
+            text = f"{prefix}{line}\n"
+            stack = parse_report(text, load_addresses={"app": 0x555555554000})
+            assert (text, stack.form) == (text, form)
 
 
 def test_every_form_has_a_report() -> None:

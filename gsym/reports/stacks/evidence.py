@@ -391,12 +391,13 @@ class _Maker:
     def _named(self, offset: Offset) -> Iterator[StackFrame]:
         """Readings of a function with an offset: a function of each module."""
         modules = self._modules(offset.start)
-        if not modules:
+        if not any(is_sure for _, is_sure in modules):
             regions = self._around.loaded.regions
             every = dict.fromkeys(each.module for each in regions)
-            kernel = self._around.stack.number(module_of_path(KERNEL))
-            several = [*islice(every, _MOST_MODULES), kernel]
-            modules = [(each, False) for each in several]
+            several = [*islice(every, _MOST_MODULES)]
+            if not modules:
+                several.append(self._around.stack.number(module_of_path(KERNEL)))
+            modules = [*modules, *((each, False) for each in several)]
         for module, is_sure in modules:
             for value in offset.values:
                 frame = _frame(

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 # `   4:     0x5620f3f6a1b5 - app::main::h0123456789abcdef`
 _RUST = regex(rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S(?:.*\S)?))\s*$")
-# Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`
+# Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`;
+# libbacktrace has places in other languages below its addresses
 _GO = regex(
-    rf"^\t(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
+    r"^\t(?=[^\s:]+\.(?:go|s):|.* (?:\+|pc=)0x)"
+    rf"(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
     rf"(?: fp=0x{HEX} sp=0x{HEX} pc={ADDRESS})?\s*$"
 )
 # Of Go the function, of Rust the location, of Zig the source

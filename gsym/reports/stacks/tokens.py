@@ -68,7 +68,7 @@ _SOURCE = regex(
     re.IGNORECASE,
 )
 _CLOSING_TAG = regex(r"</[\w:-]+>")
-_TAG = regex(r"^<[\w-]+>(?=\w)")
+_TAG = regex(r"^<[\w-]+>(?=\w)|^.*\d:(?!:)")
 _WORD = r"(?P<word>[A-Za-z_](?:[\w.-]|\+(?=[+.-])|(?<=\+)\+){0,127})"
 _GUESSES = (
     regex(rf"(?<![\w/\\.]){_WORD}(?=[!`@])"),
@@ -77,6 +77,7 @@ _GUESSES = (
     regex(rf"[(\[]{_WORD}[)\]]"),
     # The C library takes the title of a process for its file: `redis-server *:6379(`.
     regex(rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
+    regex(rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
     regex(
         r"\b(?:module|image|library|object|binary|application|program|file)"
         rf"(?: (?:name|path))?[ \t]*[:=][ \t]*\"?{_WORD}",
@@ -120,7 +121,10 @@ _NAMED = regex(
 )
 _OPEN, _CLOSE = frozenset("(<[{"), frozenset(")>]}")
 _ENDS_NAME = frozenset("\"'|;,=\t")
+# Of Icinga: `libfoo.so: app::run() (+0x1d)`
+_BESIDE_NAME = regex(r": (?P<name>[^\s:]\S*(?: \S+)?) \($")
 _LONGEST_NAME = 2_048
+_MOST_BESIDE = 256  # characters before an offset in brackets
 _new = tuple.__new__
 
 
@@ -401,9 +405,22 @@ def _offset(
             name = text[end:left].lstrip(" :!@`")
     if name.startswith(("]", ")")) or _PLACE.search(name):
         return None
-    if not name or _NO_NAME.search(name):
+    if not name:
+        return _named_beside(made, text, left)
+    if _NO_NAME.search(name):
         return made
     return made._replace(start=left - len(name), name=name)
+
+
+def _named_beside(offset: Offset, text: str, left: int) -> Offset:
+    """An offset in brackets, with the function that is before them."""
+    if not text.endswith(" (", 0, left):
+        return offset
+    beside = _BESIDE_NAME.search(text, max(left - _MOST_BESIDE, 0), left)
+    if beside is None or _NO_NAME.match(beside["name"]):
+        return offset
+    start, end = beside.start("name"), offset.end + text.startswith(")", offset.end)
+    return offset._replace(start=start, end=end, name=beside["name"])
 
 
 def _offset_values(found: re.Match[str]) -> tuple[tuple[int, ...], int | None]:
