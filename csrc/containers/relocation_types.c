@@ -188,6 +188,8 @@ static const relocation_type types_bpf[] = {
     ABSOLUTE(R_BPF_64_ABS64, 2, 64),
     ABSOLUTE(R_BPF_64_ABS32, 3, 32),
     ABSOLUTE(R_BPF_64_NODYLD32, 4, 32),
+    ABSOLUTE(R_BPF_DATA_32, 11, 32), /* these two by binutils up to 2.40 */
+    ABSOLUTE(R_BPF_DATA_64, 12, 64),
 };
 
 static const relocation_type types_loongarch[] = {

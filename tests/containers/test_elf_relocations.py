@@ -271,6 +271,8 @@ TYPES = {
         R_BPF_64_ABS64 2 S+A 64
         R_BPF_64_ABS32 3 S+A 32
         R_BPF_64_NODYLD32 4 S+A 32
+        R_BPF_DATA_32 11 S+A 32
+        R_BPF_DATA_64 12 S+A 64
     """,
     (SH, 32): """
         - 0 none
