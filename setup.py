@@ -97,9 +97,13 @@ class BuildEngine(build_ext):
             output_dir=self.build_temp,
         )
         own = self.compiler.compile(
-            [*map(str, Path("launcher").glob("*.c"))],
+            [
+                str(path)
+                for each in ("launcher", "libgsym")
+                for path in Path(each).glob("*.c")
+            ],
             output_dir=self.build_temp,
-            include_dirs=engine.include_dirs,
+            include_dirs=[*engine.include_dirs, "libgsym", "libgsym/include"],
             extra_postargs=engine.extra_compile_args,
         )
         # From an archive, the linker takes what a program needs.

@@ -1,4 +1,7 @@
-/* gsym.c - the program `gsym`: answers `gsym lookup FILE ADDRESS...`. */
+/* gsym.c - the program `gsym`: answers `gsym lookup FILE ADDRESS...`, and converts one
+ * program, `gsym convert INPUT [-o OUTPUT]`. */
+#include <stdio.h>
+
 #include "launcher.h"
 
 /* Read one option; false if it is none that is known here. */
@@ -33,8 +36,33 @@ static bool look_up(char **words, size_t count, gsym_text *text) {
     return answer_question(&asked, text);
 }
 
+static bool convert(char **words, size_t count, gsym_text *text) {
+    const char *input = NULL, *output = NULL;
+    char *beside;
+    size_t size;
+    for (size_t i = 0; i < count; ++i) {
+        if ((is_word(words[i], "-o") || is_word(words[i], "--output")) && i + 1 < count &&
+            output == NULL)
+            output = words[++i];
+        else if (words[i][0] != '-' && words[i][0] != '@' && input == NULL)
+            input = words[i];
+        else
+            return false;
+    }
+    if (input == NULL || (output != NULL && is_word(output, "-"))) return false;
+    size = strlen(input) + sizeof ".gsym";
+    beside = malloc(size);
+    if (beside == NULL) return false;
+    snprintf(beside, size, "%s.gsym", input);
+    if (output == NULL) output = beside;
+    return is_plain(input, size - sizeof ".gsym") && is_plain(output, strlen(output)) &&
+           strchr(input, '\n') == NULL && strchr(output, '\n') == NULL &&
+           convert_program(input, output, text);
+}
+
 static bool answer(char **words, size_t count, gsym_text *text) {
-    return is_word(words[0], "lookup") && look_up(words + 1, count - 1, text);
+    if (is_word(words[0], "lookup")) return look_up(words + 1, count - 1, text);
+    return is_word(words[0], "convert") && convert(words + 1, count - 1, text);
 }
 
 int main(int argc, char **argv) {

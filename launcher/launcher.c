@@ -78,8 +78,7 @@ static bool is_usual(void) {
     return true;
 }
 
-/* Whether a terminal shows the text as it is. */
-static bool is_plain(const char *bytes, size_t size) {
+bool is_plain(const char *bytes, size_t size) {
     for (size_t i = 0; i < size; ++i)
         if (bytes[i] != '\n' && (bytes[i] < ' ' || bytes[i] > '~')) return false;
     return true;

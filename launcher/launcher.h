@@ -47,6 +47,15 @@ static inline void question_add(question *asked, char *word) {
 }
 bool answer_question(const question *asked, gsym_text *text);
 
+/* ---- conversions */
+
+/* Convert a program that has all that belongs to it inside, and append the report. False
+ * for any other, and after an error: the output is as before. */
+bool convert_program(const char *input, const char *output, gsym_text *text);
+
+/* Whether a terminal shows a text as it is. */
+bool is_plain(const char *bytes, size_t size);
+
 static inline bool is_word(const char *word, const char *wanted) {
     return strcmp(word, wanted) == 0;
 }

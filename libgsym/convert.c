@@ -14,6 +14,8 @@ enum {
 /* A conversion of an object file and all objects that it needs. */
 typedef struct conversion_job {
     const gsym_convert_options *options;
+    const conversion_steps *steps; /* or NULL */
+    uint64_t go_functions;         /* of the pclntab */
     gsym_convert_report *report;
     gsym_creator *creator;
     gsym_conversion *conversion;
@@ -208,9 +210,8 @@ static gsym_status scan(conversion_job *job) {
 /* Add the functions of the pclntab. If it is damaged or has an unknown version, count a
  * warning and continue. */
 static gsym_status add_go_functions(conversion_job *job) {
-    uint64_t count;
     gsym_status status = gsym_conversion_add_go_functions(
-        job->conversion, job->binary.object, 1, &count, job->error);
+        job->conversion, job->binary.object, 1, &job->go_functions, job->error);
     if (status != GSYM_E_FORMAT && status != GSYM_E_UNSUPPORTED) return status;
     ++job->report->warnings;
     return GSYM_OK;
@@ -276,7 +277,7 @@ static gsym_status finish(gsym_creator *creator, const char *input, const char *
                           gsym_convert_report *report, gsym_error *error) {
     gsym_creator_report counts;
     GSYM_TRY(in_file(input, gsym_creator_finish(creator, &counts, error), error));
-    GSYM_TRY(file_write(creator, output, error));
+    GSYM_TRY(file_write(creator, NULL, 0, output, error));
     report->functions = counts.functions;
     report->functions_debug_info = counts.functions_debug_info;
     report->functions_symbol_table = counts.functions_symbol_table;
@@ -296,9 +297,14 @@ static gsym_status set_uuid(conversion_job *job) {
  * so the caller closes them afterwards. */
 static gsym_status convert_binary(conversion_job *job, const char *input,
                                   const char *output) {
+    const conversion_steps *steps = job->steps;
+    if (steps != NULL) GSYM_TRY(steps->begin(steps->context, &job->binary, job->error));
     GSYM_TRY(create_creator(job->options, &job->binary.header, &job->creator, job->error));
     GSYM_TRY(in_file(input, set_uuid(job), job->error));
     GSYM_TRY(convert_object(job));
+    if (steps != NULL)
+        return steps->end(steps->context, &job->binary, job->creator, job->report,
+                          job->go_functions, job->error);
     return finish(job->creator, input, output, job->report, job->error);
 }
 
@@ -386,6 +392,18 @@ gsym_status gsym_convert(const char *input, const char *output,
     GSYM_TRY(check_arguments(input, output, job.options, error));
     status = convert_input(&job, input, output);
     if (status == GSYM_OK && report_ret != NULL) *report_ret = report;
+    close_job(&job);
+    return status;
+}
+
+gsym_status convert_by_steps(const char *input, const gsym_convert_options *options,
+                             const conversion_steps *steps, gsym_error *error) {
+    gsym_convert_report report = {0};
+    conversion_job job = {
+        .options = options, .steps = steps, .report = &report, .error = error};
+    gsym_status status = file_map(input, &job.binary.mapping, error);
+    if (status == GSYM_OK) status = object_file_open(input, &job.binary, error);
+    if (status == GSYM_OK) status = convert_binary(&job, input, NULL);
     close_job(&job);
     return status;
 }

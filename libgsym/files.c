@@ -74,8 +74,14 @@ static bool write_all(int descriptor, const uint8_t *bytes, size_t size) {
     return true;
 }
 
-static gsym_status write_creator(gsym_creator *creator, int descriptor, const char *path,
-                                 gsym_error *error) {
+/* The bytes after those of a creator. */
+typedef struct trailer {
+    const void *bytes;
+    size_t size;
+} trailer;
+
+static gsym_status write_creator(gsym_creator *creator, trailer after, int descriptor,
+                                 const char *path, gsym_error *error) {
     uint8_t *chunk = malloc(CHUNK_SIZE);
     gsym_status status = GSYM_OK;
     size_t size = CHUNK_SIZE;
@@ -86,6 +92,8 @@ static gsym_status write_creator(gsym_creator *creator, int descriptor, const ch
             status = fail_system(path, "cannot write", error);
     }
     free(chunk);
+    if (status == GSYM_OK && !write_all(descriptor, after.bytes, after.size))
+        status = fail_system(path, "cannot write", error);
     return status;
 }
 
@@ -95,12 +103,12 @@ static bool is_special(const char *path) {
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-static gsym_status write_special(gsym_creator *creator, const char *path,
+static gsym_status write_special(gsym_creator *creator, trailer after, const char *path,
                                  gsym_error *error) {
     int descriptor = open(path, O_WRONLY | O_CLOEXEC);
     gsym_status status;
     if (descriptor < 0) return fail_system(path, "cannot open", error);
-    status = write_creator(creator, descriptor, path, error);
+    status = write_creator(creator, after, descriptor, path, error);
     if (close(descriptor) != 0 && status == GSYM_OK)
         status = fail_system(path, "cannot write", error);
     return status;
@@ -118,10 +126,22 @@ static int create_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
+/* Sync the folder of a file, so that a power failure does not bring an old file back. A
+ * file system may have no such sync. The path is cut off. */
+static void sync_folder_of(char *path) {
+    char *slash = strrchr(path, '/');
+    int descriptor;
+    if (slash != NULL) slash[slash == path] = '\0';
+    descriptor = open(slash == NULL ? "." : path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    fsync(descriptor);
+    close(descriptor);
+}
+
 /* Write a file under another name and rename it to `target`, the file that `path` links
  * to. Errors are about `path`. */
-static gsym_status publish(gsym_creator *creator, const char *path, const char *target,
-                           gsym_error *error) {
+static gsym_status publish(gsym_creator *creator, trailer after, const char *path,
+                           const char *target, gsym_error *error) {
     enum { SUFFIX_SIZE = 40 };
     size_t size = strlen(target) + SUFFIX_SIZE;
     char *name = malloc(size);
@@ -132,25 +152,30 @@ static gsym_status publish(gsym_creator *creator, const char *path, const char *
     if (descriptor < 0) {
         status = fail_system(path, "cannot create", error);
     } else {
-        status = write_creator(creator, descriptor, path, error);
+        status = write_creator(creator, after, descriptor, path, error);
         if (status == GSYM_OK && fsync(descriptor) != 0)
             status = fail_system(path, "cannot sync", error);
         if (close(descriptor) != 0 && status == GSYM_OK)
             status = fail_system(path, "cannot write", error);
         if (status == GSYM_OK && rename(name, target) != 0)
             status = fail_system(path, "cannot rename", error);
-        if (status != GSYM_OK) unlink(name);
+        if (status != GSYM_OK)
+            unlink(name);
+        else
+            sync_folder_of(name);
     }
     free(name);
     return status;
 }
 
-gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *error) {
+gsym_status file_write(gsym_creator *creator, const void *bytes, size_t size,
+                       const char *path, gsym_error *error) {
+    trailer after = {bytes, size};
     char *target;
     gsym_status status;
-    if (is_special(path)) return write_special(creator, path, error);
+    if (is_special(path)) return write_special(creator, after, path, error);
     target = realpath(path, NULL); /* otherwise, rename() would replace a symbolic link */
-    status = publish(creator, path, target != NULL ? target : path, error);
+    status = publish(creator, after, path, target != NULL ? target : path, error);
     free(target);
     return status;
 }

@@ -20,9 +20,10 @@ gsym_status file_map(const char *path, mapped_file *file_ret, gsym_error *error)
 void file_unmap(const mapped_file *file);
 /* Whether both paths name the same existing file. */
 bool files_are_same(const char *path, const char *other);
-/* Write the file of a finished creator to `path`, complete or not at all. Symbolic links
- * are followed; a pipe or device is not replaced by a file. */
-gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *error);
+/* Write the file of a finished creator, and `size` bytes after it, to `path`, completely or
+ * not at all. Symbolic links are followed; a pipe or device is not replaced by a file. */
+gsym_status file_write(gsym_creator *creator, const void *after, size_t size,
+                       const char *path, gsym_error *error);
 
 /* Fail with GSYM_E_SYSTEM and errno, or with GSYM_E_NO_MEMORY for ENOMEM. */
 gsym_status fail_system(const char *path, const char *action, gsym_error *error);
@@ -78,6 +79,25 @@ uint64_t object_file_info_size(object_file *file, bool is_split);
 /* Set the DWARF sections of file `number` of a conversion, inflated and relocated. */
 gsym_status object_file_set_sections(object_file *file, gsym_conversion *conversion,
                                      uint32_t number, bool is_split, gsym_error *error);
+
+/* ---- convert.c */
+
+/* What a caller does in the course of a conversion of an object file. A function that fails
+ * ends it. */
+typedef struct conversion_steps {
+    void *context;
+    /* Decide whether to convert the file. */
+    gsym_status (*begin)(void *context, const object_file *binary, gsym_error *error);
+    /* Finish the creator and write the output; the report has the counts of what the input
+     * lacks. */
+    gsym_status (*end)(void *context, const object_file *binary, gsym_creator *creator,
+                       const gsym_convert_report *report, uint64_t go_functions,
+                       gsym_error *error);
+} conversion_steps;
+
+/* As gsym_convert, with the steps of the caller in place of the output. */
+gsym_status convert_by_steps(const char *input, const gsym_convert_options *options,
+                             const conversion_steps *steps, gsym_error *error);
 
 /* ---- inflate.c */
 

@@ -6,6 +6,8 @@ module by these names and ids, which come from its binary.
 
 from __future__ import annotations
 
+import os
+from os.path import basename
 from struct import Struct
 
 from gsym.arguments import path_of
@@ -84,8 +86,6 @@ def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
 
 def pdb_identity(pdb: PdbFile) -> ModuleKey:
     """The identity of the module that a PDB belongs to; its image has the code id."""
-    from os.path import basename
-
     return ModuleKey(
         os="windows",
         architecture=_PE_MACHINES.get(pdb.machine, ""),
@@ -204,8 +204,6 @@ def compare_binary(
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:
     """The names and ids of an open binary; `hash_of_code` is not among them."""
-    from os.path import basename
-
     name, architecture = basename(binary.path), binary.architecture
     if not (binary.is_elf or binary.is_macho or binary.is_wasm):
         found = _key_of_pe(binary)
@@ -236,7 +234,23 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
 
 def module_of(binary: ObjectFile) -> ModuleKey:
     """All that an open binary says of its module, with the hash of its code."""
+    if binary.is_elf and binary.uuid and not binary.has_section(_GO_NOTE):
+        try:
+            return _elf_module_of(binary)
+        except FormatError:
+            pass  # a section exceeds the file
     return key_of_binary(binary)._replace(code_hash=hash_of_code(binary.code()))
+
+
+def _elf_module_of(binary: ObjectFile) -> ModuleKey:
+    """Module of an ELF file with a build id that is not of Go, by the engine."""
+    from gsym.engine.text_buffer import text_by  # not to compare files
+    from gsym.modules.part import read_key
+
+    name, architecture = os.fsencode(basename(binary.path)), binary.architecture
+    spelled = os.fsencode(_ARCHITECTURES.get(architecture, architecture))
+    given = binary.handle, name, len(name), spelled
+    return read_key(text_by("elf_module", *given))
 
 
 def _section(binary: ObjectFile, name: bytes) -> memoryview | None:

@@ -6,6 +6,8 @@ Paths and names are unchanged; to print a line on a terminal, escape it.
 from __future__ import annotations
 
 from gsym.containers.archive import member_label
+from gsym.engine.native import ffi
+from gsym.engine.text_buffer import text_by
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
 
@@ -21,44 +23,24 @@ _SHOWN = 3  # companions
 def summary_lines(report: ConversionReport) -> Iterator[str]:
     """The lines of a report: input and output, contents, and their sources."""
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
-    merged = f", merged {report.functions_merged}" if report.functions_merged else ""
-    dropped = (
-        f", dropped {report.functions_dropped}" if report.functions_dropped else ""
-    )
-    continued = (
-        f", {report.functions_continued} of them continuing others"
-        if report.functions_continued
-        else ""
-    )
-    index = f", {report.index_size} of them index," if report.index_size else ""
-    version = " of version 2" if report.version > 1 else ""
     of = f"{report.architecture}, " if report.architecture else ""
     same = "" if report.is_written else " (unchanged)"
     yield f"{_label(report)} -> {', '.join(report.outputs)}{same}"
-    yield (
-        f"  {report.functions} functions{continued}, "
-        f"{report.functions_with_lines} with lines, "
-        f"{report.functions_with_inlines} with inlined calls; "
-        f"{report.file_size} bytes{index}{version} in {report.seconds:.2f} s"
-    )
-    table = ", that is the pclntab" if report.functions_pclntab else ""
-    if 0 < report.functions_pclntab < report.functions_debug_info:
-        table = f", {report.functions_pclntab} of them in the pclntab"
-    unused = (
-        f", line rows without a function {report.line_rows_unused}"
-        if report.line_rows_unused
-        else ""
-    )
-    yield (
-        f"  found in debug information {report.functions_debug_info}{table}, "
-        f"in the symbol table {report.functions_symbol_table}; "
-        f"pruned {report.functions_pruned}{merged}{dropped}{unused}"
-    )
+    yield from _number_lines(report)
     yield f"  {of}{uuid}"
     if report.companions:
         more = len(report.companions) - _SHOWN
         rest = f" and {more} more" if more > 0 else ""
         yield f"  with {', '.join(report.companions[:_SHOWN])}{rest}"
+
+
+def _number_lines(report: ConversionReport) -> list[str]:
+    """The lines of a report that have numbers, by the engine."""
+    numbers = ffi.new("gsym_conversion_numbers *")
+    numbers.centiseconds = round(report.seconds * 100)
+    for name, _ in ffi.typeof("gsym_conversion_numbers").fields[:-1]:
+        setattr(numbers, name, getattr(report, name))
+    return text_by("numbers", numbers).decode().splitlines()
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:

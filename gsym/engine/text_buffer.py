@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 _TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 
 
+def text_by(function: str, *arguments: Any) -> bytes:
+    """The text that the engine's gsym_text_FUNCTION appends."""
+    text = TextBuffer()
+    append = getattr(lib, f"gsym_text_{function}")
+    check(append(text.handle, *arguments, text.error), text.error)
+    return text.take()
+
+
 class TextBuffer:
     r"""A `gsym_text` and access to its bytes; for one thread at a time."""
 

@@ -60,8 +60,9 @@ def module_part(
     text = key_text(key)
     if not text:
         return b""
-    text += bytes(-(start + len(text) + FOOTER_SIZE) % multiple)
-    return text + _MAGIC + len(text).to_bytes(8, "little")
+    from gsym.engine.text_buffer import text_by  # readers of the part make none
+
+    return text_by("module_part", text, len(text), start, multiple)
 
 
 def module_part_start(tail: Buffer, size: int) -> int:

@@ -33,7 +33,7 @@ BUDGET = (
     ("verify", "small.gsym", 51),
     ("export", "small.gsym --to breakpad --debug-id 1234567890abcdef -o out.sym", 32),
     ("merge", "small.gsym -o out.gsym", 38),
-    ("convert", "program.sym -o out.gsym", 46),
+    ("convert", "program.sym -o out.gsym", 47),
     # No file beside the text is read; the engine finds what lines have in common.
     ("symbolicate", "alone/report.txt", 70),
     ("filter", "report.txt", 98),

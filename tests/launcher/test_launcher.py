@@ -24,7 +24,7 @@ import gsym
 from tests.conftest import REPOSITORY
 from tests.freeze.damaged import mutants, records
 from tests.freeze.inputs import write_made_files
-from tests.freeze.transcripts import MAINS, run, sections
+from tests.freeze.transcripts import MAINS, masked, run, sections
 from tools.fuzz_seeds import images
 from tools.mutate.seeds import single
 
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.skipif(
     not (PROGRAMS / "gsym").exists(), reason="no launcher was built"
 )
 LEFT = 99  # exit status of what stands for the command in Python
+DAMAGED_PROGRAMS = 100
 NAMES = 600  # more than are missing in one block of text
 
 # Command lines that the launcher answers itself.
@@ -428,3 +429,156 @@ def test_damaged_files_are_answered_as_in_python_or_left_to_it(
             assert (found[1], found[2] in {0, LEFT}) == (b"", True), (damage, words)
             if found[2] == 0:
                 assert found == run(words, b"", tmp_path), (damage, words)
+
+
+# ---- conversions
+
+SOURCE = """
+struct shape { int sides; int area() const; };
+static inline int twice(int value) { return 2 * value + value % 3; }
+int shape::area() const { return twice(sides) * sides; }
+template <class T> T most(T one, T other) { return one < other ? other : one; }
+int main(int count, char **) {
+    shape found{count};
+    return most<long>(found.area(), twice(count));
+}
+"""
+# Programs that the launcher converts, by the options of the compiler.
+CONVERTED = """
+-g
+-g -O2
+-g -O2 -no-pie
+-g1 -O2
+-g -O2 -gdwarf-4
+-g -O2 -gdwarf-5 -fdebug-types-section
+-g -O2 -ffunction-sections -Wl,--gc-sections
+-g -O2 -shared -fPIC
+-g -O2 -flto
+"""
+# Those that it leaves to Python.
+UNCONVERTED = """
+-O2
+-g -O2 -s
+-g -O2 -c
+-g -O2 -gz
+-g -O2 -gsplit-dwarf
+-g -O2 -Wl,--build-id=none
+-g -O2 -Wl,--build-id=md5
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    if shutil.which("g++") is None:
+        pytest.skip("not installed: g++")
+    (tmp_path / "app.cc").write_text(SOURCE)
+    return tmp_path
+
+
+def names_in(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}
+
+
+def _compile(folder: Path, options: str) -> None:
+    command = ["g++", *options.split(), "app.cc", "-o", "app"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def _outcome(
+    found: tuple[bytes, bytes, int], output: Path, folder: Path
+) -> tuple[bytes, bytes, int, bytes]:
+    data = output.read_bytes()
+    output.unlink()
+    return (masked(found[0], folder), *found[1:], data)
+
+
+@pytest.mark.parametrize("options", lines_of(CONVERTED))
+def test_conversions_are_those_of_the_command_in_python(
+    source: Path, left: Path, options: str
+) -> None:
+    _compile(source, options)
+    for line, name in (
+        ("gsym convert app", "app.gsym"),
+        ("gsym convert ./app -o other", "other"),
+        ("gsym convert --output other app", "other"),
+    ):
+        words, output = line.split(), source / name
+        ours = _outcome(launched(words, source, left), output, source)
+        assert ours == _outcome(run(words, b"", source), output, source), line
+        assert names_in(source) == {"app", "app.cc"}
+
+
+@pytest.mark.parametrize("options", lines_of(UNCONVERTED))
+def test_other_conversions_are_left_to_python(
+    source: Path, left: Path, options: str
+) -> None:
+    _compile(source, options)
+    before = names_in(source)
+    words = ["gsym", "convert", "app"]
+    assert launched(words, source, left)[2] == LEFT
+    assert names_in(source) == before
+
+
+def test_a_conversion_is_left_to_python_where_it_would_say_more(
+    source: Path, left: Path
+) -> None:
+    _compile(source, "-g -O0")
+    (source / "pipe").mkdir()
+    (source / "empty").write_bytes(b"")
+    os.link(source / "app", source / "same")
+    for line in (
+        "gsym convert",
+        "gsym convert app app",
+        "gsym convert app -q",
+        "gsym convert app --output=other",
+        "gsym convert app -o -",
+        "gsym convert app -o ''",
+        "gsym convert app -o",
+        "gsym convert app -o same",
+        "gsym convert app -o pipe",
+        "gsym convert app -o none/app.gsym",
+        "gsym convert none",
+        "gsym convert empty",
+        "gsym convert .",
+        "gsym convert app.cc",
+        "gsym convert @app",
+        "gsym convert -- app",
+    ):
+        before = names_in(source)
+        assert launched(shlex.split(line), source, left)[2] == LEFT, line
+        assert names_in(source) == before
+    # Without inlined calls, a file that has them may be better.
+    assert launched(["gsym", "convert", "app"], source, left)[2] == 0
+    assert launched(["gsym", "convert", "app"], source, left)[2] == LEFT
+
+
+def test_an_output_replaces_the_file_that_a_link_names(
+    source: Path, left: Path
+) -> None:
+    _compile(source, "-g -O2")
+    (source / "old").write_bytes(b"old")
+    (source / "link").symlink_to("old")
+    assert launched(["gsym", "convert", "app", "-o", "link"], source, left)[2] == 0
+    assert (source / "link").is_symlink()
+    with gsym.open(source / "old") as reader:
+        assert reader.find("main")
+
+
+@pytest.mark.hostile
+def test_damaged_programs_are_converted_as_by_python_or_left_to_it(
+    source: Path, left: Path
+) -> None:
+    _compile(source, "-g -O2")
+    whole = (source / "app").read_bytes()
+    choice, words = Random(0), ["gsym", "convert", "app"]  # noqa: S311 - no secret
+    for number in range(DAMAGED_PROGRAMS):
+        data = bytearray(whole)
+        for _ in range(number % 3 + 1):
+            data[choice.randrange(len(data))] ^= 1 << choice.randrange(8)
+        (source / "app").write_bytes(data)
+        found, output = launched(words, source, left), source / "app.gsym"
+        assert (found[1], found[2] in {0, LEFT}) == (b"", True), number
+        if found[2] == 0:
+            ours = _outcome(found, output, source)
+            assert ours == _outcome(run(words, b"", source), output, source), number
+        assert not output.exists()

@@ -109,6 +109,40 @@ typedef struct gsym_dump_position {
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
                            gsym_dump_position *place, size_t size, gsym_error *error);
 
+/* ---- what a conversion says -------------------------------------------------------- */
+
+/* Numbers of a conversion. */
+typedef struct gsym_conversion_numbers {
+    uint64_t functions; /* in the file; the next three are of these */
+    uint64_t functions_continued;
+    uint64_t functions_with_lines;
+    uint64_t functions_with_inlines;
+    uint64_t file_size;  /* in bytes */
+    uint64_t index_size; /* in bytes */
+    uint64_t version;
+    uint64_t functions_debug_info;
+    uint64_t functions_pclntab;
+    uint64_t functions_symbol_table;
+    uint64_t functions_pruned;
+    uint64_t functions_merged;
+    uint64_t functions_dropped;
+    uint64_t line_rows_unused;
+    uint64_t centiseconds; /* of time */
+} gsym_conversion_numbers;
+
+/* Append the two lines of a report that have the numbers. */
+gsym_status gsym_text_numbers(gsym_text *text, const gsym_conversion_numbers *numbers,
+                              gsym_error *error);
+/* Append what an ELF file with a build id says of its module, each field as NAME=VALUE and
+ * a NUL. `architecture` is its name in debug ids. */
+gsym_status gsym_text_elf_module(gsym_text *text, const gsym_object *object,
+                                 const char *name, size_t name_size,
+                                 const char *architecture, gsym_error *error);
+/* Append the part of a GSYM file that names its module: these fields, and zeros so that the
+ * file has a multiple of `multiple` bytes if the part is at offset `start`. */
+gsym_status gsym_text_module_part(gsym_text *text, const char *fields, size_t size,
+                                  uint64_t start, uint64_t multiple, gsym_error *error);
+
 /* ---- answers in an output style -------------------------------------------------- */
 
 /* The format of an answer: a template in the language that csrc/text/style.c describes. For

@@ -1,0 +1,198 @@
+/* convert.c - convert one program that has its DWARF and a build id inside. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "internal.h"
+#include "launcher.h"
+
+enum {
+    MACHINE_X86_64 = 62, /* e_machine */
+    MACHINE_AARCH64 = 183,
+    GUID_SIZE = 16,
+    MAX_ID_SIZE = 20,
+    FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
+};
+#define MAX_DEBUG_INFO (UINT64_C(16) << 20) /* for more, the command may show a bar */
+
+typedef struct conversion {
+    const char *input, *output;
+    struct timespec begin;
+    gsym_text *text;   /* all that is printed */
+    gsym_text *module; /* scratch: the names of the module, then the part with them */
+} conversion;
+
+/* Leave it to Python. */
+static gsym_status leave(gsym_error *error) {
+    return gsym_fail(error, GSYM_E_UNSUPPORTED, 0, "left to Python");
+}
+
+static bool has_section(const gsym_object *object, const char *name) {
+    gsym_object_section section = {0};
+    gsym_error ignored;
+    return gsym_object_find_section(object, 0, name, strlen(name), &section, &ignored) !=
+               GSYM_OK ||
+           section.present;
+}
+
+/* Whether all debug sections are stored as they are read. */
+static bool are_stored(const gsym_object *object) {
+    for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        if (gsym_object_debug_section(object, (gsym_debug_section)which, 0, &section,
+                                      &ignored) != GSYM_OK ||
+            (section.present && section.compression != GSYM_COMPRESSION_NONE))
+            return false;
+    }
+    return true;
+}
+
+/* Whether there is a build id that a GSYM file holds, and that is no GUID. */
+static bool has_build_id(const gsym_object *object) {
+    const uint8_t *id;
+    size_t size, zeros = 0;
+    gsym_error ignored;
+    if (gsym_object_identifier(object, &id, &size, &ignored) != GSYM_OK) return false;
+    while (zeros < size && id[zeros] == 0) ++zeros;
+    return size > GUID_SIZE && size <= MAX_ID_SIZE && zeros < size;
+}
+
+/* Go on only with a program that no other file belongs to, and that has nothing of which
+ * the command would say more. */
+static gsym_status begin(void *context, const object_file *binary, gsym_error *error) {
+    static const char *const others[] = {".gnu_debugaltlink", ".debug_sup",
+                                         ".note.go.buildid",  ".gopclntab",
+                                         ".nv_fatbin",        "__nv_relfatbin",
+                                         ".hip_fatbin"};
+    const gsym_object_header *header = &binary->header;
+    object_file file = *binary;
+    uint64_t size = object_file_info_size(&file, false);
+    (void)context;
+    if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
+        header->is_relocatable || header->unread_debug_info != 0 ||
+        header->symbol_table_size == 0 || size == 0 || size > MAX_DEBUG_INFO ||
+        (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
+        object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
+        !has_build_id(binary->object))
+        return leave(error);
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (has_section(binary->object, others[i])) return leave(error);
+    return GSYM_OK;
+}
+
+/* Make the part of the file that names its module, after `size` bytes. */
+static gsym_status make_part(conversion *job, const object_file *binary, uint64_t size,
+                             gsym_error *error) {
+    const char *slash = strrchr(job->input, '/');
+    const char *name = slash == NULL ? job->input : slash + 1;
+    size_t fields_size;
+    const char *fields;
+    gsym_text *part;
+    GSYM_TRY(gsym_text_elf_module(
+        job->module, binary->object, name, strlen(name),
+        binary->header.machine == MACHINE_X86_64 ? "x86_64" : "arm64", error));
+    fields = gsym_text_bytes(job->module, &fields_size);
+    GSYM_TRY(gsym_text_create(&part, error));
+    GSYM_TRY(gsym_text_module_part(part, fields, fields_size, size, FILE_MULTIPLE, error));
+    job->module = part;
+    return GSYM_OK;
+}
+
+static void print_string(gsym_text *text, const char *string) {
+    gsym_error ignored;
+    gsym_text_put(text, string, strlen(string), &ignored);
+}
+
+static gsym_status print_report(conversion *job, const object_file *binary,
+                                const gsym_creator_report *counts, uint64_t size,
+                                gsym_error *error) {
+    gsym_conversion_numbers numbers = {
+        .functions = counts->functions,
+        .functions_continued = counts->functions_continued,
+        .functions_with_lines = counts->functions_with_lines,
+        .functions_with_inlines = counts->functions_with_inlines,
+        .file_size = size,
+        .index_size = counts->index_size,
+        .version = GSYM_VERSION_1,
+        .functions_debug_info = counts->functions_debug_info,
+        .functions_symbol_table = counts->functions_symbol_table,
+        .functions_pruned = counts->functions_pruned,
+        .functions_merged = counts->functions_merged,
+        .line_rows_unused = counts->line_rows_unused};
+    struct timespec now;
+    const uint8_t *id;
+    size_t id_size;
+    char digits[2 * MAX_ID_SIZE + 1];
+    GSYM_TRY(gsym_object_identifier(binary->object, &id, &id_size, error));
+    for (size_t i = 0; i < id_size; ++i) snprintf(digits + 2 * i, 3, "%02x", id[i]);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    numbers.centiseconds = (uint64_t)((now.tv_sec - job->begin.tv_sec) * 1000 +
+                                      (now.tv_nsec - job->begin.tv_nsec) / 1000000 + 5) /
+                           10;
+    print_string(job->text, job->input);
+    print_string(job->text, " -> ");
+    print_string(job->text, job->output);
+    print_string(job->text, "\n");
+    GSYM_TRY(gsym_text_numbers(job->text, &numbers, error));
+    print_string(job->text,
+                 binary->header.machine == MACHINE_X86_64 ? "  x86_64" : "  aarch64");
+    print_string(job->text, ", build id ");
+    print_string(job->text, digits);
+    print_string(job->text, "\n");
+    return GSYM_OK;
+}
+
+/* Write the output. A signal that ends the process waits, so that no temporary file is left
+ * behind. */
+static gsym_status write_output(const conversion *job, gsym_creator *creator,
+                                const char *part, size_t size, gsym_error *error) {
+    sigset_t signals, before;
+    gsym_status status;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    status = file_write(creator, part, size, job->output, error);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+static gsym_status end(void *context, const object_file *binary, gsym_creator *creator,
+                       const gsym_convert_report *report, uint64_t go_functions,
+                       gsym_error *error) {
+    conversion *job = context;
+    gsym_creator_report counts;
+    const char *part;
+    size_t size;
+    struct stat status;
+    if (report->warnings > 0 || report->missing_split_units > 0 || go_functions > 0)
+        return leave(error);
+    GSYM_TRY(gsym_creator_finish(creator, &counts, error));
+    /* A file that has more detail than the new one is kept. */
+    if (gsym_creator_cut_functions(creator) > 0 || counts.functions_debug_info == 0 ||
+        (counts.functions_with_inlines == 0 && stat(job->output, &status) == 0))
+        return leave(error);
+    GSYM_TRY(make_part(job, binary, counts.file_size, error));
+    part = gsym_text_bytes(job->module, &size);
+    GSYM_TRY(write_output(job, creator, part, size, error));
+    return print_report(job, binary, &counts, counts.file_size + size, error);
+}
+
+bool convert_program(const char *input, const char *output, gsym_text *text) {
+    conversion job = {.input = input, .output = output, .text = text};
+    conversion_steps steps = {&job, begin, end};
+    gsym_convert_options options = {0};
+    struct stat from, to;
+    gsym_error error;
+    clock_gettime(CLOCK_MONOTONIC, &job.begin);
+    if (stat(input, &from) != 0 || !S_ISREG(from.st_mode)) return false;
+    if (stat(output, &to) == 0 &&
+        (!S_ISREG(to.st_mode) || (from.st_dev == to.st_dev && from.st_ino == to.st_ino)))
+        return false;
+    return gsym_text_create(&job.module, &error) == GSYM_OK &&
+           convert_by_steps(input, &options, &steps, &error) == GSYM_OK;
+}
