@@ -103,7 +103,7 @@ class BuildEngine(build_ext):
                 for path in Path(each).glob("*.c")
             ],
             output_dir=self.build_temp,
-            include_dirs=[*engine.include_dirs, "libgsym", "libgsym/include"],
+            include_dirs=[*engine.include_dirs, "libgsym/include"],
             extra_postargs=engine.extra_compile_args,
         )
         # From an archive, the linker takes what a program needs.

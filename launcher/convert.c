@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "internal.h"
+#include "../libgsym/internal.h"
 #include "launcher.h"
 
 enum {
