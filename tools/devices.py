@@ -105,6 +105,10 @@ BARE = (
     "-nostartfiles",
     "-Wl,-e,first",
 )
+COLUMNS = (
+    *("Target", "functions", "with lines", "with inlined calls"),
+    *("Tool", "addresses", "different"),
+)
 SDCC = ("stm8", "hc08", "s08")
 ZIG = (
     *("aarch64", "aarch64_be", "arm", "loongarch64", "mips", "mips64el", "powerpc"),
@@ -114,9 +118,12 @@ ZIG_OPTIONS = ("-g", "-O1", "-fno-builtin", "-fno-sanitize=undefined", "-nostdli
 
 
 class Row(NamedTuple):
-    """A row of the table."""
+    """A row of the table: counts of functions, and of addresses that were compared."""
 
     target: str
+    functions: int
+    with_lines: int
+    with_inlined_calls: int
     oracle: str
     compared: int
     different: int
@@ -125,7 +132,8 @@ class Row(NamedTuple):
 def compare(target: str, path: Path, oracle: str, expected: dict[int, Lines]) -> Row:
     """A row with the differences of the answers for *path* from those of the oracle."""
     output = path.with_suffix(".gsym")
-    gsym.convert(path, output)
+    made = gsym.convert(path, output)
+    counts = made.functions, made.functions_with_lines, made.functions_with_inlines
     different = 0
     with gsym.open(output) as reader:
         for address, wanted in expected.items():
@@ -134,13 +142,17 @@ def compare(target: str, path: Path, oracle: str, expected: dict[int, Lines]) ->
             if frames != wanted:
                 print(f"{target}: {address:#x} {frames}, not {wanted}", file=sys.stderr)
                 different += 1
-    return Row(target, oracle, len(expected), different)
+    return Row(target, *counts, oracle, len(expected), different)
 
 
 def joined(target: str, rows: list[Row]) -> list[Row]:
     """One row for several; none for none."""
-    counts = sum(each.compared for each in rows), sum(each.different for each in rows)
-    return [Row(target, rows[0].oracle, *counts)] if rows else []
+    if not rows:
+        return []
+    total = [sum(counts) for counts in zip(*(each[1:4] for each in rows), strict=True)]
+    compared = sum(each.compared for each in rows)
+    different = sum(each.different for each in rows)
+    return [Row(target, *total, rows[0].oracle, compared, different)]
 
 
 def addresses(path: Path) -> list[int]:
@@ -348,7 +360,7 @@ def main() -> int:
         if shutil.which("nvcc") and shutil.which("nvdisasm"):
             rows += rows_of_cuda(Path(folder))
     cells = [list(map(str, row)) for row in rows]
-    text = table(("Target", "Tool", "addresses", "different"), cells)
+    text = table(COLUMNS, cells)
     print(text)
     if "--write" in sys.argv[1:]:
         record.keep_region(record.DEVICES, HEADING + text)
