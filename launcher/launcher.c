@@ -17,19 +17,23 @@ extern char **environ;
 
 /* ---- the command in Python ----------------------------------------------------------- */
 
-/* Execute the script in `folder`; if its interpreter does not exist, as after its virtual
- * environment was moved, the one in the same folder. `words` has two free places before the
- * name of the program. */
+/* Execute the script in `folder`: in a virtual environment by the interpreter beside it,
+ * because the script may have the path that the environment was made in, else by that of
+ * the script, or the one beside it if that does not exist. `words` has two free places
+ * before the name of the program. */
 static void run_script(const char *folder, char **words) {
     enum { NAME_SIZE = 16 }; /* in bytes, with the slash */
     char script[PATH_MAX + NAME_SIZE], interpreter[PATH_MAX + NAME_SIZE];
+    char settings[PATH_MAX + NAME_SIZE];
     snprintf(script, sizeof script, "%s/" SCRIPT, folder);
     snprintf(interpreter, sizeof interpreter, "%s/python3", folder);
+    snprintf(settings, sizeof settings, "%s/../pyvenv.cfg", folder);
     words[0] = interpreter;
     words[1] = script;
+    if (access(script, R_OK) == 0 && access(settings, F_OK) == 0)
+        execv(interpreter, words);
     execv(script, words + 1);
-    if (access(script, R_OK) != 0) return;
-    execv(interpreter, words);
+    if (access(script, R_OK) == 0) execv(interpreter, words);
 }
 
 /* Become the command in Python: by the script beside this program, or else in PATH. Returns
@@ -85,12 +89,14 @@ bool is_plain(const char *bytes, size_t size) {
 }
 
 /* Print the text. False if it cannot be printed, which the command in Python reports: then
- * it can print as little. A closed pipe is no failure. */
+ * it can print as little. A closed pipe is no failure; a file that may not grow is one, as
+ * Python ignores that signal, too. */
 static bool print(const gsym_text *text) {
     size_t size;
     const char *bytes = gsym_text_bytes(text, &size);
     if (isatty(STDOUT_FILENO) && !is_plain(bytes, size)) return false;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, bytes, size);
         if (written < 0 && errno == EINTR) continue;

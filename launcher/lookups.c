@@ -18,12 +18,15 @@ enum {
 
 /* Open a file that is nothing but a GSYM file; NULL for all others. It stays open. */
 static gsym_image *open_image(const char *path, bool reads_pages) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     const uint8_t *bytes;
     size_t size;
+    int descriptor;
     gsym_image *image;
     gsym_error error;
+    /* To open a pipe and close it would take what is written to it from the command. */
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return NULL;
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0 || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_size <= 4)
         return NULL;

@@ -233,6 +233,7 @@ class PerfData:
             check(
                 lib.gsym_perf_samples_next(samples, _DROPPED_SIZE, found, error), error
             )
+            self._known_locations = ()  # which has moved if there are more
             if found.count:
                 is_first = False
                 yield _batch(found)

@@ -322,12 +322,19 @@ def test_a_variable_that_changes_python_or_a_command_leaves_it_to_them(
 
 @pytest.mark.parametrize("program", ASKED)
 @pytest.mark.parametrize(
-    "streams", [">&-", "2>&-", "<&-", ">/dev/full", "1</dev/null", "| true", ">same"]
+    "streams",
+    [
+        *(">&-", "2>&-", "<&-", ">/dev/full", "1</dev/null", "| true", ">same"),
+        ">same 3>limit",
+    ],
 )
 def test_streams_end_a_command_as_in_python(
     folder: Path, real: Path, program: str, streams: str
 ) -> None:
-    """Closed streams, a full disk, one that is open for reading, a closed pipe."""
+    """Closed streams, a full disk, one that is open for reading, a closed pipe.
+
+    And a file that may not grow.
+    """
     words = f"{program} {ASKED[program].replace('5000', '1000')}"
     name, _, rest = words.partition(" ")
 
@@ -336,6 +343,8 @@ def test_streams_end_a_command_as_in_python(
         line = f"{command} {rest} {streams}"
         if "|" in streams:  # the other end closes first
             line = f"{{ sleep 0.2; {command} {rest}; echo $? >same; }} {streams}"
+        if "limit" in streams:
+            line = f"ulimit -f 0; {line}"
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=folder,
@@ -377,8 +386,30 @@ def test_a_terminal_gets_what_python_writes_to_it(
         assert outputs[0]
 
 
+def test_a_named_pipe_is_left_to_python_unopened(folder: Path, tmp_path: Path) -> None:
+    """What is written to it is for the first that opens it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    _script(tmp_path / "gsym-python", 'exec cat "$3"')
+    data = (folder / "app.gsym").read_bytes()
+    with subprocess.Popen(
+        ["bash", "-c", 'exec cat "$0" >"$1"', folder / "app.gsym", pipe]
+    ) as writer:
+        done = subprocess.run(
+            [PROGRAMS / "gsym", "lookup", pipe, "0x1008"],
+            env=_environment(tmp_path),
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.stdout, writer.wait()) == (data, 0)
+
+
 def test_python_is_found_beside_the_program(folder: Path, tmp_path: Path) -> None:
-    """By the script; by the interpreter beside it if that of the script is gone."""
+    """By the script; by the interpreter beside it if that of the script is gone.
+
+    And in a virtual environment, where a shell may be that of the script.
+    """
     place = tmp_path / "bin with blanks"
     place.mkdir()
     link = tmp_path / "addr2line"
@@ -402,7 +433,11 @@ def test_python_is_found_beside_the_program(folder: Path, tmp_path: Path) -> Non
     assert output() == "script gsym-addr2line -e none -f\n"
     _script(beside, "", interpreter="/none/python3")
     _script(place / "python3", 'echo moved "$@"')
-    assert output() == f"moved {beside} gsym-addr2line -e none -f\n"
+    moved = f"moved {beside} gsym-addr2line -e none -f\n"
+    assert output() == moved
+    _script(beside, "exec /none/python3")
+    (tmp_path / "pyvenv.cfg").touch()
+    assert output() == moved
 
 
 @pytest.mark.hostile

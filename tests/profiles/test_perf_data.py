@@ -186,6 +186,19 @@ def test_a_mapping_hides_what_is_known_of_its_process_alone(tmp_path: Path) -> N
     assert after == [(KERNEL + 4, "[kernel.kallsyms]", False)]
 
 
+def test_addresses_are_known_after_many_more_were_read(tmp_path: Path) -> None:
+    """A mapping of the kernel makes all be looked up again, from where they are then."""
+    few, many = range(0x400000, 0x400040), range(0x500000, 0x504000)
+    records = (
+        *(LITTLE.sample(10, (p.USER_MARKER, each)) for each in few),
+        LITTLE.mapping(-1, KERNEL, 0x1000, "[kernel.kallsyms]_text", time=11),
+        *(LITTLE.sample(12, (p.USER_MARKER, each)) for each in (*few, *many)),
+    )
+    profile = read(tmp_path, LITTLE.file(b"".join(records)))
+    found = [stack[0][0] for stack in stacks(profile)]
+    assert found == [*few, *few, *many]
+
+
 @pytest.mark.parametrize("marker", [(), (p.USER_MARKER,)])
 def test_high_addresses_among_those_of_user_space_are_of_the_kernel(
     tmp_path: Path, marker: tuple[int, ...]
