@@ -200,7 +200,7 @@ class _Reader:
             ]
             self._builder.profile.value_types += tuple(types)
         elif key in {"pid", "thread"} and value.isdecimal():
-            number = int(value)
+            number = int(value[:20])
             is_process = key == "pid"
             self._thread = (
                 Thread(number, None)

@@ -169,6 +169,7 @@ class PerfData:
         self._header = struct.Struct(f"{self._order}IHH")
         self._events: list[_Event] = []
         self._by_id: dict[int, int] = {}  # indexes of events
+        self._names: dict[tuple[int, int], str] = {}  # by kind and configuration
         self._left_ids = len(data) // 8
         self._error: Any = new_error()
         self._samples: Any = new_object(
@@ -177,7 +178,7 @@ class PerfData:
             lib.gsym_perf_samples_destroy,
             self._order == ">",
         )
-        self._known_locations: Any = ()
+        self._locations: Any = ffi.NULL
         self._initial = 0, 0
         start, end = self._read_header(has_parts=bool(parts))
         self._pieces: list[memoryview] = []
@@ -227,13 +228,14 @@ class PerfData:
         """
         samples, error = self._samples, self._error
         check(lib.gsym_perf_samples_sort(samples, error), error)
-        found = ffi.new("gsym_perf_columns *")
+        found, count = ffi.new("gsym_perf_columns *"), ffi.new("size_t *")
         is_first = True
         while not found.is_end:
             check(
                 lib.gsym_perf_samples_next(samples, _DROPPED_SIZE, found, error), error
             )
-            self._known_locations = ()  # which has moved if there are more
+            # They move when there are more.
+            self._locations = lib.gsym_perf_samples_locations(samples, count)
             if found.count:
                 is_first = False
                 yield _batch(found)
@@ -262,12 +264,7 @@ class PerfData:
 
     def location(self, number: int) -> tuple[int, int, bool, bool]:
         """Address, process, whether it is in the kernel, and whether it is exact."""
-        if number >= len(self._known_locations):
-            count = ffi.new("size_t *")
-            found = lib.gsym_perf_samples_locations(self._samples, count)
-            kind = f"gsym_perf_location(*)[{count[0]}]"
-            self._known_locations = ffi.cast(kind, found)[0]
-        each = self._known_locations[number]
+        each = self._locations[number]
         return each.address, each.process, bool(each.is_kernel), bool(each.is_exact)
 
     def thread(self, number: int) -> tuple[int, int]:
@@ -279,7 +276,10 @@ class PerfData:
         """Events, periods and processors of samples."""
         count = ffi.new("size_t *")
         found = lib.gsym_perf_samples_counts(self._samples, count)
-        names = [event.name for event in self._events]
+        names = [
+            self._names.get((event.kind, event.config), event.name)
+            for event in self._events
+        ]
         rows = ffi.unpack(found, count[0]) if count[0] else ()
         return [
             PerfCount(
@@ -413,9 +413,7 @@ class PerfData:
             settings = read_settings(bytes(self._data[start:end]))
             if VERSION in settings:
                 lib.gsym_perf_samples_set_exact(self._samples)
-            names = event_names(settings)
-            for event in self._events:
-                event.name = names.get((event.kind, event.config), event.name)
+            self._names.update(event_names(settings))
         elif feature in {FILE, FILE2}:
             self.symbols = read_symbols(
                 bytes(self._data[start:end]), feature, self._order

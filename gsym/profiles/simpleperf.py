@@ -61,7 +61,7 @@ def event_names(settings: Mapping[str, str]) -> dict[tuple[int, int], str]:
     for line in settings.get("event_type_info", "").splitlines():
         name, kind, number, *_ = [*line.rsplit(",", 2), "", ""]
         if kind.isdecimal() and number.isdecimal():
-            found[int(kind), int(number)] = name
+            found[int(kind[:20]), int(number[:20])] = name
     return found
 
 

@@ -201,6 +201,7 @@ def test_the_suffix_of_the_output_selects_the_format(
         (["top", "--by", "colour"], "choose function or module"),
         (["top", "--value", "bytes"], "no values 'bytes', only samples (count)"),
         (["top", "--value", "1"], "no values '1'"),
+        (["top", "--value", "1" * 5000], "no values '111"),
         (["flame", "--from-time", "soon"], "invalid time 'soon'"),
     ],
 )

@@ -196,6 +196,11 @@ def test_addresses_threads_and_parts(tmp_path: Path) -> None:
     assert profile.losses == {"jumps": 1, "lines that are not understood": 1}
 
 
+def test_a_number_may_have_thousands_of_digits(tmp_path: Path) -> None:
+    profile = read(tmp_path, f"pid: {5000 * '1'}\nevents: Ir\nfn=main\n1 5\n")
+    assert stacks(profile) == {"main": 5}
+
+
 def test_a_text_without_costs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "callgrind.out"
     path.write_text("# callgrind format\nevents: Ir\n")

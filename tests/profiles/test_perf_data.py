@@ -187,7 +187,7 @@ def test_a_mapping_hides_what_is_known_of_its_process_alone(tmp_path: Path) -> N
 
 
 def test_addresses_are_known_after_many_more_were_read(tmp_path: Path) -> None:
-    """A mapping of the kernel makes all be looked up again, from where they are then."""
+    """A mapping of the kernel makes all be looked up again, where they are then."""
     few, many = range(0x400000, 0x400040), range(0x500000, 0x504000)
     records = (
         *(LITTLE.sample(10, (p.USER_MARKER, each)) for each in few),

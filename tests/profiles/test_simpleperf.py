@@ -113,6 +113,9 @@ def test_events_have_the_names_of_the_settings(tmp_path: Path) -> None:
             RECORDS, (p.Event(kind, config),), others={META_INFO: SETTINGS + EVENTS}
         )
         assert read(tmp_path, made).value_types[1].type == name
+    many = SETTINGS + f"cpu-cycles,0,{5000 * '1'}\0".encode()
+    made = LITTLE.file(RECORDS, (p.Event(0, 0),), others={META_INFO: many})
+    assert read(tmp_path, made).value_types[1].type == "cycles"
 
 
 def test_numbers_of_events_may_come_in_a_record(tmp_path: Path) -> None:

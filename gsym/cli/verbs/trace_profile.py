@@ -183,8 +183,8 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
         return first if default is None else default
     if text in types:
         return types.index(text)
-    if text.isdecimal() and int(text) < len(types):
-        return int(text)
+    if text.isdecimal() and int(text[:20]) < len(types):
+        return int(text[:20])
     known = ", ".join(f"{each.type} ({each.unit})" for each in profile.value_types)
     raise UsageError(f"option '{VALUE.name}': no values '{text}', only {known}")
 
