@@ -164,16 +164,17 @@ def _print_output(work: Work, values: Values) -> int:
 # ---- values
 
 
-def parse_address(text: str, what: str) -> int:
+def parse_address(text: str, what: str, or_else: str = "") -> int:
     """An address as nm and addr2line print it (`1f64`, `0x1f64`), or a number.
 
-    Only digits, and no leading zero, are decimal.
+    Only digits, and no leading zero, are decimal. *or_else* is what the caller takes
+    besides, for the message.
     """
     try:
         return parse_number(text, what)
     except UsageError:
         if not text or len(text) > _MAX_DIGITS or not _HEX.issuperset(text):
-            reason = "is not an address (1f64, 0x1f64 or decimal)"
+            reason = f"is not an address (1f64, 0x1f64 or decimal){or_else}"
             raise UsageError(f"{what}: '{text}' {reason}") from None
     return int(text, 16)
 

@@ -104,7 +104,7 @@ def _number_or_name(word: str, what: str) -> int | str:
 
         if split_name(word):
             return word
-    return parse_address(word, what)
+    return parse_address(word, what, " nor FUNCTION+OFFSET (main+0)")
 
 
 class _Session:
