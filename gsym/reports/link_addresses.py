@@ -6,7 +6,7 @@ from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gsym.containers.headers import Segment
     from gsym.containers.machine_code import MachineCode
@@ -39,14 +39,14 @@ class LinkAddresses:
     def __init__(
         self,
         reader: Reader,
-        binary: str,
+        find_binaries: Callable[[], Iterator[str]],
         names: FunctionNames,
         frames: Sequence[StackFrame],
         code: MachineCode,
     ) -> None:
         self._reader = reader
         self._base = reader.header.base_address
-        self._layout = _Layout(binary)
+        self._layout = _Layout(reader, find_binaries)
         self._names = names
         self._found: dict[str, Sequence[FunctionRange]] = {}
         self._starts: dict[tuple[str, int, int | None], list[int]] = {}
@@ -283,8 +283,11 @@ class _Covered:
 class _Layout:
     """Segments and sections of a file, read once."""
 
-    def __init__(self, binary: str) -> None:
-        self._binary = binary
+    def __init__(
+        self, reader: Reader, find_binaries: Callable[[], Iterator[str]]
+    ) -> None:
+        self._reader = reader
+        self._find_binaries = find_binaries
         self._segments: Sequence[Segment] | None = None
         self._text: int | None = None
         self._loaded: LoadedFile | None = None
@@ -294,7 +297,8 @@ class _Layout:
         from gsym.memory.module_files import NO_FILE, read_file
 
         if self._loaded is None:
-            self._loaded = read_file(self._binary) or NO_FILE
+            files = map(read_file, self._find_binaries())
+            self._loaded = next(filter(None, files), NO_FILE)
         return self._loaded.frames.is_signal_frame(address)
 
     def link_address(self, base: str, address: int) -> int | None:
@@ -302,7 +306,8 @@ class _Layout:
         from gsym.containers.headers import file_address
 
         if self._segments is None:
-            self._segments = self._read()
+            tables = map(self._read, self._find_binaries())
+            self._segments = next(filter(None, tables), ())
         if base == "text":
             return None if self._text is None else self._text + address
         if base == "file":
@@ -312,18 +317,20 @@ class _Layout:
                 return (each.address & -_PAGE) + address
         return None
 
-    def _read(self) -> Sequence[Segment]:
+    def _read(self, path: str) -> Sequence[Segment]:
+        """The segments of a file; none if it has none, or is of another build."""
         from gsym.containers.headers import load_segments
         from gsym.containers.mapped_file import map_file
         from gsym.containers.object_file import ObjectFile
+        from gsym.conversion.identity import compare_binary
         from gsym.errors import GsymError
 
-        if not self._binary:
-            return ()
         try:
-            with ObjectFile(map_file(self._binary), self._binary) as file:
+            with ObjectFile(map_file(path), path) as file:
+                if compare_binary(file, self._reader.module_like).is_refused:
+                    return ()
                 text = file.code_range(b".text")
                 self._text = None if text is None else text[0]
-                return load_segments(file.data, self._binary)
+                return load_segments(file.data, path)
         except (GsymError, OSError, ValueError):
             return ()

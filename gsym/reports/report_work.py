@@ -32,7 +32,7 @@ from gsym.reports.stacks.profilers import FOLDED
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gsym.containers.machine_code import MachineCode
     from gsym.memory.report_modules import FoundModule
@@ -76,7 +76,7 @@ class ModuleOfReport:
         key: The key to open it by; None if unknown, or not needed.
         module: The result of opening it; None before that, and without a key.
         names: Its functions by name, if they are kept for other reports.
-        binary: Path of a file with its segments and sections; "" if unknown.
+        binary: Path of the file that was opened; "" if unknown.
         files: The paths of its files, which may have its code.
         unsure: Why it may be of another build; "" if it is not.
         seconds: The time that opening took.
@@ -119,6 +119,12 @@ class ModuleOfReport:
 
             self._code = find_machine_code(self.files())
         return self._code
+
+    def binaries(self) -> Iterator[str]:
+        """Paths of files that may have its segments; a GSYM file has none."""
+        if self.binary:
+            yield self.binary
+        yield from self.files()
 
     @property
     def missing(self) -> str:
@@ -322,7 +328,7 @@ class ReportWork:
             ]
             names = module.names or FunctionNames(module.reader, module.binary)
             module.places = LinkAddresses(
-                module.reader, module.binary, names, options, module.code
+                module.reader, module.binaries, names, options, module.code
             )
         if any(each.line >= 0 for each in self._frames):
             asked = [each for each in self.modules if each.frames]

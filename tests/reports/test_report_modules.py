@@ -275,3 +275,38 @@ def test_a_notebook_shows_a_report() -> None:
     assert shown.count("<table>") == 2
     assert "geo::area()" in shown
     assert repr(report) == "<gsym.Report gdb: 2 threads, 2 of 6 frames answered>"
+
+
+@pytest.mark.parametrize("source", ["binary", "gsym", "both"])
+@pytest.mark.parametrize("placed", ["by the user", ""])
+def test_lines_about_segments_of_several_processes(
+    source: str,
+    placed: str,
+    compiler: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Older kernels print the address, and where the segment with it was mapped."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.c").write_text(SOURCE)
+    flags = ["-g", "-shared", "-fPIC", "-Wl,--build-id", "-Wl,-z,separate-code"]
+    subprocess.run([compiler, *flags, "-o", "app", "a.c"], check=True)
+    (tmp_path / "files").mkdir()
+    gsym.convert("app", "files/app.gsym")
+    with gsym.open("files/app.gsym") as reader:
+        at = reader.find("f")[0].start
+    (tmp_path / "app").rename(tmp_path / ("app" if source == "gsym" else "files/app"))
+    monkeypatch.chdir(tmp_path / "files")
+    if source == "binary":
+        (tmp_path / "files/app.gsym").unlink()
+    loaded = [0x55D0C1A00000, 0x55F0D1A00000, 0x55A0B1A00000]
+    text = "".join(
+        f"app[1]: segfault at 0 ip {start + at:016x} sp 00007ffd11223344 error 4 in "
+        f"app[{start + 0x1000:x}+1000]\n"
+        for start in loaded
+    )
+    starts = {"app": loaded[0]} if placed else {}
+    report = gsym.symbolicate(text, source=tmp_path / "files", load_addresses=starts)
+    names = [each.calls[0].name if each.calls else "" for each in report.frames()]
+    whole = [source != "gsym"] * 3 if not placed else [True, *[source != "gsym"] * 2]
+    assert names == ["f" if each else "" for each in whole]

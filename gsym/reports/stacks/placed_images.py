@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.shapes import Shape
 
 _PAGE = 4096
+_MOST_DISTANCE = 1 << 30  # of a segment from the start of its image
 _KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
 
 
@@ -122,7 +123,12 @@ class PlacedImages:
             end = start + hex_number(groups["size"])
         base, first = form.base, hex_number(groups.get("at"))
         has_place = "at" in found.re.groupindex
-        if not first and (has_place or start <= self._first.get(number, start)):
+        if base != "image":  # the file of the module says where its start is
+            distance = start - self._first.get(number, start + 1)
+            if 0 <= distance < _MOST_DISTANCE:
+                base, first = "image", distance
+            self._known_starts.add(start)
+        elif not first and (has_place or start <= self._first.get(number, start)):
             self._first[number] = start
             self._known_starts.add(start)
         elif number in self._first:
