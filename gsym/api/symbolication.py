@@ -11,7 +11,6 @@ import time
 from array import array
 
 from gsym.modules.key import ModuleKey, key_of_debug_id
-from gsym.reading.named_address import without_section
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -112,10 +111,11 @@ class ModuleWork:
         base = self.module.reader.header.base_address
         placed = set()
         for at, (name, offset) in named.items():
-            found = names.find(name) or names.find(without_section(name))
+            found = names.find(name)
             starts = {each.start for each in found if offset < max(each.size, 1)}
-            if len(starts) == 1:
-                self.offsets[at] = starts.pop() + offset - base
+            place = starts.pop() + offset - base if len(starts) == 1 else -1
+            if place >= 0:  # the call before the first function is not in the module
+                self.offsets[at] = place
                 placed.add(at)
         self.unknown = [at for at in self.unknown if at not in placed]
 

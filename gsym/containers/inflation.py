@@ -54,7 +54,9 @@ def inflate_zlib(pieces: Iterable[Buffer], window: int = 15) -> Iterator[bytes]:
     zlib = _find_zlib()
     decompressor = zlib.decompressobj(window)
     try:
-        for piece in pieces:
+        for piece in _sliced(pieces):  # what is left of one is copied each time
+            if decompressor.eof:
+                break
             left: Buffer = piece
             while left and not decompressor.eof:
                 yield decompressor.decompress(left, _MAX_PIECE)

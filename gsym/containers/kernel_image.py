@@ -119,11 +119,13 @@ def inflate_kernel(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     if form == KERNEL_X86:
         return _inflate_x86(head, whole)
     if form == KERNEL_ZBOOT:
-        payload = _range(whole, *_ZBOOT_PLACE.unpack_from(head))
-        return inflate_kernel(_inflate_payload(payload))
+        given = _inflate_payload(_range(whole, *_ZBOOT_PLACE.unpack_from(head)))
+        head = _first(given, _HEADER_SIZE)
+        # Programs in programs have no end.
+        form = KERNEL_BARE if kernel_form(head) == KERNEL_BARE else 0
     if form == KERNEL_BARE:
         mark = head[_BARE_MARK_AT:][:_MARK_SIZE]
-        return _as_elf(_BARE_MACHINES[mark], map(bytes, whole))
+        return _as_elf(_BARE_MACHINES[mark], chain((head,), map(bytes, given)))
     if form == KERNEL_ARM:
         is_little = head[_ARM_MARK_AT:].startswith(_ARM_LITTLE)
         machine = _Machine(40, is_64=False, order="<" if is_little else ">")

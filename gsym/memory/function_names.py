@@ -32,14 +32,11 @@ class FunctionNames:
         """The functions of a name, or of their section, `.text.kernel`."""
         from gsym.reading.named_address import without_section
 
-        if not name:
-            return ()
-        return (
-            self._reader.find(name, exact=True)
-            or self.in_table(name)
-            or self._as_demangled(name)
-            or self.find(without_section(name))
-        )
+        for each in filter(None, (name, without_section(name))):
+            found = self._reader.find(each, exact=True) or self.in_table(each)
+            if found or (found := self._as_demangled(each)):
+                return found
+        return ()
 
     def in_table(self, name: str) -> Sequence[FunctionRange]:
         """The functions of a linkage name in the symbol table of the binary."""

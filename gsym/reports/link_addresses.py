@@ -58,11 +58,11 @@ class LinkAddresses:
         self._loaded = self._find_load_address(frames)
         self.reason: str = ""
         # By name and address: of functions whose addresses others have, too.
-        self._readers: dict[tuple[str, int], Reader] = {}
+        self._readers: dict[tuple[str, int, bool], Reader] = {}
 
     def reader_of(self, frame: StackFrame, address: int) -> Reader:
         """The reader that answers a frame as the function that it names."""
-        named = frame.symbol, address + frame.is_return
+        named = frame.symbol, address + frame.is_return, frame.is_return
         return self._readers.get(named, self._reader)
 
     def link_address(self, frame: StackFrame) -> int | None:
@@ -151,13 +151,17 @@ class LinkAddresses:
             )
             return None
         address = starts[0] + (frame.plus or 0)
-        named = frame.symbol, address
+        named = frame.symbol, address, frame.is_return
         if named not in self._readers:
             from gsym.reading.named_address import place_in
 
-            functions = self._functions(frame.symbol)
-            own = next(each for each in functions if each.start == starts[0])
-            self._readers[named] = place_in(self._reader, own, address).reader
+            reader, inside = self._reader, address - frame.is_return - starts[0]
+            for each in self._functions(frame.symbol):
+                # Behind its end is another function, which the loader has no name of.
+                if each.start == starts[0] and inside < each.size:
+                    reader = place_in(reader, each, address).reader
+                    break
+            self._readers[named] = reader
         return address
 
     def _named_starts(self, frame: StackFrame) -> list[int]:

@@ -76,6 +76,20 @@ def test_frames_may_name_a_function_and_an_offset(store: Store) -> None:
     assert [frames[at]["module_offset"] for at in (3, 6)] == ["-0x1", "-0x1"]
 
 
+def test_a_return_to_the_first_byte_of_a_module_has_no_call(store: Store) -> None:
+    key = identity(1)
+    put(store, 1)
+    job = {
+        "memoryMap": [[key.debug_file, key.debug_id]],
+        "stacks": [[[0, "f1_1+0"], [0, ".text." * 600 + "f1_1+1"]]],
+        "returnAddresses": "all",
+    }
+    work = Symbolication(read_v5(json.dumps({"jobs": [job]}).encode(), RequestLimits()))
+    work.open_all(Symbolizer(store))
+    (frames,) = json.loads(bytes(answer_v5(work)))["results"][0]["stacks"]
+    assert [each.get("function") for each in frames] == [None, None]
+
+
 @pytest.mark.parametrize("text", ["main", "0x10", "", "+1", "a" * 4096 + "+1"])
 def test_other_texts_are_no_offsets(text: str) -> None:
     job = {"memoryMap": [["a", "0"]], "stacks": [[[0, text]]]}

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import random
 from dataclasses import replace
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -347,6 +348,8 @@ def test_a_kernel_without_section_headers_is_read(tmp_path: Path) -> None:
         (kernel_image(b"\x02\x21\x4c\x18\x09\0\0\0abcd"), "truncated"),
         (zboot(b"ELF")[:-9], "reaches past the end"),
         (zboot(bytes(99)), "is no kernel"),
+        (reduce(lambda image, _: zboot(image), range(400), b""), "is no kernel"),
+        (zboot(zimage(bytes(1 << 28))), "is no kernel"),
         (zimage(b"ELF"), "no kernel compressed by"),
         (of_mips(b"ELF"), "no kernel compressed by"),
         (of_s390(bytes(1 << 20)), "no functions"),

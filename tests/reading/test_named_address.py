@@ -9,8 +9,10 @@ import pytest
 import gsym
 from gsym.cli.dropins import symbolizer
 from gsym.cli.main import main
+from gsym.memory.function_names import FunctionNames
 from gsym.model import FunctionInfo, LineEntry
 from gsym.reading.named_address import place_of, spelling, split_name
+from tests.inputs.elf import CODE, PROGBITS, Elf, Section, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,3 +193,26 @@ def test_lookup_takes_names(
     assert shown == b"0x218: twice + 24\n0x101: twice + 1\n"
     assert main(["lookup", str(module), "none+0x20"]) == 1
     assert b"no function is called 'none'" in capfdbinary.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"), [(0x4, "shown"), (0x10, "shown"), (0x15, "hidden")]
+)
+def test_a_report_may_name_the_last_function_that_the_loader_knows(
+    offset: int, expected: str, tmp_path: Path
+) -> None:
+    code = b"\xe8\0\0\0\0" + b"\x90" * 6 + b"\xe8\0\0\0\0"  # calls
+    section = Section(".text", code * 2, PROGBITS, CODE, 0x1000)
+    symbols = [Symbol("shown", 0x1000, 0x10), Symbol("hidden", 0x1010, 0x10)]
+    (tmp_path / "app").write_bytes(Elf([section], symbols=symbols).to_bytes())
+    text = f"./app(shown+0x4)[0x1004]\n./app(shown+{offset:#x})[{0x1000 + offset:#x}]\n"
+    report = gsym.symbolicate(text, source=tmp_path)
+    names = [each.calls[-1].name for each in report.frames()]
+    assert names == ["shown", expected]
+
+
+def test_names_of_many_sections_are_bounded(module: Path) -> None:
+    with gsym.open(module) as reader:
+        names = FunctionNames(reader, "")
+        assert names.find(".text.kernel") == reader.find("kernel")
+        assert names.find(".text." * 9_999 + "kernel") == ()
