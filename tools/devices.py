@@ -152,7 +152,9 @@ def joined(target: str, rows: list[Row]) -> list[Row]:
     total = [sum(counts) for counts in zip(*(each[1:4] for each in rows), strict=True)]
     compared = sum(each.compared for each in rows)
     different = sum(each.different for each in rows)
-    return [Row(target, *total, rows[0].oracle, compared, different)]
+    return [
+        Row(target, total[0], total[1], total[2], rows[0].oracle, compared, different)
+    ]
 
 
 def addresses(path: Path) -> list[int]:

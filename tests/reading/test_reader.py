@@ -226,7 +226,7 @@ def test_a_number_that_is_not_an_address_has_no_answer(address: int) -> None:
     assert endless.lookup_many([address]).answered == 0
 
 
-@pytest.mark.parametrize("address", [None, 1.5, b"\x10"])
+@pytest.mark.parametrize("address", [(16,), 1.5, b"\x10"])
 def test_an_address_is_an_integer(address: int) -> None:
     reader = gsym.Reader(file_bytes())
     with pytest.raises(TypeError, match="address: expected an integer, not "):
