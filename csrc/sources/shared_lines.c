@@ -53,7 +53,7 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
 }
 
 /* Find the rows of a line table, or run its program; called with the gate held. */
-static shared_table *find_or_run(shared_lines *lines, uint64_t key,
+static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
                                        const dwarf_unit *unit, dwarf_budget *budget,
                                        warning_list *warnings) {
     shared_table *table;
@@ -68,19 +68,16 @@ static shared_table *find_or_run(shared_lines *lines, uint64_t key,
 
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, bool is_piece,
                        dwarf_budget *budget, warning_list *warnings,
-                       const shared_table **table_ret) {
+                       const shared_table **table_ret, bool *is_own_ret) {
     uint64_t key;
-    shared_table *table;
-    bool is_of_one_unit;
     *table_ret = NULL;
+    *is_own_ret = true;
     if (!dwarf_lines_key(unit, &key)) return true;
-    is_of_one_unit = unit->tag != DW_TAG_partial_unit &&
-                     !debug_files_share_lines(lines->files, key);
-    if (is_of_one_unit && !is_piece) return true;
+    *is_own_ret = unit->tag != DW_TAG_partial_unit &&
+                  !debug_files_share_lines(lines->files, key);
+    if (*is_own_ret && !is_piece) return true;
     sync_lock(&lines->gate);
-    table = find_or_run(lines, key, unit, budget, warnings);
-    if (table != NULL) table->is_of_one_unit = is_of_one_unit;
-    *table_ret = table;
+    *table_ret = find_or_run(lines, key, unit, budget, warnings);
     sync_unlock(&lines->gate);
     return *table_ret != NULL;
 }

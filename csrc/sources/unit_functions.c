@@ -192,9 +192,8 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     const shared_table *shared;
     joiner->warnings->file = unit->input->number;
     if (!shared_lines_find(joiner->shared_lines, unit, joiner->is_piece, joiner->budget,
-                           joiner->warnings, &shared))
+                           joiner->warnings, &shared, &joiner->owns_lines))
         return false;
-    joiner->owns_lines = shared == NULL || shared->is_of_one_unit;
     joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
     joiner->rows = shared != NULL ? &shared->rows : &result->rows;
     if (shared == NULL &&

@@ -16,7 +16,6 @@
 typedef struct shared_table {
     dwarf_line_table table;
     row_list rows;
-    bool is_of_one_unit; /* of which several pieces use it */
 } shared_table;
 
 typedef struct shared_lines shared_lines;
@@ -123,11 +122,12 @@ static inline bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost,
 shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
 /* Find the line table of a unit if other units use it, or other pieces of the unit.
- * *table_ret is NULL if none do, so that the caller has to run the line program. False if
- * memory ran out or the budget is spent. */
+ * *table_ret is NULL if none do, so that the caller has to run the line program;
+ * *is_own_ret says whether no other unit does. False if memory ran out or the budget is
+ * spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, bool is_piece,
                        dwarf_budget *budget, warning_list *warnings,
-                       const shared_table **table_ret);
+                       const shared_table **table_ret, bool *is_own_ret);
 
 /* ---- unit_files.c ------------------------------------------------------------------- */
 
