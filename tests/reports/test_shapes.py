@@ -19,6 +19,8 @@ from gsym.reports.stacks.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gsym.reports.stacks.shapes import Shape
+
 # Pairs that patterns or tokens tell apart, as similar as they can be.
 PAIRS = (
     ("    #1 0x12  (/opt/app+0x12)", "    #1 0x1f  (/opt/app+0x1f)"),
@@ -150,3 +152,17 @@ def test_the_shapes_of_a_long_text_are_not_all_kept() -> None:
     finally:
         tracemalloc.stop()
     assert size < sum(map(len, text)) * 8
+
+
+def test_few_long_lines_are_read_at_once() -> None:
+    sizes: list[int] = []
+    found = Shapes.of
+
+    def noted(shapes: Shapes, several: Sequence[str]) -> list[Shape]:
+        sizes.append(sum(map(len, several)))
+        return found(shapes, several)
+
+    with patch.object(Shapes, "of", noted):
+        parse_report(f"0x12 {'x' * 15_000}\n" * 300)
+    assert max(sizes) <= 1 << 20
+    assert sum(sizes) >= 300 * 15_000

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.shapes import Cut, Shape
 
 _BLOCK = 4_096  # lines whose shapes are found at once
+_BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
 
 # A start of a module ends so; a range has two of them.
@@ -128,9 +129,13 @@ class LineReader:
         self, lines: Sequence[str]
     ) -> Iterator[tuple[int, Iterable[tuple[str, Shape]]]]:
         """Lines with their shapes, and the index of the first of each block."""
-        for at in range(0, len(lines), _BLOCK):
+        at = 0
+        while at < len(lines):
             block = lines[at : at + _BLOCK]
+            while len(block) > 1 and sum(map(len, block)) > _BLOCK_SIZE:
+                block = block[: len(block) // 2]
             yield at, zip(block, self._shapes.of(block), strict=True)
+            at += len(block)
 
     def _read_images(self, lines: Sequence[str]) -> None:
         """Place all modules; remember the lines that do nothing else."""

@@ -34,6 +34,8 @@ _NEAR_ADDRESS = regex(r"0[xX]|[+`$]|[0-9a-fA-F]{8}")
 _LEAST_KEPT = 1 << 22  # bytes of shapes that are kept of any text
 _KEPT_PART = 16  # of the bytes that were read, one in so many may be kept beyond them
 _SHAPE_SIZE = 2_048  # bytes that a shape takes beside its line
+_USUAL_LINE = 512  # bytes
+_TOKENS_OF_BYTE = 64  # bytes of tokens for each byte of a line beyond that
 
 
 class Cut:
@@ -187,7 +189,8 @@ class Shapes:
                 new.append(shape)
                 if len(line) <= self._longest:
                     known[key] = shape
-                    self._size += len(key) + _SHAPE_SIZE
+                    long = max(len(key) - _USUAL_LINE, 0) * _TOKENS_OF_BYTE
+                    self._size += len(key) + _SHAPE_SIZE + long
             found.append(shape)
         if new:
             self._describe(new)
