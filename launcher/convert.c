@@ -125,7 +125,8 @@ static gsym_status print_report(conversion *job, const object_file *binary,
     struct timespec now;
     const uint8_t *id;
     size_t id_size;
-    char digits[2 * MAX_ID_SIZE + 1];
+    char digits[2 * MAX_ID_SIZE + 1], lines[GSYM_NUMBERS_MAX_SIZE];
+    size_t lines_size;
     GSYM_TRY(gsym_object_identifier(binary->object, &id, &id_size, error));
     for (size_t i = 0; i < id_size; ++i) snprintf(digits + 2 * i, 3, "%02x", id[i]);
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -136,7 +137,8 @@ static gsym_status print_report(conversion *job, const object_file *binary,
     print_string(job->text, " -> ");
     print_string(job->text, job->output);
     print_string(job->text, "\n");
-    GSYM_TRY(gsym_text_numbers(job->text, &numbers, error));
+    lines_size = gsym_numbers_text(&numbers, lines);
+    GSYM_TRY(gsym_text_put(job->text, lines, lines_size, error));
     print_string(job->text,
                  binary->header.machine == MACHINE_X86_64 ? "  x86_64" : "  aarch64");
     print_string(job->text, ", build id ");

@@ -26,8 +26,10 @@ static void put_if_any(gsym_text *text, const char *before, uint64_t number,
     if (number > 0) put_number(text, before, number, after);
 }
 
-gsym_status gsym_text_numbers(gsym_text *text, const gsym_conversion_numbers *numbers,
-                              gsym_error *error) {
+size_t gsym_numbers_text(const gsym_conversion_numbers *numbers, char *lines) {
+    /* Longer than all words and 15 numbers of 20 digits: it never grows. */
+    buffer out = {.bytes = (uint8_t *)lines, .capacity = GSYM_NUMBERS_MAX_SIZE};
+    gsym_text fixed = {.out = out}, *text = &fixed;
     uint64_t pclntab = numbers->functions_pclntab;
     uint64_t time = numbers->centiseconds;
     put_number(text, "  ", numbers->functions, " functions");
@@ -50,7 +52,7 @@ gsym_status gsym_text_numbers(gsym_text *text, const gsym_conversion_numbers *nu
     put_if_any(text, ", dropped ", numbers->functions_dropped, "");
     put_if_any(text, ", line rows without a function ", numbers->line_rows_unused, "");
     put_string(text, "\n");
-    return text_status(text, error);
+    return text->out.size;
 }
 
 /* ---- the module ------------------------------------------------------------------ */

@@ -6,8 +6,7 @@ Paths and names are unchanged; to print a line on a terminal, escape it.
 from __future__ import annotations
 
 from gsym.containers.archive import member_label
-from gsym.engine.native import ffi
-from gsym.engine.text_buffer import text_by
+from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
 
@@ -40,7 +39,9 @@ def _number_lines(report: ConversionReport) -> list[str]:
     numbers.centiseconds = round(report.seconds * 100)
     for name, _ in ffi.typeof("gsym_conversion_numbers").fields[:-1]:
         setattr(numbers, name, getattr(report, name))
-    return text_by("numbers", numbers).decode().splitlines()
+    lines = ffi.new("char[]", lib.GSYM_NUMBERS_MAX_SIZE)
+    size = lib.gsym_numbers_text(numbers, lines)
+    return bytes(ffi.buffer(lines, size)).decode().splitlines()
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:

@@ -130,9 +130,11 @@ typedef struct gsym_conversion_numbers {
     uint64_t centiseconds; /* of time */
 } gsym_conversion_numbers;
 
-/* Append the two lines of a report that have the numbers. */
-gsym_status gsym_text_numbers(gsym_text *text, const gsym_conversion_numbers *numbers,
-                              gsym_error *error);
+/* Write the two lines of a report that have the numbers to a buffer of
+ * GSYM_NUMBERS_MAX_SIZE bytes; returns their size. It allocates nothing, for it is called
+ * when the output is there. */
+#define GSYM_NUMBERS_MAX_SIZE 1024
+size_t gsym_numbers_text(const gsym_conversion_numbers *numbers, char *lines);
 /* Append what an ELF file with a build id says of its module, each field as NAME=VALUE and
  * a NUL. `architecture` is its name in debug ids. */
 gsym_status gsym_text_elf_module(gsym_text *text, const gsym_object *object,
