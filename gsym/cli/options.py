@@ -97,7 +97,11 @@ IDENTITY_OPTIONS = (
     ),
     Option("--code-id", "code id, such as the build id", metavar="ID"),
 )
-SERVER = Option("--server", "URL of the symbolication server", metavar="URL")
+SERVER = Option(
+    "--server",
+    "URL of a symbolication server that answers a JSON request",
+    metavar="URL",
+)
 HEADER = Option(
     "--header",
     "header to send, such as a token; @FILE has one a line",

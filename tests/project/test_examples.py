@@ -49,7 +49,7 @@ def test_the_page_lists_all_examples() -> None:
 @pytest.mark.long
 def test_a_build_of_cmake_uploads_what_the_server_answers_from(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
-    for tool in ("cc", "gsym", "cmake", "strip"):
+    for tool in ("cc", "cmake", "strip"):
         find_peer(tool)
     folder = shutil.copytree(EXAMPLES / "cmake", tmp_path / "project")
     module = REPOSITORY / "integrations"
