@@ -30,7 +30,7 @@ from hypothesis import HealthCheck, settings
 
 from gsym.store.directory import Store
 from tests.rows import rows
-from tests.sanitizer import has_address_sanitizer
+from tests.sanitizer import drop_refused_flag, has_address_sanitizer
 from tests.symbolizer_runs import LLVM_SYMBOLIZER
 
 if TYPE_CHECKING:
@@ -60,10 +60,7 @@ settings.register_profile(
 )
 _DEFAULT_PROFILE = "sanitized" if has_address_sanitizer() else "quick"
 settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", _DEFAULT_PROFILE))
-# AddressSanitizer ends a process that loads a library with this flag, as capstone does
-# where Python has the flag.
-if has_address_sanitizer() and hasattr(os, "RTLD_DEEPBIND"):
-    del os.RTLD_DEEPBIND
+drop_refused_flag()
 
 
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")

@@ -49,6 +49,9 @@ _MINE_IS_HERE = "GSYM_MUTATE_FOLDER"  # where findings go; set in the new proces
 def enter_sanitizer(arguments: argparse.Namespace) -> None:
     """Start this process anew with the instrumented engine, unless it has it."""
     if _MINE_IS_HERE in os.environ:
+        from tests.sanitizer import drop_refused_flag  # noqa: PLC0415 - after the exec
+
+        drop_refused_flag()
         return
     if not any((SANITIZED / "gsym/engine").glob("_core*.so")):
         sys.exit("no instrumented engine: run `make sanitized` first")
