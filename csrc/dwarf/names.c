@@ -288,9 +288,9 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
     return scope;
 }
 
-/* Find a part of a unit that contains all scopes around a DIE outside of the walk. For
- * pieces of a giant unit, it is no longer than the piece of the DIE or, if that comes after
- * the piece of the walk, the rest of the unit. */
+/* Find a part of a unit that contains all scopes around a DIE outside of the walk. In
+ * a giant unit, this is the piece with the DIE or, after the piece of the walk, where the
+ * cuts are not known yet, the rest of the unit. */
 static void part_around(const name_resolver *resolver, const dwarf_unit *unit,
                         uint64_t offset, uint64_t *from_ret, uint64_t *end_ret) {
     size_t low = 0;

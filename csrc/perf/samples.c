@@ -76,7 +76,7 @@ static bool add_members(gsym_perf_samples *samples, const sample *s, group *memb
         uint64_t before, event;
         cursor_skip(&members->items, 8 * members->after);
         (void)number_map_find(&samples->group_counts, id, &before);
-        if (before == UINT64_MAX) before = 0; /* there is none */
+        if (before == UINT64_MAX) before = 0; /* the first value of this id */
         if (value == UINT64_MAX) --value;
         if (!number_map_set(&samples->group_counts, id, value)) return false;
         if (value <= before || !number_map_find(&samples->events_by_id, id, &event))

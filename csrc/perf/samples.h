@@ -139,7 +139,7 @@ bool perf_thread_number(gsym_perf_samples *samples, gsym_perf_thread thread,
 bool perf_count_number(gsym_perf_samples *samples, gsym_perf_count count,
                        uint32_t *number_ret);
 
-/* Whether a word of a chain is no address but tells what the next ones are in. */
+/* Whether a word of a call chain is a marker: what the addresses after it are in. */
 static inline bool perf_is_mark(uint64_t word) { return word >= UINT64_MAX - 4094; }
 #define PERF_IN_KERNEL (UINT64_MAX - 127)
 #define PERF_IN_USER (UINT64_MAX - 511)

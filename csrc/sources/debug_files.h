@@ -34,7 +34,7 @@ typedef struct unit_source {
     const skeleton_unit *skeleton; /* NULL: the unit is complete */
     uint64_t from, to; /* offset and end of the unit, unless it is a piece */
     const uint64_t *cuts; /* of a piece: where it and the pieces before it begin */
-    size_t cut_count;     /* 0: it is no piece */
+    size_t cut_count;     /* 0: it is a whole unit */
     bool is_rest; /* the piece without DIEs that has the rows without a function */
     const range_list *covered; /* of the rest: addresses of the unit's functions */
 } unit_source;

@@ -317,7 +317,7 @@ static bool read_relocation(const kernel_table *table, uint64_t at, uint64_t bas
         ret->value = ret->place - base_offset;
     }
     return !c.failed && ret->type == relative_type(table) && ret->place % 8 == 0 &&
-           ret->place >= KERNEL_ALIGNMENT && /* so small numbers are none */
+           ret->place >= KERNEL_ALIGNMENT && /* smaller numbers are not places */
            ret->place - ret->value + table->size < 2 * table->size;
 }
 

@@ -42,7 +42,7 @@ typedef struct gsym_perf_columns {
     const uint32_t *stacks;  /* of gsym_perf_samples_stack() */
     const uint32_t *threads; /* of gsym_perf_samples_threads() */
     const uint32_t *counts;  /* of gsym_perf_samples_counts() */
-    gsym_perf_record next;   /* the record after them that is no sample */
+    gsym_perf_record next;   /* the first record after them; not a sample */
     uint32_t is_end;         /* 1: no record is left */
     uint32_t is_pause;       /* 1: many pages of the pieces have been read */
 } gsym_perf_columns;
