@@ -10,6 +10,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 UINT64_END = 1 << 64
@@ -271,6 +272,14 @@ def join_path(directory: str, filename: str) -> str:
         return filename
     separator = "\\" if "\\" in directory and "/" not in directory else "/"
     return directory + separator + filename
+
+
+def rewritten(path: str, path_map: Iterable[tuple[str, str]]) -> str:
+    """The path with the first of the prefixes (old, new) that fits replaced."""
+    for old, new in path_map:
+        if path.startswith(old):
+            return new + path[len(old) :]
+    return path
 
 
 def detail_level(with_lines: int, with_inlines: int) -> int:

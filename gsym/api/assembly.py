@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
+
 import msgspec
 
 from gsym.api.request import (
@@ -13,19 +15,22 @@ from gsym.api.request import (
 )
 from gsym.containers.data_symbols import is_thumb_at
 from gsym.containers.disassembly import disassembler_for
+from gsym.containers.fat import open_slice
 from gsym.engine.demangling import demangle
-from gsym.errors import FormatError, UnsupportedError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
-from gsym.modules.key import ModuleKey, read_debug_id
+from gsym.modules.key import ModuleKey, completed, has_id, read_debug_id
+from gsym.modules.places import Files, find_files
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.modules.module_binaries import ModuleBinaries
+    from gsym.modules.places import Place
     from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.reader import Reader
+    from gsym.store.modules import Entry
 
 
 _NOT_FOUND = 404
@@ -80,7 +85,7 @@ def read_assembly_request(body: bytes) -> AssemblyRequest:
 def answer_assembly(
     request: AssemblyRequest,
     symbolizer: Symbolizer,
-    binaries: ModuleBinaries,
+    folders: Sequence[Place],
     *,
     most: int,
 ) -> bytes:
@@ -96,11 +101,11 @@ def answer_assembly(
         raise ExtensionError(f"please limit the size to <= {most:#x} bytes", _TOO_LARGE)
     key = request.key
     module = symbolizer.open(key)
-    with binaries.open(key, module.entry) as found:
-        names = _Names(module.reader)
-        if request.continue_until_function_end:
-            size = min(max(size, names.end_of(start) - start), most)
-        is_there = False
+    names = _Names(module.reader)
+    if request.continue_until_function_end:
+        size = min(max(size, names.end_of(start) - start), most)
+    is_there = False
+    with closing(open_binaries(key, module.entry, folders)) as found:
         for binary in found:
             is_there = True
             answer = _disassembled(binary, start, size, names)
@@ -112,6 +117,26 @@ def answer_assembly(
         else "no binary of this module found"
     )
     raise ExtensionError(reason, _NOT_FOUND)
+
+
+def open_binaries(
+    key: ModuleKey, entry: Entry | None, folders: Sequence[Place]
+) -> Generator[ObjectFile]:
+    """The binaries of a module: those stored as *entry*, then those in folders.
+
+    Each is closed after its turn.
+    """
+    stored = Files(() if entry is None else entry.binaries)
+    whole = (key if entry is None else completed(key, entry.identity))._replace(path="")
+    # The code of what is stored is what the module was made from.
+    stages = ((stored,), whole._replace(code_hash="")), (folders, whole)
+    for places, wanted in stages if has_id(whole) else ():
+        for path, match in find_files(places, wanted):
+            with (
+                suppress(GsymError, OSError, ValueError),
+                open_slice(path, match.architecture) as binary,
+            ):
+                yield binary
 
 
 class _Names:

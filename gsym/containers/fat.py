@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.containers.architectures import macho_architecture
+from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.errors import ArchitectureError, FormatError
@@ -82,6 +83,15 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
             f"contains code for {_names(found)}: choose one architecture", path=path
         )
     return data[found[0].offset :][: found[0].size]
+
+
+def open_slice(path: str, architecture: str | None) -> ObjectFile:
+    """The object file at *path*; of a fat one, the slice as of `choose_slice`.
+
+    Raises:
+        GsymError: There is none, or the file cannot be read.
+    """
+    return ObjectFile(choose_slice(map_file(path), path, architecture), path)
 
 
 def slice_if_fat(data: memoryview, path: str, architecture: str) -> memoryview:

@@ -12,8 +12,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
 from gsym.markup.elements import Mmap, Module, Reset
 from gsym.markup.parser import encode
-
-_PATH_AT = 5  # in a line of maps
+from gsym.modules.maps import read_maps
 
 
 def own_modules_markup(maps: str = "/proc/self/maps") -> str:
@@ -22,18 +21,14 @@ def own_modules_markup(maps: str = "/proc/self/maps") -> str:
     Modules without a build id or without a file are left out.
     """
     with open(maps, encoding="utf-8", errors="surrogateescape") as file:
-        mappings = list(file)
+        mappings = read_maps(file.read())
     lines = [encode(Reset())]
     known: dict[str, tuple[int, int] | None] = {}  # number, address minus link address
-    for mapping in mappings:
-        words = mapping.rstrip("\n").split(None, _PATH_AT)
-        if len(words) <= _PATH_AT or not words[_PATH_AT].startswith("/"):
+    for start, end, _, offset, _, path, mode in mappings:
+        if not path.startswith("/"):
             continue
-        span, flags, offset, _, _, path = words
-        start, end = (int(address, 16) for address in span.split("-"))
-        mode = flags[:3].replace("-", "")
         if path not in known:
-            found = None if int(offset, 16) else _read_module(path)
+            found = None if offset else _read_module(path)
             known[path] = None
             if found is not None:
                 number = sum(each is not None for each in known.values())

@@ -6,7 +6,6 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
-from gsym.memory.maps import read_maps
 from gsym.memory.microdump import minidump_of
 from gsym.memory.module_files import ModuleFiles, SavedMemory
 from gsym.memory.regions import Region
@@ -26,6 +25,7 @@ from gsym.modules.key import (
     pe_code_id,
     print_guid,
 )
+from gsym.modules.maps import read_maps
 from gsym.records import NamedTuple
 from gsym.unwinding.machines import AARCH64, ARM, X86, X86_64, Machine
 
@@ -33,9 +33,9 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.memory.maps import Mapping
     from gsym.memory.module_files import FindFiles
     from gsym.memory.stack_parts import ParsedReport
+    from gsym.modules.maps import Mapping
 
 MAGIC = b"MDMP"
 

@@ -12,7 +12,6 @@ from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import module_of
 from gsym.errors import GsymError
 from gsym.memory.loaded import LoadedSymbols, linked_region
-from gsym.memory.maps import Mapping, read_maps
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
 from gsym.memory.symbol_lists import (
@@ -22,6 +21,7 @@ from gsym.memory.symbol_lists import (
     read_symbols,
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
+from gsym.modules.maps import Mapping, read_maps
 from gsym.unwinding.images import (
     Image,
     image_in_file,
@@ -111,7 +111,7 @@ class Process(LoadedSymbols):
                 images[key] = self._image(each, memory)
             module, image = images[key]
             if image.segments:
-                start, end, is_executable, offset, _, _ = each
+                start, end, is_executable, offset, *_ = each
                 region = Region(
                     *(start, end, module, offset, offset, "file", is_executable)
                 )
@@ -132,7 +132,7 @@ class Process(LoadedSymbols):
 
     def _image(self, first: Mapping, memory: Memory) -> tuple[int, Image]:
         """The module of a file's first mapping, and its headers."""
-        start, end, _, offset, inode, path = first
+        start, end, _, offset, inode, path, _ = first
         seen = Image() if offset else image_in_memory(memory, start)
         if path == _VDSO and seen.segments:
             contents = memory(start, min(end - start, _MOST_VDSO))

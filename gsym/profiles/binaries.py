@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from gsym.containers.fat import choose_slice
+from gsym.containers.fat import choose_slice, open_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
@@ -170,8 +169,7 @@ def _segments(path: str, match: FileMatch) -> _Found:
 
 def _functions(path: str, match: FileMatch) -> Functions:
     try:
-        data = choose_slice(map_file(path), path, match.architecture)
-        with ObjectFile(data, path) as binary:
+        with open_slice(path, match.architecture) as binary:
             return Functions(binary.base_address or 0, binary.function_starts())
     except (GsymError, OSError, ValueError):
         return Functions()

@@ -35,6 +35,7 @@ from math import exp
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
 from gsym.memory.address_ranges import AddressRanges
+from gsym.modules.maps import read_maps
 from gsym.patterns import regex
 from gsym.profiles.binaries import module_at
 from gsym.profiles.input_bytes import lines_of, read_inflated, read_pieces
@@ -61,6 +62,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from gsym.modules.maps import Mapping as Mapped
     from gsym.profiles.model import Profile
 
 _COUNTS = (
@@ -77,12 +79,6 @@ _THREAD = regex(
 _NAME = regex(
     r"#\t0x(?P<address>[0-9a-f]{1,16})\t(?P<name>.*)\+0x[0-9a-f]+\s+"
     r"(?P<path>\S.*):(?P<line>\d{1,9})$",
-    re.ASCII,
-)
-_MAP = regex(
-    r"\s*(?P<start>[0-9a-f]{1,16})-(?P<end>[0-9a-f]{1,16}):? (?P<mode>[-rwxps]{3,4}) "
-    r"(?P<offset>[0-9a-f]{1,16}) \S+ (?P<inode>\d+)"
-    r"(?:\s+(?P<path>\S.*?)(?: \(deleted\))?)?",
     re.ASCII,
 )
 _COUNTED = regex(rf"(?P<count>\d{{1,18}}) {_ADDRESS_LIST}", re.ASCII)
@@ -316,11 +312,9 @@ def _add_locations(
 
     *found* has their addresses, whether these are of callers, and names.
     """
-    lines = [each for each in map(_MAP.fullmatch, maps) if each and each["path"]]
-    code = [each for each in lines if "x" in each["mode"]]
-    ranges = AddressRanges(
-        (int(each["start"], 16), int(each["end"], 16)) for each in code
-    )
+    mappings = read_maps("\n".join(map(str.lstrip, maps)))
+    code = [each for each in mappings if each.is_executable and each.path]
+    ranges = AddressRanges((each.start, each.end) for each in code)
     indexes: dict[int | None, int | None] = {None: None}
     locations = builder.profile.locations
     for address, is_return, frames in found:
@@ -331,16 +325,11 @@ def _add_locations(
         locations.append(_new(Location, fields))
 
 
-def _mapping(found: re.Match[str], recorded: float) -> Mapping:
-    path = found["path"]
-    module = module_at(path, {}, recorded=recorded, inode=int(found["inode"]))
-    return Mapping(
-        int(found["start"], 16),
-        int(found["end"], 16),
-        None,
-        int(found["offset"], 16),
-        path,
-    )._replace(**module._asdict())
+def _mapping(found: Mapped, recorded: float) -> Mapping:
+    path = found.path.removesuffix(" (deleted)")
+    module = module_at(path, {}, recorded=recorded, inode=found.inode)
+    mapping = Mapping(found.start, found.end, None, found.offset, path)
+    return mapping._replace(**module._asdict())
 
 
 def read_cpu_words(

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import posixpath
 
+from gsym.model import rewritten
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,10 +43,7 @@ class PathMap:
 
     def __call__(self, path: str) -> str:
         """The rewritten path; *path* if no rule matches."""
-        for old, new in self._prefixes:
-            if path.startswith(old):
-                path = new + path[len(old) :]
-                break
+        path = rewritten(path, self._prefixes)
         for old, template in self._sources:
             if path.startswith(old):
                 rest = path[len(old) :].replace("\\", "/").lstrip("/")

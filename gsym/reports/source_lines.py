@@ -7,6 +7,7 @@ from contextlib import suppress
 from posixpath import isabs, normpath
 
 from gsym.cache import BoundedCache
+from gsym.model import rewritten
 from gsym.modules.key import ModuleKey
 from gsym.reports.report import SourceContext
 
@@ -103,10 +104,10 @@ class LocalSources:
 
     def _places(self, path: str) -> Iterable[str]:
         """Places where a file may be: its path, or an end of it in a folder."""
-        for old, new in self._path_map:
-            if path.startswith(old):
-                yield new + path[len(old) :]
-                return
+        moved = rewritten(path, self._path_map)
+        if moved != path:
+            yield moved
+            return
         plain = normpath(path.replace("\\", "/"))
         if isabs(path):
             yield path

@@ -173,7 +173,7 @@ def _maps_of(
     """The mappings of an argument: a text, in place of its file, or what is loaded."""
     if maps is None or hasattr(maps, "covering"):
         return maps  # type: ignore[return-value]
-    from gsym.memory.maps import read_maps
+    from gsym.modules.maps import read_maps
 
     text = maps
     if isinstance(text, os.PathLike):

@@ -20,7 +20,6 @@ from gsym.api.response import answer_v4, answer_v5, debug_statistics
 from gsym.api.source import SourceRoots, answer_source, read_source_request
 from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
-from gsym.modules.module_binaries import ModuleBinaries
 from gsym.server.bodies import HeldAnswer, request_body
 from gsym.server.errors import HttpError
 from gsym.server.mapped_files import TruncatedFileError
@@ -148,7 +147,6 @@ def extension_routes(service: Service) -> list[Route]:
     """The endpoints for source code and disassembly, if enabled."""
     settings, symbolizer = service.settings, service.symbolizer
     roots = SourceRoots(settings.source_roots)
-    binaries = ModuleBinaries(service.binary_folders)
 
     def source(body: bytes) -> bytes:
         return answer_source(
@@ -163,7 +161,7 @@ def extension_routes(service: Service) -> list[Route]:
         return answer_assembly(
             read_assembly_request(body),
             symbolizer,
-            binaries,
+            service.binary_folders,
             most=settings.limits.max_code,
         )
 

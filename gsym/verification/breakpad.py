@@ -11,9 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from gsym.errors import FormatError
-from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import (
+    UINT64_END,
+    FunctionInfo,
+    InlineInfo,
+    LineEntry,
+    Range,
+    rewritten,
+)
 from gsym.verification.decoder.file import Symbol
-from gsym.verification.decoder.lines import rewritten
 from gsym.verification.decoder.ranges import extend
 from gsym.verification.reference import Reference
 

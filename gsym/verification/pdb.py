@@ -9,9 +9,8 @@ from struct import iter_unpack, unpack_from
 from typing import NamedTuple
 
 from gsym.errors import FormatError
-from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
 from gsym.verification.decoder.file import Symbol, text_of
-from gsym.verification.decoder.lines import rewritten
 from gsym.verification.decoder.msf import (
     DBI,
     DECODING_ERRORS,

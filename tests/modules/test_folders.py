@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.api.assembly import open_binaries
 from gsym.arrow.modules import Modules
 from gsym.confined.symbolizer import open_symbolizer
 from gsym.conversion.identity import identify
 from gsym.memory.report_modules import ReportModules
 from gsym.memory.stack_parts import StackModule
 from gsym.modules.finder import find_in
-from gsym.modules.module_binaries import ModuleBinaries
 from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver
 from gsym.profiles.binaries import Binaries
@@ -85,8 +85,7 @@ def by_gsym_dir(folder: str, key: ModuleKey, place: Path) -> bool:
 def by_binary_dir(folder: str, key: ModuleKey, place: Path) -> bool:
     """`gsym serve --binary-dir DIR`."""
     del place
-    with ModuleBinaries([Folder(folder)]).open(key, None) as found:
-        return next(found, None) is not None
+    return next(open_binaries(key, None, [Folder(folder)]), None) is not None
 
 
 def by_profile(folder: str, key: ModuleKey, place: Path) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import gsym
+from gsym.api.assembly import open_binaries
 from gsym.cli.main import main
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.memory.stack_parts import (
@@ -23,7 +24,6 @@ from gsym.memory.stack_parts import (
 )
 from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
-from gsym.modules.module_binaries import ModuleBinaries
 from gsym.modules.places import Folder
 from tests.conftest import find_peer
 from tests.inputs.elf import Elf, code_section
@@ -291,14 +291,14 @@ def test_binaries_are_those_of_the_module(compiler: str, tmp_path: Path) -> None
     debug_id = gsym.identify(right).debug_id
     assert gsym.identify(wrong).debug_id == debug_id
     key = ModuleKey("a.so", debug_id, code_id="AB" * 20)
-    folders = [str(wrong.parent), str(right.parent)]
-    with ModuleBinaries(map(Folder, folders)).open(key, None) as found:
-        assert [each.path for each in found] == [str(right)]
+    folders = [Folder(str(wrong.parent)), Folder(str(right.parent))]
+    found = open_binaries(key, None, folders)
+    assert [each.path for each in found] == [str(right)]
     (tmp_path / "zeros").mkdir()
     shutil.copy(wrong, tmp_path / "zeros/b.so")
     no_id = ModuleKey("b.so", "0" * 33)
-    with ModuleBinaries([Folder(str(tmp_path / "zeros"))]).open(no_id, None) as found:
-        assert list(found) == []
+    zeros_folder = Folder(str(tmp_path / "zeros"))
+    assert list(open_binaries(no_id, None, [zeros_folder])) == []
 
 
 def test_a_gsym_file_of_another_build_is_refused_by_its_name(tmp_path: Path) -> None:

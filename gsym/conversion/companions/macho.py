@@ -20,13 +20,12 @@ from gsym.conversion.companions.search import (
     Note,
     other_build,
     reason_of,
-    rewritten,
 )
 from gsym.conversion.debug_info import DebugInfo, SearchOptions
 from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, GsymError
-from gsym.model import UINT64_END
+from gsym.model import UINT64_END, rewritten
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -16,7 +16,7 @@ from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from typing_extensions import Self
 
@@ -172,14 +172,6 @@ def _uneven_move(
             )
             return f"is of another build: {moves} by {distance:#x}"
     return ""
-
-
-def rewritten(path: str, path_map: Sequence[tuple[str, str]]) -> str:
-    """The path with the first of the prefixes that fits replaced."""
-    for old, new in path_map:
-        if path.startswith(old):
-            return new + path[len(old) :]
-    return path
 
 
 def fault_of(fit: Comparison) -> str:

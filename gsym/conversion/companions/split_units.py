@@ -13,9 +13,10 @@ import os
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.elf import package_id, read_package_link
-from gsym.conversion.companions.search import CompanionSearch, Note, rewritten
+from gsym.conversion.companions.search import CompanionSearch, Note
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
+from gsym.model import rewritten
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from gsym.containers.archive import (
     is_archive,
     member_label,
 )
-from gsym.containers.fat import choose_slice
-from gsym.containers.mapped_file import map_file
+from gsym.containers.fat import choose_slice, open_slice
 from gsym.containers.object_file import ObjectFile, Section
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import module_of
@@ -127,7 +126,7 @@ def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
 
 
 def _open_companion(path: str, source: ObjectFile) -> ObjectFile:
-    file = ObjectFile(choose_slice(map_file(path), path, source.architecture), path)
+    file = open_slice(path, source.architecture)
     file.align(source)
     return file
 

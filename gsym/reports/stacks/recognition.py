@@ -5,7 +5,6 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
-from gsym.memory.maps import MAPPING
 from gsym.memory.stack_parts import (
     NO_LIMITS,
     NO_MODULE,
@@ -16,6 +15,7 @@ from gsym.memory.stack_parts import (
     module_of_path,
 )
 from gsym.modules.key import is_hex
+from gsym.modules.maps import MAPPING
 from gsym.patterns import regex
 from gsym.reports.stacks import (
     android,

@@ -16,7 +16,7 @@ from elftools.common.utils import struct_parse
 from elftools.dwarf.enums import ENUM_DW_FORM
 from elftools.dwarf.structs import DWARFStructs
 
-from gsym.model import LineEntry, Range
+from gsym.model import LineEntry, Range, rewritten
 from gsym.verification.decoder.ranges import gaps, merged
 
 if TYPE_CHECKING:
@@ -476,14 +476,6 @@ def _is_absolute(path: str) -> bool:
     """Whether *path* is absolute on POSIX or, with a drive or server, on Windows."""
     has_drive = path[1:2] == ":" and path[:1].isalpha()
     return path.startswith(("/", "\\\\")) or (has_drive and path[2:3] in {"/", "\\"})
-
-
-def rewritten(path: str, path_map: Sequence[tuple[str, str]]) -> str:
-    """The path with the first of the prefixes that fits replaced."""
-    for old, new in path_map:
-        if path.startswith(old):
-            return new + path[len(old) :]
-    return path
 
 
 def _join(directory: str, name: str) -> str:

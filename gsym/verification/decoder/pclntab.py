@@ -10,8 +10,7 @@ from bisect import bisect_right
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.verification.decoder.lines import rewritten
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
 from gsym.verification.decoder.ranges import extend
 
 if TYPE_CHECKING:

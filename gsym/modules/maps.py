@@ -12,14 +12,25 @@ if TYPE_CHECKING:
 
 # `55d1c0ffd000-55d1c0ffe000 r-xp 00000000 fd:00 123   /opt/app (deleted)`
 MAPPING = re.compile(
-    r"^(?:0x)?(?P<start>[0-9a-fA-F]{1,16})-(?:0x)?(?P<end>[0-9a-fA-F]{1,16}) "
-    r"[r-][w-](?P<mode>[x-])\S?\s+(?P<at>[0-9a-fA-F]{1,16})\s+\S+\s+(?P<inode>\d{1,20})"
+    r"^(?:0x)?(?P<start>[0-9a-fA-F]{1,16})-(?:0x)?(?P<end>[0-9a-fA-F]{1,16}):? "
+    r"(?P<mode>[r-][w-][x-])\S?\s+(?P<at>[0-9a-fA-F]{1,16})\s+\S+\s+(?P<inode>\d{1,20})"
     r"[ \t]*(?P<path>(?P<module>/\S*(?:[^\S\n]+\S+)*?)(?: \(deleted\))?|[^\s/].*)?\s*$"
 )
 
 
 class Mapping(NamedTuple):
-    """A line; *offset* is in the file of *path*, which has the number *inode*."""
+    """A line.
+
+    Attributes:
+        start: First address.
+        end: The address after the last one.
+        is_executable: Whether it may have code.
+        offset: Of its start in the file at *path*.
+        inode: Number of this file.
+        path: As it is there: a file, perhaps with ` (deleted)`, a name such as `[heap]`
+            or nothing.
+        mode: Of `r`, `w` and `x` those that are allowed.
+    """
 
     start: int
     end: int
@@ -27,6 +38,7 @@ class Mapping(NamedTuple):
     offset: int
     inode: int
     path: str
+    mode: str
 
 
 def read_maps(maps: str) -> Iterator[Mapping]:
@@ -34,5 +46,5 @@ def read_maps(maps: str) -> Iterator[Mapping]:
     for found in filter(None, map(MAPPING.match, maps.split("\n"))):
         start, end, offset = (int(found[each], 16) for each in ("start", "end", "at"))
         path = (found["path"] or "").replace("\\012", "\n")
-        is_executable = found["mode"] == "x"
-        yield Mapping(start, end, is_executable, offset, int(found["inode"]), path)
+        mode, inode = found["mode"].replace("-", ""), int(found["inode"])
+        yield Mapping(start, end, "x" in mode, offset, inode, path, mode)
