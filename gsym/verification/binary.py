@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.errors import GsymError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.functions import UnitFunctions
-from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
 from gsym.verification.decoder.ranges import gaps, merged, range_at
 from gsym.verification.decoder.split import SplitUnits
 from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
@@ -51,13 +50,13 @@ class Part:
 
 
 class BinaryReference(Reference):
-    """DWARF, pclntab and symbols of a binary.
+    """DWARF and symbols of a binary.
 
     Args:
         parts: The units: those of the binary, or of its object files.
         sample: The number of units to decode; None: all.
         progress: Called with the bytes of .debug_info done and their total.
-        like_llvm: No pclntab counts, and symbols without a size have no end.
+        like_llvm: Symbols without a size have no end.
     """
 
     def __init__(
@@ -92,9 +91,6 @@ class BinaryReference(Reference):
         self._stubs = merged(file.stub_ranges())
         self._called = file.called_names() if self._stubs else frozenset()
         self.bounds_symbols: bool = not like_llvm
-        is_partial = self.all_units and self.is_sample
-        if not like_llvm and not is_partial and has_pclntab(file):
-            self._add_pclntab(file, parts[0].units.path_map)
         # Functions that are also in units outside the sample
         keys = sorted(self.functions)
         shared: set[Key] = set()
@@ -217,21 +213,6 @@ class BinaryReference(Reference):
                 moved = Range(span.start + distance, span.end + distance)
                 starts = [each + distance for each in unit.lines.row_starts(*span)]
                 self._bare.append(Bare(moved, move_rows(rows, distance), starts))
-
-    def _add_pclntab(
-        self, file: ReferenceFile, path_map: Sequence[tuple[str, str]]
-    ) -> None:
-        """The functions of a Go binary, unless the DWARF describes them."""
-        functions = [
-            info
-            for info in ReferencePclntab(file, path_map)
-            if file.is_text(info.start)
-        ]
-        starts = {start for start, _ in self.functions}
-        if not starts & {each.start for each in functions}:
-            self.source = "the pclntab"
-            for info in functions:
-                self.functions[info.start, info.start + info.size] = [info]
 
 
 def _start(bare: Bare) -> int:

@@ -1,7 +1,8 @@
 """Verification of a GSYM file: by itself, and against the binary it was made from.
 
-`check_structure` finds errors in the file. `compare` decodes the binary with a
-second decoder, independently of the engine, and reports differences.
+`check_structure` finds errors in the file. `compare` reports differences from what a
+second decoder, independent of the engine, reads in an ELF file, or from a new
+conversion of other inputs.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.identity import Saying
     from gsym.verification.comparison import Difference
-    from gsym.verification.reference import Place
+    from gsym.verification.reference import Place, Reference
 
     Progress = Callable[[int, int], None]
 
@@ -152,10 +154,10 @@ def compare(  # noqa: PLR0913 - independent keywords
 ) -> Comparison:
     """Compare the GSYM file at *path* with what *binary* says.
 
-    That is its DWARF, also in a debug file, split units, a supplementary file, a dSYM
-    bundle or the object files of a debug map, and its symbols; for a Go binary without
-    DWARF of its functions the pclntab; the PDB of a Windows program, or one itself; and
-    the records of a Breakpad file.
+    Of an ELF file that is its DWARF, also in a debug file, split units or a
+    supplementary file, and its symbols, as a decoder reads them that the conversion
+    does not use. All else is compared with a new conversion: Mach-O and PE files,
+    PDBs, Breakpad files, and Go binaries without DWARF of their functions.
 
     Args:
         path: A GSYM file converted with the default options; it may also have merged
@@ -169,24 +171,37 @@ def compare(  # noqa: PLR0913 - independent keywords
         progress: Called with the bytes of .debug_info done and their total.
 
     Raises:
+        EmptyError: *binary* has no function.
         UnsupportedError: *binary* is of a kind that is not compared.
         GsymError: A file cannot be read.
     """
-    from gsym.verification.comparison import Comparer
     from gsym.verification.opening import open_reference
 
     rules = pairs_of("path_map", path_map)
+
+    def open_of(said: Saying) -> Reference:
+        return open_reference(
+            binary,
+            said,
+            sample=sample,
+            path_map=rules,
+            search=search,
+            like_llvm=like_llvm,
+            progress=progress,
+        )
+
+    return compare_with(path, binary, open_of)
+
+
+def compare_with(
+    path: str, binary: str, open_of: Callable[[Saying], Reference]
+) -> Comparison:
+    """Compare a GSYM file with a reference of *binary*, as `compare` does."""
+    from gsym.verification.comparison import Comparer
+
     try:
         with gsym.reading.reader.open(path) as reader:
-            reference = open_reference(
-                binary,
-                reader.module_like,
-                sample=sample,
-                path_map=rules,
-                search=search,
-                like_llvm=like_llvm,
-                progress=progress,
-            )
+            reference = open_of(reader.module_like)
             comparer = Comparer(reference)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),

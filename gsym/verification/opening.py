@@ -1,13 +1,13 @@
 """Open what a GSYM file is compared with.
 
-The files that belong to a binary are found as a conversion finds them; what they say
-is decoded here, by no code that a conversion uses.
+The files that belong to an ELF file are found as a conversion finds them; what they
+say is decoded here, by no code that a conversion uses. Other inputs are converted anew.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,16 @@ from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
-from gsym.errors import UnsupportedError
+from gsym.conversion.input_file import input_of
+from gsym.errors import EmptyError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import Comparison, compare
 from gsym.verification.binary import BinaryReference, Part
-from gsym.verification.breakpad import BreakpadReference
 from gsym.verification.decoder.elf import ReferenceElf
-from gsym.verification.decoder.macho import LinkedObject, ReferenceMacho
-from gsym.verification.pdb import PdbReference
+from gsym.verification.new_conversion import ConversionReference, options_of_conversion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import Saying
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-_COMPARED = (
-    "only ELF and Mach-O files, PDBs with their programs and Breakpad .sym files are "
-    "compared"
+_GO_SECTIONS = (b".gopclntab", b".data.rel.ro.gopclntab")
+NOT_COMPARED = (
+    "only ELF, Mach-O and PE files, PDBs and Breakpad .sym files are compared"
 )
 
 
@@ -61,86 +60,98 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         UnsupportedError: It is of another kind.
         GsymError: It is damaged.
     """
-    path = bundle_member(path)
-    kind = recognise_file(path)
-    if kind == "breakpad":
-        return BreakpadReference(path, path_map)
-    if kind == "pdb":
-        data = map_file(path)
-        described = PdbReference(data, path, 0, path_map)
-        own = pdb_identity(PdbFile(data, path))
-        return _with_fit(described, compare(own, said(own)))
+    places = search or SearchOptions()
+    options = options_of_conversion(places, tuple(path_map), like_llvm=like_llvm)
+
+    def convert_anew(file: str, data: memoryview) -> ConversionReference:
+        return ConversionReference(input_of(path, file, data), options, progress)
+
+    member = bundle_member(path)
+    kind = recognise_file(member)
+    if kind in {"breakpad", "pdb"}:
+        data = map_file(member)
+        converted = convert_anew(member, data)
+        if kind == "breakpad":
+            return converted
+        own = pdb_identity(PdbFile(data, member))
+        return with_fit(converted, compare(own, said(own)))
     if kind not in {"object", "fat"}:
-        raise UnsupportedError(_COMPARED, path=path)
+        raise UnsupportedError(NOT_COMPARED, path=member)
     with ExitStack() as stack:
-        binary, fit = find_fitting(path, said)
+        binary, fit = find_fitting(member, said)
         stack.enter_context(binary)
-        found = find_debug_info(binary, search or SearchOptions())
-        if found.pdb is not None:
-            base, pdb = binary.base_address or 0, found.pdb
-            return _with_fit(PdbReference(pdb.data, pdb.path, base, path_map), fit)
-        file = _open(binary)
+        if not binary.is_elf:
+            return with_fit(convert_anew(member, binary.data), fit)
+        found = find_debug_info(binary, places)
+        file = open_elf(binary)
         stack.callback(file.close)
-        _add_companions(file, binary, found)
-        parts = list(_parts(file, found, path_map))
-        unread = _find_split_units(parts[0], binary, found, search, path_map)
-        reference = BinaryReference(file, parts, sample, progress, like_llvm=like_llvm)
+        add_companions(file, binary, found, open_elf)
+        part = Part(file.debug if file.debug and file.debug.bias else file, path_map)
+        unread = find_split_units(part, binary, found, places, path_map)
+        reference = BinaryReference(file, [part], sample, progress, like_llvm=like_llvm)
+        if not like_llvm and sample is None and _may_be_go(binary, reference):
+            with suppress(EmptyError):
+                converted = convert_anew(member, binary.data)
+                if converted.report.functions_pclntab:
+                    return with_fit(converted, fit)
         missing = (found.missing,) if found.missing and not reference.functions else ()
         reference.notes += (*missing, *found.notes, *unread)
-        return _with_fit(reference, fit)
+        return with_fit(reference, fit)
 
 
-def _with_fit(reference: Reference, fit: Comparison) -> Reference:
+def _may_be_go(binary: ObjectFile, reference: Reference) -> bool:
+    """Whether the pclntab may describe functions that the DWARF does not."""
+    return not reference.functions or any(map(binary.has_section, _GO_SECTIONS))
+
+
+def with_fit(reference: Reference, fit: Comparison) -> Reference:
+    """The reference, with whether the GSYM file is of its build."""
     reference.fit = fit
     if fit.reason and not fit.is_refused:
         reference.notes += (f"the file may be of another build: {fit.reason}",)
     return reference
 
 
-def _open(binary: ObjectFile) -> ReferenceFile:
-    file: ReferenceFile
-    if binary.is_macho:
-        file = ReferenceMacho(binary.path, binary.data)
-    elif binary.is_elf:
-        # A file within another one, as MiniDebugInfo, has no path of its own.
-        is_file = os.path.exists(binary.path)
-        file = ReferenceElf(binary.path, None if is_file else binary.data)
-    else:
-        raise UnsupportedError(_COMPARED, path=binary.path)
+def open_elf(
+    binary: ObjectFile, kind: type[ReferenceElf] = ReferenceElf
+) -> ReferenceFile:
+    """Open an ELF file for the second decoder, as this *kind* of it.
+
+    Raises:
+        UnsupportedError: It is no ELF file.
+    """
+    if not binary.is_elf:
+        raise UnsupportedError(NOT_COMPARED, path=binary.path)
+    # A file within another one, as MiniDebugInfo, has no path of its own.
+    is_file = os.path.exists(binary.path)
+    file = kind(binary.path, None if is_file else binary.data)
     file.bias = binary.bias - UINT64_END * (binary.bias >> 63)
     return file
 
 
-def _add_companions(file: ReferenceFile, binary: ObjectFile, found: DebugInfo) -> None:
+def add_companions(
+    file: ReferenceFile,
+    binary: ObjectFile,
+    found: DebugInfo,
+    open_file: Callable[[ObjectFile], ReferenceFile],
+) -> None:
+    """Add the files that a conversion reads for *binary*, which is *file*."""
     if found.dwarf is not binary:
-        file.debug = _open(found.dwarf)
+        file.debug = open_file(found.dwarf)
     if found.supplementary is not None:
-        file.supplementary = _open(found.supplementary)
+        file.supplementary = open_file(found.supplementary)
         if file.debug is not None:
             file.debug.supplementary = file.supplementary
     file.symbol_files = tuple(
-        file if each is binary else _open(each) for each in found.symbols
+        file if each is binary else open_file(each) for each in found.symbols
     )
 
 
-def _parts(
-    file: ReferenceFile, found: DebugInfo, path_map: Sequence[tuple[str, str]]
-) -> Iterator[Part]:
-    is_moved = file.debug is not None and file.debug.bias
-    yield Part(file.debug if is_moved and file.debug else file, path_map)
-    if found.debug_map is not None and isinstance(file, ReferenceMacho):
-        # Which number an object file has is the linker's word.
-        entries = file.debug_map()
-        for number, linked in found.debug_map.objects:
-            each = linked.path, linked.data, entries[number].functions
-            yield Part(LinkedObject(*each), path_map, linked.path)
-
-
-def _find_split_units(
+def find_split_units(
     part: Part,
     binary: ObjectFile,
     found: DebugInfo,
-    search: SearchOptions | None,
+    options: SearchOptions,
     path_map: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
     """Find split units; a sentence on those that are missing."""
@@ -151,7 +162,6 @@ def _find_split_units(
     def complete(file: ObjectFile) -> bool:
         return splits.complete(partial(_split_sections, file.path))
 
-    options = search or SearchOptions()
     finder = SplitUnitSearch(binary, found.dwarf, options, path_map, complete)
     finder.take_package()
     finder.take_files(splits.incomplete())

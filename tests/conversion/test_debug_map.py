@@ -11,7 +11,6 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.conversion.companions import macho
-from gsym.verification.check import compare
 from tests.containers.test_macho_symbols import stubs
 from tests.conversions import describe, read_functions, words
 from tests.inputs.archive import bsd_archive, bsd_archive_of
@@ -39,6 +38,7 @@ from tests.inputs.macho import (
 )
 from tests.inputs.program import function, inlined, unit
 from tests.inputs.range_lists import ranges
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

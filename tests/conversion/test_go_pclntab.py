@@ -1,7 +1,7 @@
 """Go binaries without debug information: what a pclntab says of their functions.
 
-Tiny tables of every layout are converted, and damaged ones; the second opinion of
-`gsym verify` reads the same.
+Tiny tables of every layout are converted, and damaged ones; a second decoder reads the
+same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from gsym.cli.main import main
 from gsym.conversion.report import LIMIT_REACHED
 from gsym.conversion.unit_job import _CATEGORIES
 from gsym.engine.native import lib
-from gsym.verification.check import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (
@@ -38,6 +37,7 @@ from tests.inputs.go import (
     go_pe,
 )
 from tests.inputs.program import debug_sections, function
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -546,14 +546,14 @@ def test_the_command_prints_how_many_functions_are_from_the_table(
     )
 
 
-def test_the_command_compares_with_the_table(
+def test_the_command_compares_with_a_new_conversion(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "app"
     path.write_bytes(go_elf(PROGRAM).to_bytes())
     assert main(["convert", "--verify", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "3 functions of the pclntab compared, 0 symbols" in said
+    assert "3 functions of a new conversion compared, 0 symbols" in said
 
 
 # ---- any bytes ----

@@ -11,7 +11,6 @@ import pytest
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
-from gsym.verification import check
 from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
     CHAR,
@@ -68,6 +67,7 @@ from tests.inputs.pdb_examples import (
     TYPES,
 )
 from tests.inputs.pe import CODEVIEW, Pe, Section as PeSection, codeview
+from tests.referee import opening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -346,7 +346,7 @@ def test_lines_of_before_2005_are_not_shared(convert: Convert) -> None:
     assert names(convert(path.read_bytes())) == ["f"]
     assert convert.report.warnings == {"Damaged lines in a PDB module": 1}
     with pytest.raises(gsym.FormatError, match="share their bytes"):
-        check.compare(convert.report.outputs[0], str(path))
+        opening.compare(convert.report.outputs[0], str(path))
 
 
 # ---- .NET ------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.conversion.unit_job import _CATEGORIES
 from gsym.engine.native import lib
-from gsym.verification.check import compare
 from tests.conversion.test_pdb_properties import IDS, INLINEES, Site, sites
 from tests.inputs.pdb import CODE, TEXT, Function, Inline, Module, Pdb
 from tests.inputs.pdb_examples import LENGTH, OFFSET, PDBS
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,10 @@ import pytest
 import gsym
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.conversions import read_functions
 from tests.differential import peers
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,12 +19,12 @@ import pytest
 import gsym
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.verification import check
-from gsym.verification.decoder.msf import Streams
 from tests.conftest import find_peer
 from tests.differential.peers import zig
 from tests.differential.programs import SOURCES
 from tests.inputs.pdb import TEXT, msf
+from tests.referee import opening
+from tests.referee.msf import Streams
 from tests.symbolizer_runs import LLVM_SYMBOLIZER, run_llvm
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def test_code_of_a_program_that_is_moved_keeps_its_answers(
                 expected = ours(before, source + offset)
                 assert ours(after, at + offset) == expected, hex(source + offset)
             assert ours(after, end) == []
-    assert check.compare(report.outputs[0], str(moved)).differences == []
+    assert opening.compare(report.outputs[0], str(moved)).differences == []
 
 
 def with_omap(pdb: bytes, table: Sequence[tuple[int, int]]) -> bytes:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.verification.check import compare
 from tests.differential import layout, peers, sampling
 from tests.differential.judges import judge, judge_by_llvm, our_answers
 from tests.differential.targets import COMBINATIONS, TARGETS, executable
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

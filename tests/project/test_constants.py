@@ -146,8 +146,8 @@ PREFIXES = {
     "gsym/unwinding/images.py": (),
     "gsym/verification/decoder/elf.py": (),
     "gsym/verification/decoder/lines.py": (),
-    "gsym/verification/decoder/macho.py": ("LC_", "MH_"),
-    "gsym/verification/decoder/msf.py": ("LF_",),
+    "tests/referee/macho.py": ("LC_", "MH_"),
+    "tests/referee/msf.py": ("LF_",),
     "tests/inputs/elf.py": (
         *("EM_", "SHT_", "SHF_", "SHN_", "STT_", "STB_", "ET_", "PT_"),
     ),
@@ -169,7 +169,7 @@ OTHERWISE = {
         "_COMMAND": "MDMP_LinuxCMDLine",
         "_MAPS": "MDMP_LinuxMaps",
     },
-    "gsym/verification/decoder/macho.py": {
+    "tests/referee/macho.py": {
         "_MAGIC_64": "MH_MAGIC_64",
         "_CPU_ARM": "CPU_TYPE_ARM",
         "_SCATTERED": "R_SCATTERED",

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym.verification.check import compare
 from tests.inputs import pe
 from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf import Dwarf
@@ -35,6 +34,7 @@ from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.pdb import Function as PdbFunction, Module, Pdb
 from tests.inputs.program import function, inlined, unit
 from tests.inputs.range_lists import RangeEntry, ranges
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

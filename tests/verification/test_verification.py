@@ -435,7 +435,7 @@ def test_a_binary_without_debug_information_has_symbols_to_compare(
 def test_a_file_of_another_kind_is_an_error(program: str, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no ELF")
-    with pytest.raises(gsym.UnsupportedError, match="only ELF and Mach-O"):
+    with pytest.raises(gsym.UnsupportedError, match="only ELF, Mach-O and PE files"):
         compare(convert(program), os.fspath(other))
     other.write_bytes(b"\x7fELF")
     with pytest.raises(gsym.FormatError, match="not an ELF file"):

@@ -49,8 +49,8 @@ _SHOWN = 50
         Option(
             "--against",
             "compare functions, rows, inlined calls and symbols with those that a "
-            "second decoder reads from BINARY: an ELF, Mach-O or PE file, a PDB or a "
-            "Breakpad .sym file",
+            "second decoder reads from BINARY, an ELF file, or that a new conversion "
+            "finds in BINARY, a Mach-O or PE file, a PDB or a Breakpad .sym file",
             metavar="BINARY",
         ),
         Option(

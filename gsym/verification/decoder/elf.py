@@ -153,7 +153,6 @@ def _symbols(
 
 _SHF_COMPRESSED = 0x800
 _SHT_CREL = 0x40000014
-_GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 
 
 class ReferenceElf(ReferenceFile):
@@ -362,19 +361,6 @@ class ReferenceElf(ReferenceFile):
             if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
                 start = section["sh_addr"]
                 yield Range(start, start + section["sh_size"])
-
-    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
-        """Address and bytes of what is loaded and no code."""
-        for section in self._sections:
-            is_loaded = section["sh_addr"] and section["sh_type"] != "SHT_NOBITS"
-            if is_loaded and not section["sh_flags"] & _SHF_EXECINSTR:
-                yield section["sh_addr"], section.data()
-
-    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
-        """The sections whose names say that they have Go's function table."""
-        for section in map(self._elf.get_section_by_name, _GO_SECTIONS):
-            if section is not None and section["sh_type"] != "SHT_NOBITS":
-                yield section["sh_addr"], section.data()
 
     def debug_section(self, name: str) -> bytes | None:
         """A section of DWARF, inflated and relocated.

@@ -261,14 +261,6 @@ class ReferenceFile:
         """A section of DWARF by its name without a dot, inflated and relocated."""
         raise NotImplementedError
 
-    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
-        """Address and bytes of what is loaded and no code."""
-        raise NotImplementedError
-
-    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
-        """The sections whose names say that they have Go's function table."""
-        raise NotImplementedError
-
     def _close(self) -> None:
         raise NotImplementedError
 

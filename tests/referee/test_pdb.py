@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.verification.check import compare
 from tests.conversion.test_pdb_properties import IDS, INLINEES, SIZE, Site, sites
 from tests.inputs.pdb import GUID, LINES, Function, Module, Pdb, subsection
 from tests.inputs.pdb_examples import PDBS
 from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
+from tests.referee.opening import compare
 from tests.verification.test_verification import calls, rewrite, rows, subjects
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 
 import gsym
-from gsym.cli.main import main
-from gsym.verification.check import compare
 from tests.conversion.test_breakpad_meaning import symbol_files
 from tests.inputs.breakpad import Symbols, text_of
+from tests.referee.opening import compare
 from tests.verification.test_verification import calls, only, rewrite, rows, subjects
 
 if TYPE_CHECKING:
@@ -94,15 +93,12 @@ def test_the_identifier_is_compared(tmp_path: Path) -> None:
 
 
 def test_records_that_contradict_each_other_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
-    path, source = convert(
-        tmp_path, TEXT.replace("1020 8 12 0", "1020 8 12 0\n1024 8 9 0")
-    )
-    assert main(["verify", path, "--against", source]) == 0
-    printed = capsys.readouterr().out
-    assert "1 functions of the FUNC records compared, 1 symbols" in printed
-    assert "1 function not compared: its records contradict each other" in printed
+    text = TEXT.replace("1020 8 12 0", "1020 8 12 0\n1024 8 9 0")
+    found = compare(*convert(tmp_path, text))
+    assert (found.functions, found.symbols, found.differences) == (1, 1, [])
+    assert found.uncompared == {"its records contradict each other": 1}
 
 
 @given(symbol_files())

@@ -1,23 +1,27 @@
 """The second opinion on a Go binary: its pclntab -> FunctionInfo.
 
-Plain on purpose, and independent of the engine. `gsym verify --against` and the tests
-compare with it. The layouts are those of Go's runtime/symtab.go.
+Plain on purpose, and independent of the engine. The layouts are those of Go's
+runtime/symtab.go.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
+from gsym.verification.decoder.elf import ReferenceElf
 from gsym.verification.decoder.ranges import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Literal
 
-    from gsym.verification.decoder.file import ReferenceFile
+    from gsym.verification.reference import Reference
 
+_SHF_EXECINSTR = 0x4
+_GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _BUILD_INFO = b"\xff Go buildinf:"
 _GO_1_16, _GO_1_18, _GO_1_20 = 0xFFFF_FFFA, 0xFFFF_FFF0, 0xFFFF_FFF1
 _NONE = 0xFFFF_FFFF
@@ -25,6 +29,42 @@ _NONE = 0xFFFF_FFFF
 _TEXT, _GOFUNC_1_18, _GOFUNC_1_20, _WORDS = 22, 38, 40, 48
 # Among the tables of a function.
 _PCDATA_CALLS, _FUNCDATA_TREE = 2, 3
+
+
+class GoFile(Protocol):
+    """A file that may have Go's function table."""
+
+    @property
+    def byteorder(self) -> Literal["little", "big"]:
+        """The words of `sys.byteorder`."""
+
+    address_size: int
+
+    def is_text(self, address: int) -> bool:
+        """Whether *address* lies in an executable section, if there are any."""
+
+    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Address and bytes of what is loaded and no code."""
+
+    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
+        """The sections whose names say that they have the table."""
+
+
+class GoElf(ReferenceElf):
+    """An ELF file that may have it."""
+
+    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Address and bytes of what is loaded and no code."""
+        for section in self._sections:
+            is_loaded = section["sh_addr"] and section["sh_type"] != "SHT_NOBITS"
+            if is_loaded and not section["sh_flags"] & _SHF_EXECINSTR:
+                yield section["sh_addr"], section.data()
+
+    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
+        """The sections whose names say that they have the table."""
+        for section in map(self._elf.get_section_by_name, _GO_SECTIONS):
+            if section is not None and section["sh_type"] != "SHT_NOBITS":
+                yield section["sh_addr"], section.data()
 
 
 class _Step(NamedTuple):
@@ -47,9 +87,7 @@ class _Call(NamedTuple):
 class ReferencePclntab:
     """The pclntab of a binary."""
 
-    def __init__(
-        self, file: ReferenceFile, path_map: Sequence[tuple[str, str]]
-    ) -> None:
+    def __init__(self, file: GoFile, path_map: Sequence[tuple[str, str]]) -> None:
         self._order = file.byteorder
         self._pointer = file.address_size
         self._path_map = path_map
@@ -182,7 +220,7 @@ class ReferencePclntab:
             at += 1
             value |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
+            if byte < 0x80:
                 return value, at
 
     def _path(self, unit: int, number: int) -> str:
@@ -261,12 +299,23 @@ class ReferencePclntab:
         return InlineInfo(name, "", 0, whole, tuple(map(node, children[-1])))
 
 
-def has_pclntab(file: ReferenceFile) -> bool:
-    """Whether there is a table that `ReferencePclntab` reads."""
-    return bool(_find_table(file)[1])
+def add_pclntab(
+    reference: Reference, file: GoFile, path_map: Sequence[tuple[str, str]]
+) -> None:
+    """Add the functions of a Go binary, unless the DWARF describes them."""
+    if not _find_table(file)[1]:
+        return
+    functions = [
+        info for info in ReferencePclntab(file, path_map) if file.is_text(info.start)
+    ]
+    starts = {start for start, _ in reference.functions}
+    if not starts & {each.start for each in functions}:
+        reference.source = "the pclntab"
+        for info in functions:
+            reference.functions[info.start, info.start + info.size] = [info]
 
 
-def _find_table(file: ReferenceFile) -> tuple[int, bytes]:
+def _find_table(file: GoFile) -> tuple[int, bytes]:
     """Address and bytes of the table; 0 and no byte without one.
 
     Names of sections do not count: some tools that strip Go binaries spoil them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from gsym.errors import FormatError
@@ -109,7 +110,7 @@ class BreakpadReference(Reference):
         self._origins: dict[int, str | None] = {}
         functions: list[_Function] = []
         publics: dict[int, str] = {}
-        with open(path, "rb") as lines:
+        with Path(path).open("rb") as lines:
             self._read(lines, functions, publics)
         if _HAS_ISA_BIT.match(self._module[1]):
             publics = {address & ~1: publics[address] for address in sorted(publics)}
@@ -126,7 +127,7 @@ class BreakpadReference(Reference):
         """The identifier in the binary, of which a debug id has the first bytes."""
         system, _, digits = self._module
         guid = _hexadecimal(digits.replace(b"-", b"")[:32])
-        if len(guid) != 16 or not any(guid):  # noqa: PLR2004 - a GUID
+        if len(guid) != 16 or not any(guid):
             return b""
         if system.lower() not in _APPLE:
             guid = guid[3::-1] + guid[5:3:-1] + guid[7:5:-1] + guid[8:]
@@ -253,14 +254,14 @@ class BreakpadReference(Reference):
 
     def _inline(self, node: _Node) -> InlineInfo:
         piece = node.piece
-        assert piece is not None  # noqa: S101 - only the function has none
+        assert piece is not None
         path = "" if piece.file is None else self._file(piece.file)
         calls = tuple(map(self._inline, node.calls))
         name = _meaning(self._origins, piece.name)
         return InlineInfo(name, path, piece.line, tuple(node.ranges), calls)
 
 
-def _check(is_sound: bool) -> None:
+def _check(is_sound: bool) -> None:  # noqa: FBT001 - a condition
     if not is_sound:
         raise ValueError
 

@@ -9,8 +9,6 @@ import pytest
 
 import gsym
 from gsym.errors import FormatError
-from gsym.verification.check import compare
-from gsym.verification.decoder.macho import ReferenceMacho
 from tests.conversion.test_debug_map import A_AT, A_MAP, A_O, B_AT, ID
 from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dwarf import Dwarf
@@ -30,6 +28,8 @@ from tests.inputs.macho import (
     fat,
 )
 from tests.inputs.program import function, unit
+from tests.referee.macho import ReferenceMacho
+from tests.referee.opening import compare
 from tests.verification.test_verification import only, rewrite, rows, subjects
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ def records(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Kind and contents of the records from *start* on."""
     while start + _RECORD.size <= end:
         size, kind = _RECORD.unpack_from(data, start)
-        if size < 2:  # noqa: PLR2004 - its kind
+        if size < 2:
             raise ValueError("a record without a kind")
         yield kind, data[start + 4 : start + 2 + size]
         start += 2 + size

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
 from gsym.verification.decoder.file import Symbol, text_of
-from gsym.verification.decoder.msf import (
+from gsym.verification.decoder.ranges import extend
+from gsym.verification.reference import Place, Reference
+from tests.referee.msf import (
     DBI,
     DECODING_ERRORS,
     IPI,
@@ -24,9 +26,7 @@ from gsym.verification.decoder.msf import (
     read_info,
     records,
 )
-from gsym.verification.decoder.omap import Omap, end_of
-from gsym.verification.decoder.ranges import extend
-from gsym.verification.reference import Place, Reference
+from tests.referee.omap import Omap, end_of
 
 Row = tuple[int, int, int]  # address, checksum of a file or NO_FILE, line
 
