@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import os
-import time
 from _thread import allocate_lock
-from functools import partial
 
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
-from gsym.containers.recognition import recognise_file
-from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
+from gsym.errors import NotFoundError
+from gsym.modules.file_match import NAME_ALONE
+from gsym.modules.finder import SEARCH, Finder
 from gsym.modules.key import ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
+from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
 from gsym.sizes import read_size
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
-from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Entry, Resolution, resolved
+from gsym.store.listing import StoreListing
 from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.store.sources.source import Source
-
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
 _MOST_SHOWN = 80  # characters of an id
-_BY_NAME = "it was found by its name alone"
-_MOST_LOOSE_FILES = 1_000_000
-_RENEW_SECONDS = 10.0
-_MOST_RENEWING = 0.01  # of the time
+_RECHECK_SECONDS = 10.0
 
 
 class Modules:
@@ -143,9 +137,19 @@ class _OpenModules:
 
     def __init__(self, source: str, max_open: int, memory: int) -> None:
         self.process = os.getpid()
-        self._place = _Place(source)
+        is_folder = os.path.isdir(source)
+        store = Store(source if is_folder else default_store())
+        found: Any = store
+        if not is_folder:
+            found = Resolver(store, list(SourceOpener().open(source)))
+        elif not store.exists():
+            found = Finder([Folder(source)], search=SEARCH)
+        self._listing = None if isinstance(found, Finder) else StoreListing(store)
         self._symbolizer = Symbolizer(
-            self._place.resolver(), most_open=max_open, most_mapped=memory
+            found,
+            most_open=max_open,
+            most_mapped=memory,
+            recheck=_RECHECK_SECONDS,
         )
         self._keys: BoundedCache[bytes | str, list[ModuleKey]] = BoundedCache(
             _MOST_KEYS
@@ -156,25 +160,25 @@ class _OpenModules:
         if keys is None:
             keys = self._keys.keep(module, _keys_of(module))
         found = OpenModule(None, None)
-        for key in keys:
+        for key in keys or self._named(str(module)):
             found = self._symbolizer.open(key)
             if found.reader is not None:
-                return found
-        return found if keys else self._find_by_name(str(module))
-
-    def _find_by_name(self, name: str) -> OpenModule:
-        """The module of a name, which may be another one later."""
-        key = self._place.key(name)
-        if key is None:
-            return OpenModule(None, None)
-        found = self._symbolizer.open(key)
+                break
+        if keys or self._listing is None or found.reader is None:
+            return found
         return OpenModule(
             found.entry,
             found.reader,
             found.attempts,
             is_cached=found.is_cached,
-            unsure=_BY_NAME if found.reader is not None else "",
+            unsure=NAME_ALONE,
         )
+
+    def _named(self, name: str) -> list[ModuleKey]:
+        """The module of a name, in a store that added last, which may change."""
+        if self._listing is None:
+            return [ModuleKey(name)]
+        return [each.identity for each in self._listing.named(name)[:1]]
 
 
 def _keys_of(module: bytes | str) -> list[ModuleKey]:
@@ -196,70 +200,3 @@ def _opened(arguments: tuple[Any, ...]) -> _OpenModules:
         with _sharing:
             found = _shared.get(key) or _shared.keep(key, made)
     return found
-
-
-class _Place:
-    """A store, a folder or a server: what finds its modules, and ids by names."""
-
-    def __init__(self, source: str) -> None:
-        self._loose: LooseFiles | None = None
-        self._store = Store(source if os.path.isdir(source) else default_store())
-        self._sources: list[Source] = []
-        if not os.path.isdir(source) or not self._store.exists():
-            self._store = Store(default_store())
-            scan = partial(LooseFiles, max_files=_MOST_LOOSE_FILES)
-            self._sources = [*SourceOpener().open(source, scan)]
-            last = self._sources[-1]
-            self._loose = last if isinstance(last, LooseFiles) else None
-        self._known: dict[str, ModuleKey] = {}
-        self._next = 0.0
-
-    def resolver(self) -> Any:
-        """The resolver that finds a module by its key."""
-        if not self._sources:
-            return self._store
-        resolver = Resolver(self._store, self._sources)
-        return resolver if self._loose is None else _Folder(self._loose, resolver)
-
-    def key(self, name: str) -> ModuleKey | None:
-        """The key of the module called *name*, of several the one added last."""
-        now = time.monotonic()
-        known = self._known  # another thread may renew it
-        if name not in known and now >= self._next:
-            known = self._known = self._read()
-            took = time.monotonic() - now
-            self._next = now + max(_RENEW_SECONDS, took / _MOST_RENEWING)
-        return known.get(name)
-
-    def _read(self) -> dict[str, ModuleKey]:
-        entries: Any = self._store.entries(damaged=lambda _: None)
-        if self._loose is not None:
-            entries = self._loose.entries()
-        known: dict[str, ModuleKey] = {}
-        for entry in sorted(entries, key=lambda each: each.added):
-            key = entry.identity
-            known |= dict.fromkeys({key.debug_file, key.code_file}, key)
-        known.pop("", None)
-        return known
-
-
-class _Folder:
-    """Opens the GSYM files of a folder where they are; others are converted."""
-
-    def __init__(self, files: LooseFiles, others: Any) -> None:
-        self._files = files
-        self._others = others
-        self.store = None
-
-    def resolve(self, key: ModuleKey) -> Resolution:
-        try:
-            files = self._files.fitting(key)
-            own = [each for each in files if recognise_file(each.path) == "gsym"]
-        except (GsymError, OSError) as error:
-            is_several = isinstance(error, AmbiguousModuleError)
-            outcome = "refused" if is_several else "failed"
-            return Resolution(None, (Attempt("folder", outcome, str(error)),))
-        if own:
-            return resolved(key, Entry(own[0].path, own[0].module), is_cached=True)
-        resolution: Resolution = self._others.resolve(key)
-        return resolution

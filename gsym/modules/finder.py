@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
     CompareCode = Callable[[str], Comparison]
 
-_INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
+SEARCH: dict[str, Any] = {
+    "store": False,
+    "index_limit": 1 << 24,  # as in a `Symbolizer`
+    "partial": False,
+}
+"""Fields of a `BinarySearch` for files that stay open."""
 
 
 class Finder:
@@ -195,12 +200,7 @@ def find_in(
         [*map(Folder, folders), *by_id],
         store,
         last=[PathOfKey(os.curdir)] if at_paths else (),
-        search={
-            "debug_file_directories": debug,
-            "store": False,
-            "index_limit": _INDEX_LIMIT,
-            "partial": False,
-        },
+        search={"debug_file_directories": debug, **SEARCH},
     )
 
 

@@ -23,7 +23,7 @@ from gsym.errors import (
     UuidMismatchError,
 )
 from gsym.model import NO_FUNCTION, UINT64_END, Lookup
-from gsym.modules.key import ModuleKey, fits_uuid
+from gsym.modules.key import ModuleKey, fits_uuid, has_id
 from gsym.modules.open_module import OpenModule
 from gsym.reading.named_address import check_text
 from gsym.records import NamedTuple
@@ -65,7 +65,8 @@ class Symbolizer:
     """Looks up addresses in the modules of a store. Safe for concurrent threads.
 
     Args:
-        source: A `Resolver`, a `Store`, a `BucketStore`, or the path of a store.
+        source: A `Resolver`, a `Finder`, a `Store`, a `BucketStore`, or the path of a
+            store.
         most_open: Maximum number of open modules.
         most_mapped: Maximum total bytes of their files; one always stays open.
         index_limit: Bytes of memory for indexes of each open file, as for `Reader`.
@@ -133,7 +134,8 @@ class Symbolizer:
             module is not None and time.monotonic() - module.checked < self._recheck
         )
         if is_fresh or self.store is None:
-            return module
+            # Of a name there may be another file by now.
+            return module if is_fresh or has_id(key) else None
         try:
             entry = self.store.get(key)
             if entry is not None and self._may_improve(entry):
@@ -167,6 +169,9 @@ class Symbolizer:
         module = self.find(key)
         if module is not None:
             return module
+        if not hasattr(self.resolver, "resolve"):
+            found = self.resolver.open(key)
+            return found if found.reader is None else self._keep(_cache_key(key), found)
         asked = key._replace(path="")  # sources do not look there
         for _ in range(_OPEN_TRIES):
             resolution = self.resolver.resolve(asked)
@@ -397,7 +402,7 @@ class _StoreOnly:
 
 def _resolving(source: Any) -> Any:
     if not hasattr(source, "__fspath__"):  # a path has a method `resolve`, too
-        if hasattr(source, "resolve"):
+        if hasattr(source, "resolve") or hasattr(source, "files"):
             return source
         if hasattr(source, "get") and hasattr(source, "open"):
             return _StoreOnly(source)

@@ -13,6 +13,7 @@ from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.limits import TransferLimits
+from gsym.store.choosing import chosen
 from gsym.store.layout import (
     FURTHER,
     GSYM_FILE,
@@ -21,7 +22,6 @@ from gsym.store.layout import (
     further_slot,
     link_of_slot,
 )
-from gsym.store.selection import chosen
 from gsym.store.sidecar import MOST_SIDECAR, parse_entry, sidecar_text
 from gsym.store.sources.foreign_layouts import store_debug_ids
 

@@ -1,17 +1,22 @@
-"""Choice between several files of the module that was asked for."""
+"""Choice between several files, or modules of a store, that have the ids asked for."""
 
 from __future__ import annotations
 
 from gsym.errors import AmbiguousModuleError
-from gsym.modules.key import PART, SAME, Comparison, ModuleKey, compare
+from gsym.modules.key import OUTCOMES, PART, SAME, Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from gsym.store.modules import Entry
+
     # A place and the module there, perhaps without its `code_hash` -> with it.
     WithCode = Callable[[str, ModuleKey], ModuleKey]
+
+
+_HASH_SHOWN = 16  # digits
 
 
 class FittingFile(NamedTuple):
@@ -59,12 +64,7 @@ def fitting_files(
     ]
     if len(best) <= 1 or difference(best, with_code) is None:
         return ordered
-    names = {key.debug_file, key.code_file} - {""}
-    named = {
-        path: module
-        for path, module in best
-        if names & {module.debug_file, module.code_file}
-    }
+    named = {path: module for path, module in best if is_named(module, key)}
     several = difference(named.items() if named else best, with_code)
     if several is None:
         return [each for each in ordered if each.path in named]
@@ -89,3 +89,43 @@ def difference(
                 return first, path, comparison.reason
         known[ids] = path
     return None
+
+
+def is_named(module: ModuleKey, key: ModuleKey) -> bool:
+    """Whether a module has a name that is in *key*, ignoring case."""
+    names = {key.debug_file.lower(), key.code_file.lower()} - {""}
+    return not names.isdisjoint({module.debug_file.lower(), module.code_file.lower()})
+
+
+def chosen(key: ModuleKey, modules: Iterable[Entry]) -> Entry | None:
+    """The module of a store that a key means; None if all are other builds.
+
+    One that certainly is it comes before one of which a part of an id is known; of
+    equally certain ones, the code and then the names in the key choose.
+
+    Raises:
+        AmbiguousModuleError: Several are left.
+    """
+    several = [(each, each.compare(key).outcome) for each in modules]
+    for outcome in OUTCOMES[:-1]:
+        found = [each for each, its_outcome in several if its_outcome == outcome]
+        # Those of another or no known code are equal by their ids alone.
+        code = key.code_hash or None
+        found = [each for each in found if each.identity.code_hash == code] or found
+        found = [each for each in found if is_named(each.identity, key)] or found
+        if len(found) > 1:
+            names = ", ".join(map(_described, found))
+            raise AmbiguousModuleError(f"{len(found)} modules have this id: {names}")
+        if found:
+            return found[0]
+    return None
+
+
+def _described(entry: Entry) -> str:
+    """A module in words: its name, where it is from and what tells it from others."""
+    known = entry.identity
+    told = f"id {known.go_id or known.code_id.lower() or known.debug_id}"
+    if known.code_hash:
+        told = f"code {known.code_hash[:_HASH_SHOWN]}"
+    name = known.debug_file or known.code_file or known.debug_id
+    return f"{name} of {entry.source or entry.path} ({told})"

@@ -23,6 +23,7 @@ from gsym.modules.key import (
     read_go_id,
 )
 from gsym.store.aliases import parse_target
+from gsym.store.choosing import chosen
 from gsym.store.layout import (
     GSYM_FILE,
     GUID_DIGITS,
@@ -48,7 +49,6 @@ from gsym.store.layout import (
 from gsym.store.locking import held, owned_folder, remove_abandoned
 from gsym.store.modules import Entry
 from gsym.store.publication import publish_module, remove_module, swap_lock
-from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry
 
 TYPE_CHECKING = bool()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.store.loose_files import LooseFiles
     from gsym.store.modules import Entry
 
+_PAUSE_PER_WORK = 20.0
 _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 
 
@@ -39,7 +40,8 @@ class StoreListing:
         self._clock = clock
         self._lock = Lock()
         self._entries: list[tuple[str, Entry]] = []
-        self._read_at: float | None = None
+        self._by_name: dict[str, list[Entry]] = {}
+        self._due = float("-inf")
 
     def search(self, text: str) -> list[Entry]:
         """Modules with all words of *text* in their names and ids, by name.
@@ -60,13 +62,8 @@ class StoreListing:
         Raises:
             UnsupportedError: It was made by a newer version.
         """
-        wanted = name.lower()
-        found = [
-            entry
-            for _searched_text, entry in self._current()
-            if wanted
-            in (entry.identity.debug_file.lower(), entry.identity.code_file.lower())
-        ]
+        self._current()
+        found = self._by_name.get(name.lower(), [])
         return sorted(found, key=lambda entry: -entry.added)
 
     def in_folders(self, debug_id: str) -> bool:
@@ -93,10 +90,17 @@ class StoreListing:
         if self._lock.acquire(timeout=_PATIENCE):
             try:
                 now = self._clock()
-                if self._read_at is None or now - self._read_at > self._max_age:
+                if now > self._due:
                     found = [(_searched_text(entry), entry) for entry in self._read()]
                     self._entries = sorted(found, key=lambda pair: pair[0])
-                    self._read_at = now
+                    by_name: dict[str, list[Entry]] = {}
+                    for _searched, entry in found:
+                        names = entry.identity.debug_file, entry.identity.code_file
+                        for name in {each.lower() for each in names}:
+                            by_name.setdefault(name, []).append(entry)
+                    self._by_name = by_name
+                    took = self._clock() - now
+                    self._due = now + max(self._max_age, took * _PAUSE_PER_WORK)
             finally:
                 self._lock.release()
         return self._entries

@@ -12,7 +12,7 @@ from gsym.cache import stamp_at
 from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
-from gsym.store.choosing import difference, fitting_files
+from gsym.store.choosing import difference, fitting_files, is_named
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
 from gsym.store.modules import Entry
 
@@ -35,11 +35,13 @@ class _Index(NamedTuple):
         found: Files by the terms of their modules: kind, place, path, module. Files
             of a lower kind are better, and of these those at a lower place.
         named: Paths of debug files by name.
+        of_name: Paths of debug files by the names of their modules.
     """
 
     files: dict[str, IndexedFile]
     found: dict[str, list[tuple[int, int, str, ModuleKey]]]
     named: dict[str, list[str]]
+    of_name: dict[str, list[str]]
 
     def candidates(self, key: ModuleKey) -> list[tuple[str, ModuleKey]]:
         """Files that may be of a module, the best first.
@@ -49,12 +51,10 @@ class _Index(NamedTuple):
         found = {
             file for term in search_terms(key) for file in self.found.get(term, ())
         }
-        names = {key.debug_file, key.code_file} - {""}
 
         def order(file: tuple[int, int, str, ModuleKey]) -> tuple[int, bool, int]:
             kind, place, _, module = file
-            is_named = bool(names & {module.debug_file, module.code_file})
-            return kind, not is_named, place
+            return kind, not is_named(module, key), place
 
         return [(path, module) for _, _, path, module in sorted(found, key=order)]
 
@@ -104,7 +104,7 @@ class LooseFiles:
         *,
         rescan_seconds: float = _RESCAN_SECONDS,
         max_depth: int = 32,
-        max_files: int = 200_000,
+        max_files: int = 1_000_000,
         patience: float | None = None,
         packages: Packages | None = None,
     ) -> None:
@@ -120,7 +120,7 @@ class LooseFiles:
         self._is_slow = patience is not None  # until a scan was fast
         self._is_read = threading.Event()
         self._is_cut = False
-        self._index = _Index({}, {}, {})
+        self._index = _Index({}, {}, {}, {})
         self._with_code: dict[str, tuple[IndexedFile, ModuleKey]] = {}
 
     @property
@@ -203,14 +203,15 @@ class LooseFiles:
     def named(self, name: str) -> list[str]:
         """The debug files of a name, also with a usual suffix, the best one first.
 
-        Of files with the same suffix, the largest contains most.
+        Of files with the same suffix, the largest contains most. Without such a file,
+        those that say that they are of a module of this name.
 
         Raises:
             SourceError: The folder does not exist.
         """
         self._refresh(self._patience)
         index = self._index
-        return [
+        found = [
             path
             for each in dict.fromkeys(file_names(name))
             for path in sorted(
@@ -218,6 +219,7 @@ class LooseFiles:
                 key=lambda path: (-index.files[path].stamp.size, path),
             )
         ]
+        return found or index.of_name.get(name, [])
 
     def build_ids(self) -> Iterator[tuple[str, str]]:
         """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
@@ -391,9 +393,13 @@ class LooseFiles:
 
 def _index_of(files: dict[str, IndexedFile]) -> _Index:
     named: dict[str, list[str]] = {}
+    of_name: dict[str, list[str]] = {}
     for path, file in files.items():
         if file.is_debug_file:
             named.setdefault(os.path.basename(path), []).append(path)
+        names = {each.debug_file for each in file.modules}
+        for name in names | {each.code_file for each in file.modules}:
+            of_name.setdefault(name, []).append(path)
     # A GSYM file needs no conversion; of others, the largest contains most.
     order = sorted(
         (path for path, file in files.items() if file.keys),
@@ -410,4 +416,4 @@ def _index_of(files: dict[str, IndexedFile]) -> _Index:
         for key in file.keys:
             for term in search_terms(key):
                 found.setdefault(term, []).append((kind, place, path, key))
-    return _Index(files, found, named)
+    return _Index(files, found, named, of_name)

@@ -36,6 +36,7 @@ from gsym.store.aliases import (
     read_aliases,
     remove_aliases,
 )
+from gsym.store.choosing import chosen
 from gsym.store.layout import (
     ENTRY_ROOTS,
     EVICTED,
@@ -60,7 +61,6 @@ from gsym.store.locking import (
     remove_abandoned,
     remove_tree,
 )
-from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
 from gsym.writing.data_part import open_data_part

@@ -119,7 +119,7 @@ def test_answers_of_modules_that_may_be_another_build_say_so(tmp_path: Path) -> 
     reasons = [
         None,
         "only 16 of 20 bytes of its build id are known",
-        "it was found by its name alone",
+        "found by its name alone",
     ]
     single = pa.record_batch({"build_id": names, "address": [START] * 3})
     stacks = pa.record_batch({"build_id": names, "address": [[START, START]] * 3})
@@ -133,3 +133,15 @@ def test_answers_of_modules_that_may_be_another_build_say_so(tmp_path: Path) -> 
     assert modules.unsure == dict(zip(names[1:], reasons[1:], strict=True))
     missing = pa.record_batch({"build_id": ["0" * 40, None], "address": [1, 1]})
     assert symbolize(missing, modules)["unsure"].to_pylist() == [None, None]
+
+
+def test_a_name_in_a_folder_may_be_that_of_another_file_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsym.arrow.modules._RECHECK_SECONDS", -1.0)
+    write_gsym(tmp_path / "some.gsym", 4)
+    modules = Modules(tmp_path)
+    uuids = [modules.find("some").open_reader().uuid]
+    write_gsym(tmp_path / "some.gsym", 5)
+    uuids.append(modules.find("some").open_reader().uuid)
+    assert uuids[0] != uuids[1]

@@ -138,3 +138,14 @@ def test_what_is_no_debug_file_is_not_found_by_name(
     (tmp_path / "app.exe").write_bytes(symbols())
     source = LooseFiles(str(tmp_path))
     assert source.named("app") == [str(tmp_path / "app.exe")]
+
+
+def test_a_file_of_any_name_is_found_by_the_name_that_its_module_has(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "1f3c").write_bytes(symbols(name="libx.so"))
+    source = LooseFiles(str(tmp_path), rescan_seconds=0)
+    assert source.named("libx.so") == [str(tmp_path / "1f3c")]
+    assert source.named("liby.so") == []
+    (tmp_path / "libx.so.sym").write_bytes(symbols(name="libx.so"))
+    assert source.named("libx.so") == [str(tmp_path / "libx.so.sym")]
