@@ -3,13 +3,35 @@
  * Looks up rows of two modules, the file twice, in two bulks that share what is known, and
  * demands that a row of the second has the same stack as in the first, as its views show.
  * tools/fuzz.sh builds and runs this under sanitizers. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz_output.h"
 
-enum { ENTRIES = 24, ROWS = 4 * ENTRIES, MODULES = 2 };
+enum { ENTRIES = 24, ROWS = 4 * ENTRIES, MODULES = 2, NUMBERS = 4, FLAGS = 5 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Adds up the frames that a bulk writes, in memory that is as large as its header says. */
+static void read_frames(const gsym_bulk *bulk, const int32_t *offsets, size_t count,
+                        uint64_t *sum_ret) {
+    uint64_t *numbers = malloc((count + 1) * NUMBERS * sizeof *numbers);
+    uint8_t *flags = malloc((count / 8 + 1) * FLAGS);
+    if (numbers != NULL && flags != NULL) {
+        const size_t bytes = (count + 7) / 8;
+        const gsym_frame_columns columns = {
+            (uint32_t *)(numbers + count), (uint32_t *)(numbers + 2 * count),
+            (uint32_t *)(numbers + 3 * count), numbers, flags, flags + bytes,
+            flags + 2 * bytes, flags + 3 * bytes, flags + 4 * bytes};
+        gsym_bulk_frames(bulk, offsets, &columns);
+        for (size_t i = 0; i < count; ++i)
+            *sum_ret += columns.names[i] + columns.files[i] + columns.lines[i] + numbers[i];
+        for (size_t i = 0; i < FLAGS * bytes; ++i)
+            *sum_ret += flags[i];
+    }
+    free(numbers);
+    free(flags);
+}
 
 /* What a bulk made; *sum_ret adds up what its views show, so that all of it is read. */
 static gsym_status answer(const gsym_image *image, const gsym_rows *rows, gsym_known *known,
@@ -26,10 +48,9 @@ static gsym_status answer(const gsym_image *image, const gsym_rows *rows, gsym_k
     if (status == GSYM_OK) {
         gsym_bulk_view(bulk, &columns);
         memcpy(stacks_ret, columns.stacks, rows->count * sizeof *stacks_ret);
-        for (size_t i = 0; i < columns.frame_count; ++i)
-            *sum_ret += columns.lines[i] + columns.offsets[i] + columns.inlined[i] +
-                        (uint32_t)columns.name_texts.offsets[columns.names[i]] +
-                        (uint32_t)columns.file_texts.offsets[columns.files[i]];
+        read_frames(bulk, NULL, columns.frame_count, sum_ret);
+        if (columns.first_frame == 0)
+            read_frames(bulk, offsets, (size_t)offsets[rows->count], sum_ret);
         for (int32_t i = 0; i < columns.name_texts.offsets[columns.name_texts.count]; ++i)
             *sum_ret += (uint8_t)columns.name_texts.bytes[i];
     }

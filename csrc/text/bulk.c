@@ -12,11 +12,22 @@ enum { STACK_NO_ADDRESS, STACK_NO_MODULE, STACK_OUTSIDE, FIRST_STACKS };
 
 enum {
     /* How many rows ahead the slot of an address in the table is prefetched, and the
-     * address itself. */
+     * address itself; the first frame of a stack, and the number of that. Not by a function
+     * that only prefetches: gcc 12 drops calls of it. */
     AHEAD_PLACE = 8,
     AHEAD_ADDRESS = 24,
+    AHEAD_FRAME = 16,
+    AHEAD_STACK = 48,
     ROWS_PER_ADDRESS = 8 /* a guess, from which the first size of a table is computed */
 };
+
+/* A frame in one place, since rows have them in any order. */
+typedef struct {
+    uint64_t offset;
+    uint32_t name, file; /* numbers in name_texts and file_texts */
+    uint32_t line;
+    uint8_t inlined, answered;
+} bulk_frame;
 
 struct gsym_known {
     LIST(number_map) modules; /* address -> stack, for each module */
@@ -33,9 +44,8 @@ struct gsym_bulk {
     uint32_t *order;      /* rows with an address, sorted by module */
     uint32_t *starts;     /* first row of each module in `order`, and the end */
     uint32_t *stacks;     /* number of the stack of each row */
-    gsym_batch frames;    /* the frames; their address_index is the number of a stack */
-    LIST(uint32_t) names; /* for each frame, the number of its name in name_texts */
-    LIST(uint32_t) files;
+    gsym_batch found;     /* the frames; their address_index is the number of a stack */
+    LIST(bulk_frame) frames; /* the same with numbers of texts */
     text_table name_texts, file_texts;
     number_map numbers;   /* name or file of the present module -> number of its text */
     LIST(uint64_t) asked; /* addresses of one module that earlier bulks did not have, each
@@ -109,9 +119,9 @@ static bool add_stack(gsym_bulk *bulk, size_t frame, uint32_t reason) {
 
 static bool add_miss_stack(gsym_bulk *bulk, uint32_t reason) {
     uint32_t number = (uint32_t)bulk->known->firsts.count;
-    if (!add_stack(bulk, bulk->frames.count, reason) || !LIST_ADD(bulk->names, 0) ||
-        !LIST_ADD(bulk->files, 0) ||
-        !batch_add_miss(&bulk->frames, number, GSYM_MISS_NO_FUNCTION))
+    if (!add_stack(bulk, bulk->found.count, reason) ||
+        !LIST_ADD(bulk->frames, (bulk_frame){0}) ||
+        !batch_add_miss(&bulk->found, number, GSYM_MISS_NO_FUNCTION))
         return false;
     bulk->known->frame_count++;
     return true;
@@ -159,9 +169,8 @@ void gsym_bulk_destroy(gsym_bulk *bulk) {
     free(bulk->order);
     free(bulk->starts);
     free(bulk->stacks);
-    batch_deinit(&bulk->frames);
-    free(bulk->names.items);
-    free(bulk->files.items);
+    batch_deinit(&bulk->found);
+    free(bulk->frames.items);
     text_table_deinit(&bulk->name_texts);
     text_table_deinit(&bulk->file_texts);
     number_map_deinit(&bulk->numbers);
@@ -255,47 +264,53 @@ static gsym_status find_text(gsym_bulk *bulk, text_table *texts, put_text *put,
                                                              : gsym_fail_memory(error);
 }
 
-static gsym_status name_frames(gsym_bulk *bulk, const gsym_image *image,
-                               gsym_error *error) {
-    const gsym_batch *frames = &bulk->frames;
-    size_t first = bulk->names.count, more = frames->count - first;
-    if (!LIST_RESERVE(bulk->names, more) || !LIST_RESERVE(bulk->files, more) ||
+/* Add the frames that were found last. */
+static gsym_status add_frames(gsym_bulk *bulk, const gsym_image *image, gsym_error *error) {
+    const gsym_batch *found = &bulk->found;
+    size_t first = bulk->frames.count, more = found->count - first;
+    if (!LIST_RESERVE(bulk->frames, more) ||
         !number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
         return gsym_fail_memory(error);
-    for (size_t i = first; i < frames->count; ++i)
-        GSYM_TRY(find_text(bulk, &bulk->name_texts, put_string, image, frames->name[i],
-                           &bulk->names.items[i], error));
+    for (size_t i = first; i < found->count; ++i) {
+        bulk_frame *frame = &bulk->frames.items[i];
+        *frame = (bulk_frame){.offset = found->offset[i],
+                              .line = found->line[i],
+                              .inlined = found->inlined[i] != 0,
+                              .answered = found->miss[i] == GSYM_MISS_NONE};
+        GSYM_TRY(find_text(bulk, &bulk->name_texts, put_string, image, found->name[i],
+                           &frame->name, error));
+    }
     if (!number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
         return gsym_fail_memory(error);
-    for (size_t i = first; i < frames->count; ++i)
-        GSYM_TRY(find_text(bulk, &bulk->file_texts, put_path, image, frames->file[i],
-                           &bulk->files.items[i], error));
-    bulk->names.count = bulk->files.count = frames->count;
+    for (size_t i = first; i < found->count; ++i)
+        GSYM_TRY(find_text(bulk, &bulk->file_texts, put_path, image, found->file[i],
+                           &bulk->frames.items[i].file, error));
+    bulk->frames.count = found->count;
     return GSYM_OK;
 }
 
 /* Add the stacks of the frames from `first` on. */
 static bool add_stacks(gsym_bulk *bulk, size_t first) {
-    const gsym_batch *frames = &bulk->frames;
-    for (size_t i = first; i < frames->count; ++i)
-        if (frames->address_index[i] >= bulk->known->firsts.count &&
-            !add_stack(bulk, i, frames->miss[i]))
+    const gsym_batch *found = &bulk->found;
+    for (size_t i = first; i < found->count; ++i)
+        if (found->address_index[i] >= bulk->known->firsts.count &&
+            !add_stack(bulk, i, found->miss[i]))
             return false;
-    if (frames->count > UINT32_MAX - bulk->first_frame) return false;
-    bulk->known->frame_count = bulk->first_frame + (uint32_t)frames->count;
+    if (found->count > UINT32_MAX - bulk->first_frame) return false;
+    bulk->known->frame_count = bulk->first_frame + (uint32_t)found->count;
     return true;
 }
 
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error) {
-    size_t first = bulk->frames.count;
+    size_t first = bulk->found.count;
     number_map *addresses = known_addresses(bulk->known, number);
     if (!number_addresses(bulk, module, addresses, image->header.base_address))
         return gsym_fail_memory(error);
-    GSYM_TRY(batch_look_up(&bulk->frames, image, bulk->asked.items, bulk->asked.count,
+    GSYM_TRY(batch_look_up(&bulk->found, image, bulk->asked.items, bulk->asked.count,
                            (uint32_t)bulk->known->firsts.count, true, error));
     if (!add_stacks(bulk, first)) return gsym_fail_memory(error);
-    return name_frames(bulk, image, error);
+    return add_frames(bulk, image, error);
 }
 
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
@@ -322,12 +337,6 @@ void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret) {
         .reasons = bulk->known->reasons.items,
         .first_frame = bulk->first_frame,
         .frame_count = bulk->frames.count,
-        .names = bulk->names.items,
-        .files = bulk->files.items,
-        .lines = bulk->frames.line,
-        .offsets = bulk->frames.offset,
-        .inlined = bulk->frames.inlined,
-        .misses = bulk->frames.miss,
         .name_texts = texts_of(&bulk->name_texts),
         .file_texts = texts_of(&bulk->file_texts),
     };
@@ -338,6 +347,16 @@ static uint32_t stack_end(const gsym_known *known, uint32_t stack) {
                                            : known->frame_count;
 }
 
+/* Return the first frame of the stack of a row; of the last one after all rows. */
+static const uint32_t *first_of(const gsym_bulk *bulk, size_t row) {
+    size_t at = row < bulk->rows.count ? row : bulk->rows.count - 1;
+    return &bulk->known->firsts.items[bulk->stacks[at]];
+}
+
+static const bulk_frame *frame_of(const gsym_bulk *bulk, size_t row) {
+    return bulk->frames.items + (*first_of(bulk, row) - bulk->first_frame);
+}
+
 gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
                               gsym_error *error) {
     const gsym_known *known = bulk->known;
@@ -345,11 +364,9 @@ gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offset
     for (size_t row = 0; row < bulk->rows.count; ++row) {
         uint32_t stack = bulk->stacks[row];
         offsets_ret[row] = (int32_t)end;
-        if (row + AHEAD_ADDRESS < bulk->rows.count) {
-            uint32_t ahead = bulk->stacks[row + AHEAD_ADDRESS];
-            __builtin_prefetch(&known->firsts.items[ahead]);
-            __builtin_prefetch(&known->reasons.items[ahead]);
-        }
+        const uint32_t *ahead = first_of(bulk, row + AHEAD_STACK);
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(known->reasons.items + (ahead - known->firsts.items));
         if (misses || known->reasons.items[stack] == GSYM_MISS_NONE)
             end += stack_end(known, stack) - known->firsts.items[stack];
         if (end > INT32_MAX)
@@ -366,4 +383,52 @@ void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *it
         for (int32_t at = offsets[row]; at < offsets[row + 1]; ++at)
             items_ret[at] = frame++;
     }
+}
+
+/* Write the bitmaps of up to 8 frames, of which each has a byte. */
+static void put_bits(const gsym_frame_columns *columns, size_t byte, uint64_t bits) {
+    columns->has_name[byte] = (uint8_t)bits;
+    columns->has_file[byte] = (uint8_t)(bits >> 8);
+    columns->has_line[byte] = (uint8_t)(bits >> 16);
+    columns->answered[byte] = (uint8_t)(bits >> 24);
+    columns->inlined[byte] = (uint8_t)(bits >> 32);
+}
+
+/* Write frames that are side by side from the place `at` on; `bits` are those that are not
+ * written yet. Returns these. */
+static uint64_t put_frames(const bulk_frame *frame, size_t at, size_t end, uint64_t bits,
+                           const gsym_frame_columns *columns) {
+    for (; at < end; ++at, ++frame) {
+        columns->names[at] = frame->name;
+        columns->files[at] = frame->file;
+        columns->lines[at] = frame->line;
+        columns->offsets[at] = frame->offset;
+        bits |= ((uint64_t)(frame->name != 0) | (uint64_t)(frame->file != 0) << 8 |
+                 (uint64_t)(frame->line != 0) << 16 | (uint64_t)frame->answered << 24 |
+                 (uint64_t)frame->inlined << 32)
+                << at % 8;
+        if (at % 8 == 7) {
+            put_bits(columns, at / 8, bits);
+            bits = 0;
+        }
+    }
+    return bits;
+}
+
+void gsym_bulk_frames(const gsym_bulk *bulk, const int32_t *offsets,
+                      const gsym_frame_columns *columns) {
+    size_t count = bulk->frames.count;
+    uint64_t bits = 0;
+    if (offsets == NULL) {
+        bits = put_frames(bulk->frames.items, 0, count, 0, columns);
+    } else {
+        count = (size_t)offsets[bulk->rows.count];
+        for (size_t row = 0; row < bulk->rows.count; ++row) {
+            __builtin_prefetch(first_of(bulk, row + AHEAD_STACK));
+            __builtin_prefetch(frame_of(bulk, row + AHEAD_FRAME));
+            bits = put_frames(frame_of(bulk, row), (size_t)offsets[row],
+                              (size_t)offsets[row + 1], bits, columns);
+        }
+    }
+    if (count % 8 != 0) put_bits(columns, count / 8, bits);
 }

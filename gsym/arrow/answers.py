@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     Column = Any  # an array of pyarrow
 
 FRAME_FIELDS = ("name", "path", "line", "inlined", "offset")
+_NUMBERS = {"names": 32, "files": 32, "lines": 32, "offsets": 64}  # and their bits
+_FLAGS = ("has_name", "has_file", "has_line", "answered", "inlined")
 REASONS = (NO_FUNCTION, DAMAGED, "no address", "no module")
 
 
@@ -67,30 +69,41 @@ class Answers:
         buffers = [None, offsets.buffers()[1], self._pa.py_buffer(view)]
         return self._pa.StringArray.from_buffers(texts.count, *buffers[1:])
 
-    def frames(self) -> Any:
-        """New frames, as an array of structs; those in place of an answer are null."""
+    def frames(self, offsets: Column | None = None) -> Column:
+        """The frames of the rows, in lists that begin at *offsets*, as structs.
+
+        Without *offsets*, the new frames, each once. A frame in place of an answer has
+        nulls. With *offsets*, no address may have been known before.
+        """
         pa, view = self._pa, self._view
-        count = view.frame_count
+        count = view.frame_count if offsets is None else offsets[-1].as_py()
+        bits = _NUMBERS | dict.fromkeys(_FLAGS, 1)
+        room = {name: pa.allocate_buffer(bits[name] * count // 8 + 1) for name in bits}
+        columns = ffi.new("gsym_frame_columns *")
+        for name, buffer in room.items():
+            kind = f"uint{max(bits[name], 8)}_t[]"
+            place = ffi.from_buffer(kind, buffer, require_writable=True)
+            setattr(columns, name, place)
+        starts = ffi.NULL
+        if offsets is not None:
+            starts = ffi.from_buffer("int32_t[]", offsets.buffers()[1])
+        lib.gsym_bulk_frames(self._bulk, starts, columns)
 
-        def text(codes: CData, texts: CData) -> Column:
-            return self._encoded(
-                self._numbers(codes, count, "int32"), self._texts(texts)
-            )
+        def column(kind: Any, valid: str, values: str) -> Column:
+            return pa.Array.from_buffers(kind, count, [room[valid], room[values]])
 
-        def known(values: Column) -> Column:
-            return pa.compute.if_else(answered, values, None)
+        def text(valid: str, values: str, texts: CData) -> Column:
+            codes = column(pa.int32(), valid, values)
+            return pa.DictionaryArray.from_arrays(codes, self._texts(texts), safe=False)
 
-        answered = pa.compute.equal(self._numbers(view.misses, count, "uint8"), 0)
-        lines = self._numbers(view.lines, count, "uint32")
-        inlined = self._numbers(view.inlined, count, "uint8").cast(pa.bool_())
-        columns = {
-            "name": text(view.names, view.name_texts),
-            "path": text(view.files, view.file_texts),
-            "line": pa.compute.if_else(pa.compute.equal(lines, 0), None, lines),
-            "inlined": known(inlined),
-            "offset": known(self._numbers(view.offsets, count, "uint64")),
-        }
-        return pa.StructArray.from_arrays(list(columns.values()), list(columns))
+        arrays = (
+            text("has_name", "names", view.name_texts),
+            text("has_file", "files", view.file_texts),
+            column(pa.uint32(), "has_line", "lines"),
+            column(pa.bool_(), "answered", "inlined"),
+            column(pa.uint64(), "answered", "offsets"),
+        )
+        return pa.StructArray.from_arrays(arrays, FRAME_FIELDS)
 
     def reasons(self) -> Column:
         """Reason why a row has no answer; null if it has one."""
@@ -98,30 +111,28 @@ class Answers:
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
         texts = pa.array(["", *REASONS, *self._known.reasons], pa.string())
         rows = self._numbers(view.stacks, self._count, "uint32")
-        return self._encoded(numbers.take(rows), texts)
-
-    def _encoded(self, codes: Column, texts: Column) -> Column:
-        """Texts by their numbers, of which 0 is null."""
-        pa = self._pa
+        codes = numbers.take(rows)
         known = pa.compute.if_else(pa.compute.equal(codes, 0), None, codes)
         return pa.DictionaryArray.from_arrays(known, texts)
 
-    def items(self, *, misses: bool) -> tuple[Column, Column]:
-        """The offsets of each row's list of frames, and numbers of the lists' frames.
+    def offsets(self, *, misses: bool) -> Column:
+        """The offsets of each row's list of frames.
 
         Raises:
-            LimitError: There are too many.
+            LimitError: There are too many frames.
         """
         pa, error = self._pa, new_error()
-        offsets = pa.allocate_buffer(4 * (self._count + 1))
-        starts = ffi.from_buffer("int32_t[]", offsets, require_writable=True)
+        room = pa.allocate_buffer(4 * (self._count + 1))
+        starts = ffi.from_buffer("int32_t[]", room, require_writable=True)
         check(lib.gsym_bulk_offsets(self._bulk, misses, starts, error), error)
-        total = starts[self._count]
-        items = pa.allocate_buffer(4 * total)
-        if total:
-            room = ffi.from_buffer("uint32_t[]", items, require_writable=True)
-            lib.gsym_bulk_items(self._bulk, starts, room)
-        return (
-            pa.Array.from_buffers(pa.int32(), self._count + 1, [None, offsets]),
-            pa.Array.from_buffers(pa.uint32(), total, [None, items]),
-        )
+        return pa.Array.from_buffers(pa.int32(), self._count + 1, [None, room])
+
+    def numbers(self, offsets: Column) -> Column:
+        """The numbers of the frames in these lists."""
+        pa, count = self._pa, offsets[-1].as_py()
+        room = pa.allocate_buffer(4 * count)
+        if count:
+            starts = ffi.from_buffer("int32_t[]", offsets.buffers()[1])
+            numbers = ffi.from_buffer("uint32_t[]", room, require_writable=True)
+            lib.gsym_bulk_items(self._bulk, starts, numbers)
+        return pa.Array.from_buffers(pa.uint32(), count, [None, room])

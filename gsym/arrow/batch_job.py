@@ -43,6 +43,7 @@ _STREAM_SUFFIX = ".arrows"  # a stream may have another dictionary in each batch
 FORMATS = {"parquet": ".parquet", "arrow": _STREAM_SUFFIX}
 _LOCK = ".lock"
 _ID_BITS = 40  # of a frame; above are those of the part that its `Known` began in
+_FRAME_TEXTS = (".name", ".path")  # ends of the columns of a stack's texts
 _MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
 
 
@@ -269,12 +270,17 @@ class _Part:
             return self._files.enter_context(pa.ipc.new_stream(sink, schema))
         import pyarrow.parquet as pq
 
-        encodings = _encodings(schema)
+        encodings, leaves = _encodings(schema), _leaves(schema)
         writer = pq.ParquetWriter(
             sink,
             schema,
             column_encoding=encodings,
-            use_dictionary=[path for path in _leaves(schema) if path not in encodings],
+            use_dictionary=[path for path in leaves if path not in encodings],
+            # To find the least and the greatest text of frames takes as long as to
+            # write them, and helps no search.
+            write_statistics=[
+                path for path in leaves if not path.endswith(_FRAME_TEXTS)
+            ],
         )
         return self._files.enter_context(writer)
 

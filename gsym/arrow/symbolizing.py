@@ -102,7 +102,7 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         return _frame_rows(batch, rows, answers, address)
     if output == "ids":
         return _numbered(batch, rows, answers)
-    stacks = _lists(rows, answers, answers.frames().take)
+    stacks = _lists(rows, answers, answers.frames)
     return _appended(batch, dict(zip(("stack", *_REMARKS), stacks, strict=True)))
 
 
@@ -226,9 +226,13 @@ def _appended(batch: Any, columns: dict[str, Any]) -> Any:
 def _lists(
     rows: AddressRows, answers: Answers, values: Callable[[Any], Any]
 ) -> tuple[Any, Any, Any]:
-    """A list for each row of the batch, why others have none, and what is unsure."""
+    """A list for each row of the batch, why others have none, and what is unsure.
+
+    *values* makes the items of lists that begin at some offsets.
+    """
     pa = import_pyarrow()
-    offsets, items = answers.items(misses=rows.lists is not None)
+    offsets = answers.offsets(misses=rows.lists is not None)
+    items = values(offsets)
     reasons, unsure = answers.reasons(), answers.unsure
     no_list = reasons.is_valid()
     if rows.lists is not None:
@@ -237,7 +241,7 @@ def _lists(
             pa.ListArray.from_arrays(rows.lists, each, mask=no_list)
             for each in (reasons, unsure)
         )
-    lists = pa.ListArray.from_arrays(offsets, values(items), mask=no_list)
+    lists = pa.ListArray.from_arrays(offsets, items, mask=no_list)
     return lists, reasons, unsure
 
 
@@ -251,9 +255,8 @@ def _numbered(
     def ids(numbers: Any) -> Any:
         return numbers if added is None else pa.compute.add(numbers, added)
 
-    columns = dict(
-        zip(("frame_ids", *_REMARKS), _lists(rows, answers, ids), strict=True)
-    )
+    lists = _lists(rows, answers, lambda offsets: ids(answers.numbers(offsets)))
+    columns = dict(zip(("frame_ids", *_REMARKS), lists, strict=True))
     frames = answers.frames()
     ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
     start = pa.scalar(answers.first_frame, pa.uint32())
@@ -268,11 +271,10 @@ def _numbered(
 def _frame_rows(batch: Any, rows: AddressRows, answers: Answers, address: str) -> Any:
     """A row for each frame, with the other columns of its row of the batch."""
     pa = import_pyarrow()
-    offsets, items = answers.items(misses=True)
-    parents = pa.compute.list_parent_indices(pa.ListArray.from_arrays(offsets, items))
-    columns = dict(
-        zip(FRAME_FIELDS, answers.frames().take(items).flatten(), strict=True)
-    )
+    offsets = answers.offsets(misses=True)
+    frames = answers.frames(offsets)
+    parents = pa.compute.list_parent_indices(pa.ListArray.from_arrays(offsets, frames))
+    columns = dict(zip(FRAME_FIELDS, frames.flatten(), strict=True))
     remarks = answers.reasons(), answers.unsure
     columns |= {
         name: each.take(parents) for name, each in zip(_REMARKS, remarks, strict=True)

@@ -59,8 +59,7 @@ typedef struct gsym_texts {
     const char *bytes;
 } gsym_texts;
 
-/* The answers; the bulk owns the arrays. A stack without an answer has one frame, in which
- * only `misses` is set.
+/* The answers; the bulk owns the arrays. A stack without an answer has one frame.
  * `reasons` are valid until the next bulk of the same known addresses is answered. */
 typedef struct gsym_bulk_columns {
     const uint32_t *stacks; /* number of the stack of each row */
@@ -69,12 +68,6 @@ typedef struct gsym_bulk_columns {
     uint32_t first_frame;    /* number of the first frame here; frames with lower numbers
                               * are in earlier bulks */
     size_t frame_count;      /* frames of a stack are side by side, innermost first */
-    const uint32_t *names;   /* index in name_texts */
-    const uint32_t *files;   /* index in file_texts */
-    const uint32_t *lines;   /* 0: unknown */
-    const uint64_t *offsets; /* as in gsym_frame */
-    const uint8_t *inlined;
-    const uint8_t *misses; /* not 0: the row has no answer */
     gsym_texts name_texts;
     gsym_texts file_texts;
 } gsym_bulk_columns;
@@ -87,6 +80,22 @@ gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offset
                               gsym_error *error);
 /* Write the number of the frame of each item of these lists. */
 void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret);
+
+/* Memory of the caller for columns of frames; `has_name` to `inlined` are bitmaps as
+ * Arrow's, of whole bytes. */
+typedef struct gsym_frame_columns {
+    uint32_t *names;   /* index in name_texts; 0: none */
+    uint32_t *files;   /* index in file_texts; 0: unknown */
+    uint32_t *lines;   /* 0: unknown */
+    uint64_t *offsets; /* as in gsym_frame */
+    uint8_t *has_name, *has_file, *has_line;
+    uint8_t *answered; /* 0: the frame of a stack without an answer */
+    uint8_t *inlined;
+} gsym_frame_columns;
+/* Write the frame of each item of these lists, whose addresses no earlier bulk may have
+ * had; of NULL, the frames of this bulk, each once. */
+void gsym_bulk_frames(const gsym_bulk *bulk, const int32_t *offsets,
+                      const gsym_frame_columns *columns);
 
 /* cffi: end */
 
