@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
+
+    from gsym.containers.object_file import ObjectFile
 
     CData = Any  # a cffi object
 
@@ -91,19 +90,6 @@ class MachineCode:
 def x86_instruction_size(code: bytes, *, is_64: bool) -> int:
     """The size of the instruction that *code* begins with; 0 if undefined or cut."""
     return int(lib.gsym_x86_instruction_size(code, len(code), is_64))
-
-
-def find_machine_code(paths: Iterable[str]) -> MachineCode:
-    """The code of the first of some files that has any."""
-    return next(filter(None, map(_read, paths)), None) or MachineCode()
-
-
-def _read(path: str) -> MachineCode | None:
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            return MachineCode(binary)
-    except (GsymError, OSError):
-        return None
 
 
 def _pieces(binary: ObjectFile) -> list[CData]:

@@ -11,7 +11,7 @@ from os.path import basename
 from struct import Struct
 
 from gsym.arguments import path_of
-from gsym.errors import FormatError, UuidMismatchError
+from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.modules.key import (
     SAME,
     UNKNOWN,
@@ -30,9 +30,9 @@ from gsym.modules.key import (
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from os import PathLike
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeVar
 
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     # What a GSYM file says of its module, given that of a binary: `module_like` of its
     # reader.
     Saying: TypeAlias = Callable[[ModuleKey], ModuleKey]
+    T = TypeVar("T")
 
 _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
@@ -182,6 +183,28 @@ def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
     binary = ObjectFile(data, file)
     fit = Comparison(SAME) if said is None else compare_binary(binary, said)
     return binary, fit
+
+
+def read_first(
+    paths: Iterable[str], said: Saying | None, read: Callable[[ObjectFile], T]
+) -> T | None:
+    """Result of *read* for the first binary with one that a GSYM file may be made from.
+
+    Files that cannot be read are left out. None if there is no other.
+    """
+    results = (_read_fitting(path, said, read) for path in paths)
+    return next(filter(None, results), None)
+
+
+def _read_fitting(
+    path: str, said: Saying | None, read: Callable[[ObjectFile], T]
+) -> T | None:
+    try:
+        binary, fit = find_fitting(path, said)
+        with binary:
+            return None if fit.is_refused else read(binary)
+    except (GsymError, OSError, ValueError):
+        return None
 
 
 def compare_binary(

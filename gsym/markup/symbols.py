@@ -15,16 +15,13 @@ from gsym.writing.data_part import open_data_part
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol, TypeVar
+    from typing import Protocol
 
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.machine_code import MachineCode
-    from gsym.containers.object_file import ObjectFile
     from gsym.markup.address_space import LoadedModule
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
-
-    T = TypeVar("T")
 
     class Opening(Protocol):
         """Opens modules, as a `Symbolizer` does."""
@@ -109,12 +106,12 @@ class ModuleSymbols:
     def code(self) -> MachineCode:
         """The machine code, if a file with it is at hand."""
         from gsym.containers.machine_code import MachineCode
+        from gsym.conversion.identity import read_first
 
         module = self.module
         if module.code is None:
-            paths = module.binaries()
-            found = (_read(path, module.reader, MachineCode) for path in paths)
-            module.code = next(filter(None, found), None) or MachineCode()
+            found = read_first(module.binaries(), module.saying, MachineCode)
+            module.code = found or MachineCode()
         return module.code
 
     @property
@@ -170,9 +167,10 @@ class ModuleSymbols:
         module = self.module
         if module.data_symbols is None:
             from gsym.containers.data_symbols import DataSymbols
+            from gsym.conversion.identity import read_first
 
             paths = module.binaries()
-            tables = (_read(path, module.reader, DataSymbols) for path in paths)
+            tables = (read_first([path], module.saying, DataSymbols) for path in paths)
             # A stripped binary has fewer symbols than its debug file.
             best = max(filter(None, tables), key=len, default=None)
             module.data_symbols = () if best is None else (best,)
@@ -239,24 +237,6 @@ class Symbols:
             found = [each for each in module.attempts if each.outcome == "found"]
             path = module.path or (found[-1].detail if found else "")
             self._doubts[doubt(name, module.unsure, path)] = None
-
-
-def _read(
-    path: str, reader: Reader | None, read: Callable[[ObjectFile], T]
-) -> T | None:
-    """Result of *read* for a binary; None if it is unreadable or of another build."""
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.identity import compare_binary
-
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            if reader is not None:
-                fit = compare_binary(binary, reader.module_like)
-                return None if fit.is_refused else read(binary)
-            return read(binary)
-    except (GsymError, OSError):
-        return None
 
 
 def _open_kept(reader: Reader) -> Reader | None:

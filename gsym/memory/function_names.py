@@ -46,7 +46,11 @@ class FunctionNames:
         if not is_linked or len(self._of_table) >= _MOST_SEARCHES or not self._binary:
             return ()
         if self._find is None:
-            self._find = _find_symbols(self._binary)
+            from gsym.containers.data_symbols import SymbolNames
+            from gsym.conversion.identity import read_first
+
+            read, said = (lambda file: SymbolNames(file).find), self._reader.module_like
+            self._find = read_first([self._binary], said, read) or (lambda _name: ())
         found = [
             FunctionRange(name, start, size or _UNKNOWN_SIZE)
             for start, size in self._find(name.encode("utf-8", "replace"))
@@ -77,17 +81,3 @@ class FunctionNames:
         return [
             each for each in overloads if spelling(demangle(each.name)) == wanted
         ] or self._demangled.get(wanted, ())
-
-
-def _find_symbols(path: str) -> Callable[[bytes], Sequence[tuple[int, int]]]:
-    """An index of the start and size of symbols by name."""
-    from gsym.containers.data_symbols import SymbolNames
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-    from gsym.errors import GsymError
-
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            return SymbolNames(binary).find
-    except (GsymError, OSError, ValueError):
-        return lambda _name: ()

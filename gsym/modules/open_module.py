@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.machine_code import MachineCode
+    from gsym.conversion.identity import Saying
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt, Entry
@@ -91,6 +92,11 @@ class OpenModule:
         if self.entry is not None and "debuginfo" in self.entry.originals:
             paths.append(self.entry.originals["debuginfo"])
         return paths
+
+    @property
+    def saying(self) -> Saying | None:
+        """What its GSYM file says of the module; None without one."""
+        return None if self.reader is None else self.reader.module_like
 
     def open_reader(self) -> Reader:
         """The reader."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import Segment
     from gsym.containers.machine_code import MachineCode
+    from gsym.containers.object_file import ObjectFile
     from gsym.memory.function_names import FunctionNames
     from gsym.memory.module_files import LoadedFile
     from gsym.memory.stack_parts import StackFrame
@@ -310,8 +311,10 @@ class _Layout:
         from gsym.containers.headers import file_address
 
         if self._segments is None:
-            tables = map(self._read, self._find_binaries())
-            self._segments = next(filter(None, tables), ())
+            from gsym.conversion.identity import read_first
+
+            paths, said = self._find_binaries(), self._reader.module_like
+            self._segments = read_first(paths, said, self._read) or ()
         if base == "text":
             return None if self._text is None else self._text + address
         if base == "file":
@@ -321,20 +324,10 @@ class _Layout:
                 return (each.address & -_PAGE) + address
         return None
 
-    def _read(self, path: str) -> Sequence[Segment]:
-        """The segments of a file; none if it has none, or is of another build."""
+    def _read(self, file: ObjectFile) -> Sequence[Segment]:
+        """The segments of a file; none if it has none."""
         from gsym.containers.headers import load_segments
-        from gsym.containers.mapped_file import map_file
-        from gsym.containers.object_file import ObjectFile
-        from gsym.conversion.identity import compare_binary
-        from gsym.errors import GsymError
 
-        try:
-            with ObjectFile(map_file(path), path) as file:
-                if compare_binary(file, self._reader.module_like).is_refused:
-                    return ()
-                text = file.code_range(b".text")
-                self._text = None if text is None else text[0]
-                return load_segments(file.data, path)
-        except (GsymError, OSError, ValueError):
-            return ()
+        text = file.code_range(b".text")
+        self._text = None if text is None else text[0]
+        return load_segments(file.data, file.path)

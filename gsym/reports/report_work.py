@@ -115,9 +115,10 @@ class ModuleOfReport:
     def code(self) -> MachineCode:
         """Machine code, as far as a file at hand has it."""
         if self._code is None:
-            from gsym.containers.machine_code import find_machine_code
+            from gsym.containers.machine_code import MachineCode
+            from gsym.conversion.identity import read_first
 
-            self._code = find_machine_code(self.files())
+            self._code = read_first(self.files(), None, MachineCode) or MachineCode()
         return self._code
 
     def binaries(self) -> Iterator[str]:

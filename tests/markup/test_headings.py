@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.containers.machine_code import MachineCode, find_machine_code
+from gsym.containers.machine_code import MachineCode
+from gsym.conversion.identity import read_first
 from gsym.engine.native import ffi, lib
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.headings import Headings
@@ -259,7 +260,10 @@ CODE = 0x10  # where first() is
 
 
 def code_of(folder: Path, code: bytes, machine: int = elf.X86_64) -> MachineCode:
-    return find_machine_code(["", str(binary(folder, code, machine))])
+    return (
+        read_first(["", str(binary(folder, code, machine))], None, MachineCode)
+        or MachineCode()
+    )
 
 
 def binary(folder: Path, code: bytes, machine: int = elf.X86_64) -> Path:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym.containers.machine_code import find_machine_code
+from gsym.containers.machine_code import MachineCode
+from gsym.conversion.identity import read_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +95,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         ("app", "/srv/bin/app", APP, ("deep", "callback", "run", "main")),
         ("libmid.so", "/srv/lib/libmid.so", LIB, ("lib_mid",)),
     ):
-        code = find_machine_code([str(folder / file)])
+        code = read_first([str(folder / file)], None, MachineCode) or MachineCode()
         maps.append(f"{base:x}-{base + 0x5000:x} r-xp 00000000 fe:00 1 {path}\n")
         with gsym.open(folder / file) as reader:
             build_id = reader.uuid.hex()

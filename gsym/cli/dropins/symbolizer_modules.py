@@ -46,7 +46,7 @@ class Module:
         self._path = path
         base = _image_base(path) if options.relative_address else 0
         self.shift: int = base - options.adjust_vma  # added to requested addresses
-        self._symbols: DataSymbols | None = None
+        self._symbols: tuple[DataSymbols, ...] | None = None
 
     def symbol(self, name: str, offset: int) -> list[tuple[Reader, int]]:
         """Readers and addresses of the bytes *offset* after the starts of functions."""
@@ -64,10 +64,14 @@ class Module:
     def data(self, address: int) -> DataSymbol | None:
         """The symbol at an address as requested, or None."""
         if self._symbols is None:
-            self._symbols = _read_symbols(self._path)
-        if self._symbols is None:
-            return None
-        return self._symbols.find((address + self.shift) & UINT64_MAX)
+            from gsym.containers.data_symbols import DataSymbols
+            from gsym.conversion.identity import read_first
+
+            said = None if self.reader is None else self.reader.module_like
+            found = read_first([self._path], said, lambda each: (DataSymbols(each),))
+            self._symbols = found or ()
+        place = (address + self.shift) & UINT64_MAX
+        return next((each.find(place) for each in self._symbols), None)
 
 
 class Modules:
@@ -175,16 +179,3 @@ def _image_base(path: str) -> int:
 
     with ObjectFile(map_file(path), path) as binary:
         return binary.base_address or 0
-
-
-def _read_symbols(path: str) -> DataSymbols | None:
-    """The symbols of the binary at *path*; None if it is not a valid binary."""
-    from gsym.containers.data_symbols import DataSymbols
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            return DataSymbols(binary)
-    except (GsymError, OSError):
-        return None
