@@ -122,3 +122,12 @@ class CancelledError(GsymError):
 
 class ClosedError(GsymError, ValueError):
     """The reader or creator was used after it was closed."""
+
+
+def reason_of(error: Exception) -> str:
+    """The reason of any exception in words, without the file that it is about."""
+    if isinstance(error, GsymError):
+        return error.reason
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

@@ -16,7 +16,7 @@ from importlib import import_module
 
 from gsym.confined.confinement import ChildLimits, confine
 from gsym.confined.forkserver import ForkServer
-from gsym.errors import FormatError, GsymError, LimitError
+from gsym.errors import FormatError, GsymError, LimitError, reason_of
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
@@ -175,12 +175,8 @@ def probe() -> dict[str, Any]:
 
 def _reason(error: Exception) -> str:
     """The reason without paths, which would be paths of the server."""
-    if isinstance(error, GsymError):
-        where = "" if error.offset is None else f"offset {error.offset:#x}: "
-        return where + error.reason
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return str(error)
+    offset = error.offset if isinstance(error, GsymError) else None
+    return ("" if offset is None else f"offset {offset:#x}: ") + reason_of(error)
 
 
 # Module and function of each task.

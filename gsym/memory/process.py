@@ -10,7 +10,7 @@ from gsym.arguments import integer_of, path_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.identity import module_of
-from gsym.errors import GsymError
+from gsym.errors import GsymError, reason_of
 from gsym.memory.loaded import LoadedSymbols, linked_region
 from gsym.memory.regions import Region
 from gsym.memory.stack_parts import module_of_build_id
@@ -99,7 +99,7 @@ class Process(LoadedSymbols):
         except (FileNotFoundError, ProcessLookupError):
             raise GsymError("there is no such process", path=self._folder) from None
         except OSError as error:
-            raise GsymError(error.strerror or "cannot be read", path=path) from error
+            raise GsymError(reason_of(error), path=path) from error
 
     def _add(self, mappings: Sequence[Mapping], memory: Memory) -> None:
         regions: list[Region] = []

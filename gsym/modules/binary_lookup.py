@@ -24,7 +24,7 @@ from stat import S_ISREG
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
-from gsym.errors import EmptyError, GsymError
+from gsym.errors import EmptyError, GsymError, reason_of
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 
@@ -553,11 +553,8 @@ def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader
         return _open(path, search)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        notes.append(f"{path} is not used: {error.strerror}")
-        return None
-    except GsymError as error:
-        notes.append(f"{path} is not used: {error.reason}")
+    except (GsymError, OSError) as error:
+        notes.append(f"{path} is not used: {reason_of(error)}")
         return None
 
 

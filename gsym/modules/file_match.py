@@ -7,7 +7,7 @@ from stat import S_ISREG
 
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.module_file import modules_in
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, reason_of
 from gsym.modules.key import (
     OTHER,
     OUTCOMES,
@@ -58,7 +58,7 @@ def match_file(
         if is_named_by_id and not key.code_id and recognise_file(path) == "object":
             comparison = Comparison(UNKNOWN)
     except OSError as error:
-        return FileMatch(error.strerror or str(error))
+        return FileMatch(reason_of(error))
     except (GsymError, ValueError) as error:
         if has_id(wanted):
             return FileMatch(str(error))

@@ -13,7 +13,7 @@ import os
 import time
 from functools import partial
 
-from gsym.errors import GsymError
+from gsym.errors import GsymError, reason_of
 from gsym.modules.key import Comparison, ModuleKey, completed, has_id
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder, PathOfKey, find_files
@@ -226,7 +226,7 @@ def _rank(module: OpenModule) -> tuple[bool, bool]:
 def _reason(error: GsymError | OSError, path: str) -> str:
     """The text of an error, without the path of the file if that is *path*."""
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        return reason_of(error)
     return str(error).removeprefix(f"{path}: ")
 
 

@@ -95,7 +95,7 @@ class OpenModule:
 
     @property
     def saying(self) -> Saying | None:
-        """What its GSYM file says of the module; None without one."""
+        """Function that returns what its GSYM file says of the module; None without."""
         return None if self.reader is None else self.reader.module_like
 
     def open_reader(self) -> Reader:

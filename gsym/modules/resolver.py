@@ -20,6 +20,7 @@ from gsym.errors import (
     GsymError,
     NotFoundError,
     SourceError,
+    reason_of,
 )
 from gsym.modules.key import ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
@@ -511,7 +512,7 @@ class Resolver:
         except (OSError, MemoryError) as error:
             if _is_full(error):
                 raise
-            return "failed", f"{found.location}: {_reason(error)}", None
+            return "failed", f"{found.location}: {reason_of(error)}", None
         return "found", found.location, publication.entry
 
 
@@ -547,7 +548,7 @@ def _fetched_size(found: FoundFile, folder: str) -> int:
 
 
 def _local_failure(error: Exception) -> Attempt:
-    reason = _reason(error)
+    reason = str(error) if isinstance(error, GsymError) else reason_of(error)
     if isinstance(error, AmbiguousModuleError):
         return Attempt("store", "refused", reason)
     if _is_full(error):
@@ -557,9 +558,3 @@ def _local_failure(error: Exception) -> Attempt:
 
 def _is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in FULL_DISK
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error) or type(error).__name__

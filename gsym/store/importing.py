@@ -239,7 +239,5 @@ def _import(
                 code_ids=found.code_ids,
                 **options,
             )
-        except GsymError as error:
+        except (GsymError, OSError) as error:
             yield outcome_of(item.path, error)
-        except OSError as error:
-            yield FileOutcome(item.path, "failed", error.strerror or str(error))

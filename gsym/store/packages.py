@@ -15,7 +15,13 @@ from contextlib import suppress
 from hashlib import sha256
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
+from gsym.errors import (
+    FormatError,
+    GsymError,
+    NotFoundError,
+    SourceError,
+    reason_of,
+)
 from gsym.modules.key import (
     ModuleKey,
     debug_ids_of_build_id,
@@ -273,7 +279,7 @@ class Packages:
         try:
             self._reader.extract(member.package, member.number, target)
         except (GsymError, OSError) as error:
-            raise SourceError(f"{member.location}: {_reason(error)}") from None
+            raise SourceError(f"{member.location}: {reason_of(error)}") from None
 
     def _due(self) -> list[tuple[str, FileStamp]]:
         """The packages that are to be read."""
@@ -333,7 +339,9 @@ class Packages:
             if may_pass:
                 self._again[path] = time.monotonic() + _RETRY_SECONDS
             if not (is_repeated and may_pass):
-                _LOG.warning("the package %s is not searched: %s", path, _reason(error))
+                _LOG.warning(
+                    "the package %s is not searched: %s", path, reason_of(error)
+                )
             return []
         with suppress(OSError):
             os.makedirs(self._records, exist_ok=True)
@@ -384,9 +392,3 @@ def member_of_row(path: str, row: Any) -> PackageMember:
 def _record_name(path: str, stamp: FileStamp) -> str:
     key = repr((_FORMAT, path, (stamp.modified, stamp.size)))  # as of a copy
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return error.reason if isinstance(error, GsymError) else str(error)

@@ -11,7 +11,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import is_bundle
 from gsym.conversion.tree import files_below
 from gsym.engine.workers import core_count
-from gsym.errors import EmptyError, GsymError, UnsupportedError
+from gsym.errors import EmptyError, GsymError, UnsupportedError, reason_of
 from gsym.records import NamedTuple
 from gsym.store.adding import add_all
 from gsym.store.archives import ArchiveLimits, is_archive_file, members
@@ -141,14 +141,14 @@ def add_tree(
             cleanup.close()
 
 
-def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
+def outcome_of(name: str, result: Publication | GsymError | OSError) -> FileOutcome:
     """The outcome for the file *name*, from a result or error."""
     if isinstance(result, EmptyError):
         return FileOutcome(name, "skipped", "it contains no function")
     if isinstance(result, UnsupportedError):
         return FileOutcome(name, "skipped", result.reason)
-    if isinstance(result, GsymError):
-        return FileOutcome(name, "failed", result.reason)
+    if isinstance(result, (GsymError, OSError)):
+        return FileOutcome(name, "failed", reason_of(result))
     return FileOutcome(name, result.outcome, result.note, result.entry)
 
 
@@ -200,9 +200,7 @@ def _unpacked(
         try:
             is_archive = not os.path.isdir(path) and is_archive_file(path)
         except OSError as error:
-            tally.failures.append(
-                FileOutcome(path, "failed", error.strerror or str(error))
-            )
+            tally.failures.append(outcome_of(path, error))
             continue
         if is_archive:
             yield from _members(store, path, path, limits, tally)
@@ -243,4 +241,4 @@ def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutco
         except OSError as error:
             if error.filename != path:
                 raise  # an error of the store
-            return [FileOutcome(name, "failed", error.strerror or str(error))]
+            return [outcome_of(name, error)]

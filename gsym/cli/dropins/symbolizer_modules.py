@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.cache import BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import GsymError
+from gsym.errors import GsymError, reason_of
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import key_of_build_id
@@ -112,10 +112,8 @@ class Modules:
             self._opened.keep(key, None)
             found = find_gsym(path, self._search(architecture))
             module = Module(found.reader, path, self._options)
-        except OSError as error:
-            raise ModuleError(error.strerror or str(error)) from error
-        except GsymError as error:
-            raise ModuleError(error.reason) from error
+        except (GsymError, OSError) as error:
+            raise ModuleError(reason_of(error)) from error
         for note in filter(None, (*found.notes, unsure or found.unsure)):
             self._warn(note)
         self._opened.keep(key, module)

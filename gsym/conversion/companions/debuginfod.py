@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
@@ -13,9 +12,15 @@ from gsym.conversion.companions.debuginfod_settings import (
     DebuginfodSettings,
     read_settings,
 )
-from gsym.conversion.companions.search import CompanionSearch, other_build
-from gsym.errors import GsymError, NotFoundError, SourceError
+from gsym.conversion.companions.search import (
+    NOT_FOUND,
+    CompanionSearch,
+    fetched,
+    other_build,
+)
+from gsym.errors import GsymError, NotFoundError, SourceError, reason_of
 from gsym.modules.key import key_of_build_id
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
 
     from gsym.net.limits import TransferLimits
 
-_NOT_FOUND = "not found"
 _TOO_LARGE = 406  # the server heeds X-DEBUGINFOD-MAXSIZE
 _UNLIMITED_SECONDS = 1e8
 _UNLIMITED_BYTES = 1 << 62
@@ -88,45 +92,31 @@ class _Client:
                 return True
             self._search.refuse(url, reason)
             reasons.add(reason)
-        if reasons == {_NOT_FOUND}:
+        if reasons == {NOT_FOUND}:
             self._cache.remember_missing(path)
         return False
 
     def _ask(self, url: str, build_id: bytes, path: str) -> str:
         """Ask one server; return why it did not deliver the file, "" if it did."""
-        try:
-            self._cache.prepare(path)
-            return self._download(url, build_id, path)
-        except NotFoundError:
-            return _NOT_FOUND
-        except SourceError as error:
-            if error.status == _TOO_LARGE and self._settings.most_bytes:
-                return f"is larger than {self._settings.most_bytes} bytes"
-            return error.reason
-        except OSError as error:
-            reason = error.strerror or str(error)
-            return f"cannot be written to {self._cache.folder}: {reason}"
 
-    def _download(self, url: str, build_id: bytes, path: str) -> str:
-        """Download the file if it is of that build; else the reason."""
-        temporary = f"{path}.{os.urandom(4).hex()}"
-        try:
+        def fetch(temporary: str) -> None:
+            self._cache.prepare(path)
             if url.startswith("file://"):
                 self._copy(url, temporary)
             elif url.startswith(("http://", "https://")):
                 self._transfer(url, temporary)
             else:
-                return "not an http, https or file URL"
-            if reason := _difference(temporary, build_id):
-                return reason
-            with open(temporary, "rb") as file:
-                os.fsync(file.fileno())
+                raise SourceError("not an http, https or file URL")
+            try:
+                candidate = ObjectFile(map_file(temporary), temporary)
+            except GsymError as error:
+                raise SourceError(error.reason) from error
+            if reason := other_build(candidate, key_of_build_id(build_id)):
+                raise SourceError(reason)
+            sync(temporary)
             os.chmod(temporary, 0o400)
-            os.replace(temporary, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-        return ""
+
+        return fetched(path, self._cache.folder, fetch)
 
     def _transfer(self, url: str, path: str) -> None:
         from gsym.net.transfer import Transfer
@@ -152,6 +142,11 @@ class _Client:
                 is_trusted=True,
                 progress=lambda size: self._show(f"\rDownloading {url}: {size} bytes"),
             )
+        except SourceError as error:
+            if error.status == _TOO_LARGE and settings.most_bytes:
+                reason = f"is larger than {settings.most_bytes} bytes"
+                raise SourceError(reason) from error
+            raise
         finally:
             transfer.close()
         self._show("\n")
@@ -168,9 +163,9 @@ class _Client:
             source = unquote_to_bytes(parts.path)
             file = open(source, "rb", opener=_open_at_once)  # noqa: SIM115
         except FileNotFoundError:
-            raise NotFoundError(_NOT_FOUND) from None
+            raise NotFoundError(NOT_FOUND) from None
         except OSError as error:
-            raise SourceError(error.strerror or str(error)) from error
+            raise SourceError(reason_of(error)) from error
         most = self._settings.most_bytes or _UNLIMITED_BYTES
         with file:
             pieces = iter(lambda: file.read(_READ_SIZE), b"")
@@ -210,12 +205,3 @@ def transfer_limits(settings: DebuginfodSettings) -> TransferLimits:
 def _open_at_once(path: str, flags: int) -> int:
     """Open a file; opening a pipe would wait for a writer otherwise."""
     return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _difference(path: str, build_id: bytes) -> str:
-    """Reason why the file at *path* is not of that build."""
-    try:
-        fetched = ObjectFile(map_file(path), path)
-    except GsymError as error:
-        return error.reason
-    return other_build(fetched, key_of_build_id(build_id))

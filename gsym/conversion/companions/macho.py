@@ -19,7 +19,7 @@ from gsym.conversion.companions.search import (
     CompanionSearch,
     Note,
     other_build,
-    reason_of,
+    problem_of,
 )
 from gsym.conversion.debug_info import DebugInfo, SearchOptions
 from gsym.conversion.identity import key_of_binary
@@ -311,7 +311,7 @@ class DebugMap:
                 if not file.is_macho or file.machine != self._binary.machine:
                     reason = f"is for {file.architecture}"
             except (OSError, GsymError) as error:
-                reason = reason_of(error)
+                reason = problem_of(error)
             if reason:
                 self._missing.append(f"{entry.path} ({reason})")
                 self.wanted.append(entry.path.partition("(")[0])

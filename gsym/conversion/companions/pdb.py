@@ -11,7 +11,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
 from gsym.conversion.companions import symbol_cache
-from gsym.conversion.companions.search import CompanionSearch, fault_of, reason_of
+from gsym.conversion.companions.search import CompanionSearch, fault_of, problem_of
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
 from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.errors import FormatError, GsymError
@@ -31,7 +31,7 @@ def find_pdb(search: CompanionSearch, options: SearchOptions) -> PdbFile | None:
         try:
             pdb = _open(path)
         except (OSError, GsymError) as error:
-            search.refuse(path, reason_of(error))
+            search.refuse(path, problem_of(error))
             continue
         fit = compare(key_of_binary(search.binary), pdb_identity(pdb))
         if fit.outcome == SAME:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import suppress
 
 from gsym.containers.fat import slice_if_fat
 from gsym.containers.mapped_file import map_file, map_one_of_many
 from gsym.containers.object_file import LoadedSection, ObjectFile
 from gsym.conversion.identity import key_of_binary
-from gsym.errors import GsymError
+from gsym.errors import GsymError, NotFoundError, SourceError, reason_of
 from gsym.modules.key import Comparison, ModuleKey, compare
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
@@ -26,6 +27,7 @@ _KEPT_TYPES = frozenset({1, 14, 15})
 _INTERPRETER = ".interp"
 _PRELINKED = b".gnu.prelink_undo"
 _EXECUTABLE = 4  # SHF_EXECINSTR
+NOT_FOUND = "not found"
 
 
 class Candidate(NamedTuple):
@@ -82,7 +84,7 @@ class CompanionSearch:
             if self._aligns and not reason:
                 candidate.align(self.binary)
         except (OSError, GsymError) as error:
-            reason = reason_of(error)
+            reason = problem_of(error)
         if reason:
             self.refuse(path, reason)
         else:
@@ -174,15 +176,40 @@ def _uneven_move(
     return ""
 
 
+def fetched(target: str, folder: str, fetch: Callable[[str], object]) -> str:
+    """Fill a file of a cache, which is complete or absent.
+
+    Args:
+        target: The file.
+        folder: The place of the file until it is complete.
+        fetch: Writes it to a path.
+
+    Returns:
+        Reason why there is no file: `NOT_FOUND` or another; "" if there is.
+    """
+    temporary = os.path.join(folder, f"{os.urandom(8).hex()}.new")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        fetch(temporary)
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        os.replace(temporary, target)
+    except NotFoundError:
+        return NOT_FOUND
+    except SourceError as error:
+        return error.reason
+    except OSError as error:
+        return f"cannot be written to {folder}: {reason_of(error)}"
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+    return ""
+
+
 def fault_of(fit: Comparison) -> str:
     """Reason to doubt that a candidate is of the build that is wanted."""
     return f"is of another build: {fit.reason}" if fit.is_refused else fit.reason
 
 
-def reason_of(error: OSError | GsymError) -> str:
+def problem_of(error: OSError | GsymError) -> str:
     """Reason why a candidate cannot be read."""
-    if isinstance(error, GsymError):
-        return error.reason
-    if isinstance(error, FileNotFoundError):
-        return "not there"
-    return error.strerror or "cannot be read"
+    return "not there" if isinstance(error, FileNotFoundError) else reason_of(error)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 
 from gsym.containers.cabinet import compressed_name
-from gsym.errors import NotFoundError, SourceError
+from gsym.conversion.companions.search import NOT_FOUND, fetched
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -72,22 +73,11 @@ def _fetch_first(
     transfer: Transfer, server: WebAddress, paths: Iterable[str], cache: str
 ) -> tuple[str, str]:
     """The path of the first file that a server has, and the reason if it has none."""
+    target, reason = "", NOT_FOUND
     for path in paths:
         target = os.path.join(cache, path)
-        temporary = os.path.join(cache, os.urandom(8).hex())
-        try:
-            os.makedirs(cache, mode=0o700, exist_ok=True)
-            transfer.fetch(server.below(path), temporary, is_trusted=True)
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-            os.replace(temporary, target)
-        except NotFoundError:
-            continue
-        except SourceError as error:
-            return "", error.reason
-        except OSError as error:
-            return "", f"{target} cannot be written: {error.strerror or error}"
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-        return target, ""
-    return "", "not found"
+        fetch = partial(transfer.fetch, server.below(path), is_trusted=True)
+        reason = fetched(target, cache, fetch)
+        if reason != NOT_FOUND:
+            break
+    return target, reason
