@@ -200,7 +200,7 @@ def fetched(target: str, folder: str, fetch: Callable[[str], object]) -> str:
     except OSError as error:
         return f"cannot be written to {folder}: {reason_of(error)}"
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(temporary)
     return ""
 
