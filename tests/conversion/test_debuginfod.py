@@ -351,7 +351,7 @@ def test_a_read_only_cache_is_reported(
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "file/cache"))
     monkeypatch.setenv("DEBUGINFOD_URLS", tmp_path.as_uri())
     (note,) = convert(tmp_path).notes
-    assert f"cannot be written to {tmp_path}/file/cache: File exists" in note
+    assert f"cannot be written to {tmp_path}/file/cache: Not a directory" in note
 
 
 def test_unused_files_are_removed_after_their_age_limit(tmp_path: Path) -> None:
