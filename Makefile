@@ -13,6 +13,7 @@
 #   make mutants      damaged files of every kind on such an engine (SECONDS=60)
 #   make mutants-python  changes of the package that no test notices (N=200 SEED=)
 #   make analyze      static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
+#   make crashes      stacks of packaged programs that crash, beside gdb
 #   make deaths       stacks of programs that die in many ways, beside gdb and eu-stack
 #   make findings     surprises of other tools: whether they still are as findings/ says
 #   make docs         the manual as HTML, in docs/_build
@@ -66,7 +67,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 export CC
 
 .PHONY: build help demo soak test test-peers test-newest lock check lint analyze sanitize \
-    sanitized mutants mutants-python findings bench accept sweep deaths docs wheel deb release \
+    sanitized mutants mutants-python findings bench accept sweep crashes deaths docs wheel deb release \
     libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
@@ -205,6 +206,9 @@ accept: build $(VENV)/.test-peers
 
 sweep: build $(VENV)/.test-peers
 	$(BIN)/python -m tests.differential.sweep --write
+
+crashes: build $(VENV)/.test
+	$(BIN)/python -m tests.differential.crashes --write
 
 deaths: build $(VENV)/.test
 	$(BIN)/python -m tests.differential.deaths --write

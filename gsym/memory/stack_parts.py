@@ -11,7 +11,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Literal
 
     from gsym.modules.key import Comparison
@@ -232,6 +232,7 @@ class ParsedReport(NamedTuple):
         stacks: The stacks, in order.
         reason: Why the program ended, as the report says; "" if it does not.
         headings: All headings, also those of stacks without a frame.
+        counters: Modules and addresses that the text says to be in a program counter.
     """
 
     form: str
@@ -242,6 +243,7 @@ class ParsedReport(NamedTuple):
     stacks: tuple[StackHeading, ...] = ()
     reason: str = ""
     headings: tuple[StackHeading, ...] = ()
+    counters: Collection[tuple[int, int]] = ()
 
 
 def with_stacks(
@@ -282,12 +284,14 @@ class StackBuilder:
         limits: The limits.
         is_over: The limit of frames is exceeded: do not look for more.
         reason: Why the program ended, as the report says.
+        counters: Modules and addresses that it says to be in a program counter.
     """
 
     def __init__(self, limits: ReportLimits) -> None:
         self.limits = limits
         self.is_over: bool = False
         self.reason: str = ""
+        self.counters: set[tuple[int, int]] = set()
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0
@@ -410,6 +414,7 @@ class StackBuilder:
             stacks,
             self.reason,
             tuple(self._headings),
+            self.counters,
         )
 
     def take(self) -> ParsedReport:

@@ -27,6 +27,7 @@ _NEAR = 1  # bytes between an address and the one that a tool has adjusted
 class _Reading(NamedTuple):
     frame: StackFrame
     module: str
+    build: bytes | str  # the id of its file, or its name
     address: int  # link-time
     score: int
 
@@ -37,8 +38,8 @@ class _Reading(NamedTuple):
 
     def is_as(self, other: _Reading) -> bool:
         """Whether both are the same place."""
-        is_near = -_NEAR <= self[2] - other[2] <= _NEAR
-        return is_near and self[1] == other[1]
+        is_near = -_NEAR <= self[3] - other[3] <= _NEAR
+        return is_near and self[2] == other[2]
 
 
 def _ranks(at: int, readings: Sequence[Sequence[_Reading]]) -> list[int]:
@@ -104,9 +105,10 @@ class Judge:
             if each.module == NO_MODULE:
                 continue
             module = self._modules[each.module]
-            places = module.places
-            if places is None:
+            places, name = module.places, module.named.name
+            if places is None or module.reader is None:
                 continue
+            build = module.reader.uuid or name
             for address in places.addresses(each):
                 if not places.has_function(address):
                     continue
@@ -117,7 +119,7 @@ class Judge:
                 elif each.base == "symbol":
                     score += _NAMES_IT
                 score += _IS_CALL * (places.is_after_call(address) or False)
-                fields = each, module.named.name, address, score
+                fields = each, name, build, address, score
                 found.append(tuple.__new__(_Reading, fields))
         return found
 

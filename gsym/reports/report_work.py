@@ -55,14 +55,9 @@ _new = tuple.__new__
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
     {
-        *(
-            "__restore_rt",
-            "__restore",
-            "__default_sa_restorer",
-            "__default_rt_sa_restorer",
-        ),
-        *("__kernel_rt_sigreturn", "__kernel_sigreturn", "_sigtramp"),
-        "runtime.sigpanic",
+        *("__restore_rt", "__restore", "_sigtramp", "runtime.sigpanic"),
+        *("__default_sa_restorer", "__default_rt_sa_restorer"),
+        *("__kernel_rt_sigreturn", "__kernel_sigreturn"),
     }
 )
 
@@ -371,7 +366,8 @@ class ReportWork:
             ends = self._is_after_call(frame, 0)
             if ends is not None:
                 several.setdefault(frame.heading, []).append((at, ends))
-        exact: set[int] = set()
+        known = self._stack.counters
+        exact = {at for at, it in enumerate(self._frames) if it[1:3] in known}
         for members in several.values():
             calls = sum(ends for _, ends in members)
             if calls == 0 and len(members) > 1:
@@ -383,7 +379,9 @@ class ReportWork:
             are_returns = 2 * calls >= len(members) > 1
             for at, ends in members:
                 frame = self._frames[at]
-                if frame.is_return and frame.may_be_exact and not ends:
+                # Where a stack begins, an address may be made without a call.
+                is_first = at == members[-1][0] and len(members) > 1
+                if frame.is_return and frame.may_be_exact and not (ends or is_first):
                     exact.add(at)
                 elif frame.may_return and are_returns and ends:
                     self._frames[at] = frame._replace(is_return=True)

@@ -10,8 +10,15 @@ from benchmarks.report import ROOT
 from tests.differential import verdicts
 
 DOCUMENT = ROOT / "tests" / "differential" / "RESULTS.md"
-# Regions: every byte of small programs, sums of profiles, code of devices, dumps.
-SWEEP, PROFILES, DEVICES, DEATHS = REGIONS = ("sweep", "profiles", "devices", "deaths")
+# Regions: every byte of small programs, sums of profiles, code of devices, dumps of
+# programs of ours and crashes of packaged ones.
+SWEEP, PROFILES, DEVICES, DEATHS, CRASHES = REGIONS = (
+    "sweep",
+    "profiles",
+    "devices",
+    "deaths",
+    "crashes",
+)
 
 
 def read() -> str:
@@ -34,6 +41,9 @@ def summary(page: str) -> str:
     (targets,) = tables_in(region_in(page, DEVICES))
     asked_there, different = (sum(int(row[at]) for row in targets[1:]) for at in (2, 3))
     dumps = re.findall(r"\d+", region_in(page, DEATHS).partition("Of ")[2])
+    frames, crashed, answered = re.findall(
+        r"\d+", region_in(page, CRASHES).partition("\nOf ")[2]
+    )[:3]
     return f"""\
 - {addresses} random addresses of {binaries} binaries (`tests.differential.accept`):
   equal to llvm-symbolizer at {symbolizer}, to addr2line at {addr2line}, to
@@ -52,7 +62,10 @@ def summary(page: str) -> str:
   (`tools.devices`): {different} answers differ from the tool of the target.
 - {dumps[0]} dumps of programs that die at the end of a known chain of calls
   (`tests.differential.deaths`): the chain is whole in {dumps[1]} for gsym, in
-  {dumps[2]} for gdb, in {dumps[3]} for eu-stack."""
+  {dumps[2]} for gdb, in {dumps[3]} for eu-stack.
+- {frames} frames of crashes of {crashed} packaged programs, from what they print or
+  from their cores (`tests.differential.crashes`): {answered} are answered as by gdb or
+  eu-addr2line."""
 
 
 def keep_region(name: str, text: str) -> None:

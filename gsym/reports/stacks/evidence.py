@@ -61,18 +61,12 @@ _COUNT = regex(r"[1-9][0-9]{5,10}")  # no address: a size, a time, an identifier
 _SAYS_MODULE = regex(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 
 
-# What lines are called that have nothing else that tells: the form, and whether its
-# addresses are return addresses where no code is at hand.
-_FORMS = (
-    (
-        "glibc backtrace()",
-        regex(r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)"),
-        True,
-    ),
-)
+# Its addresses are return addresses where no code is at hand.
+_GLIBC = "glibc backtrace()"
+_IS_GLIBC = regex(r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)")
 
 
-FORMS = frozenset({FORM, *(name for name, _, _ in _FORMS)})
+FORMS = frozenset({FORM, _GLIBC})
 """What the lines are called whose frames are found by evidence."""
 
 
@@ -157,12 +151,8 @@ class Line:
     def form(self) -> tuple[str, bool]:
         """The name of its form; whether it has return addresses."""
         if self._form is None:
-            found = (
-                (name, is_return)
-                for name, pattern, is_return in _FORMS
-                if pattern.search(self.text)
-            )
-            self._form = next(found, (FORM, False))
+            is_glibc = _IS_GLIBC.search(self.text) is not None
+            self._form = _GLIBC if is_glibc else FORM, is_glibc
         return self._form
 
     def is_plain(self, around: Surroundings) -> bool:
@@ -468,6 +458,8 @@ class _Maker:
             kept = [each for each in dict.fromkeys(kept) if each.module != NO_MODULE]
             kept = kept or [*options][:1]  # more modules than are looked up
         number = self._ordinal(start)
+        if number < 0:
+            number = self._ordinal(self._with_module(start, end)[0])
         frame = kept[0]
         if number >= 0 or len(kept) > 1:
             frame = frame._replace(others=tuple(kept[1:]), ordinal=number)

@@ -59,6 +59,7 @@ _INDEX = regex(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
 _FUNCTION = regex(
     r"(?:function|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
 )
+_IN_BRACKETS = regex(r"\[([^\[\]]{1,1024})\]$")
 _THREAD_NAME = regex(r"(?:thread)?name")
 _TRUST = regex(r"trust|kind|type")
 _CRASHED = regex(r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)")
@@ -242,7 +243,8 @@ class _Walk:
             for several in self._lists:
                 if index < len(several) and several[index] != NO_MODULE:
                     return several[index]
-        name = fields.name()
+        after = _IN_BRACKETS.search(fields.text(_FUNCTION))  # of Node.js: `main [node]`
+        name = fields.name() or (after[1] if after else "")
         if not name:
             return NO_MODULE
         code_id = fields.text(_CODE_ID)

@@ -27,8 +27,9 @@ _GO = regex(
     rf"(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
     rf"(?: fp=0x{HEX} sp=0x{HEX} pc={ADDRESS})?\s*$"
 )
-# Of Go the function, of Rust the location, of Zig the source
+# Of Go the function, of Rust the location, of Zig the source, of Java other frames
 _BETWEEN = (
+    regex(r"[jJAv]  \S"),
     regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     regex(r"created by \S+"),
     regex(r"\s+at \S+:\d+(?::\d+)?\s*$"),

@@ -181,7 +181,9 @@ class LineReader:
             return False
         # Where a tool has written a stack, other addresses are registers and memory.
         is_other = self._has_stack and not self._process
-        if is_other and all(each.frame.ordinal < 0 for each in found):
+        if is_other and not self._is_in_stack(found, text):
+            several = (each.frame for each in found if each.frame.is_counter)
+            self._stack.counters.update((each.module, each.address) for each in several)
             return False
         form, is_return = shape.first.form
         end = 0
@@ -204,6 +206,14 @@ class LineReader:
         self._stack.add_text(line[end:])
         self._position += not all(each.frame.is_guess for each in found)
         return True
+
+    def _is_in_stack(self, found: Sequence[evidence.Candidate], text: str) -> bool:
+        """Whether a line has a frame's number, or begins with the address of one."""
+        first, number = found[0], found[0].frame.module
+        is_first = number != NO_MODULE and not text[: first.start].strip()
+        return any(each.frame.ordinal >= 0 for each in found) or (
+            is_first and self._stack.module(number).name in text[first.end :]
+        )
 
     def _add_frames(
         self, line: str, text: str, shape: Shape, lines: Sequence[str], at: int

@@ -59,27 +59,19 @@ PROGRAMS = (*_OF_PROGRAMS, ReportForms(images=(ImageForm("-", MAPPING),)))
 # Elements with addresses, or that addresses depend on.
 _MARKUP = regex(r"\{\{\{(?:bt|pc|mmap|module):")
 # What is recognized and not looked up, and the tool that reads it.
+_BY_PDB = " with portable PDB files"
 _UNSUPPORTED = (
     (
-        regex(r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)"),
-        (
-            "Names and lines that R8 or ProGuard has changed are not looked up: "
-            "'retrace mapping.txt REPORT' reads them."
-        ),
+        r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)",
+        *("Names that R8 or ProGuard has changed", "retrace mapping.txt REPORT", ""),
     ),
     (
-        regex(r" \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}"),
-        (
-            "IL offsets of Mono are not looked up: 'mono-symbolicate DIRECTORY REPORT' "
-            "reads them with portable PDB files."
-        ),
+        r" \[0x[0-9a-f]{5}\] in <[0-9a-f]{32}",
+        *("IL offsets of Mono", "mono-symbolicate DIRECTORY REPORT", _BY_PDB),
     ),
     (
-        regex(r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}"),
-        (
-            "IL offsets of .NET are not looked up: 'dotnet-stack symbolicate REPORT' "
-            "reads them with portable PDB files."
-        ),
+        r":token 0x[0-9a-f]{1,8}\+0x[0-9a-f]{1,8}",
+        *("IL offsets of .NET", "dotnet-stack symbolicate REPORT", _BY_PDB),
     ),
 )
 _PAIR = 2
@@ -183,9 +175,9 @@ def parse_report(  # noqa: PLR0913 - independent keywords
         form = json_frames.form_of(report)
         if stack.has_frames or form != json_frames.FORM:
             return stack.finish(form, is_verbatim=False)
-    for pattern, note in _UNSUPPORTED:
-        if pattern.search(text):
-            stack.add_note(note)
+    for pattern, what, command, how in _UNSUPPORTED:
+        if regex(pattern).search(text):
+            stack.add_note(f"{what} are not looked up: '{command}' reads them{how}.")
     lines, rest = _lines(text, limits.lines)
     if _MARKUP.search(text):
         from gsym.reports.stacks.markup_log import add_markup_log

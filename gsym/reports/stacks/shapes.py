@@ -237,7 +237,7 @@ class Shapes:
         if self._takes_bare:
             known.append(BARE.pattern)
         if self._between:
-            known.append(r"^\s|\(|created by| from:")
+            known.append(r"^\s|\(|created by| from:|^[jJAv]  ")
         search = re.compile("|".join(known)).search
 
         def may_have_frame(line: str) -> bool:
