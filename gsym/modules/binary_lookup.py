@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from mmap import mmap
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
-    from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
     from gsym.modules.conversion_cache import Place, Stamp
     from gsym.modules.key import ModuleKey
@@ -255,9 +253,9 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
 
         stamp = _stamp(path, search, status)
         place = Place(stamp, file.data, b"", "pdb", (), ())
-        return _from_cache(place, search) or _convert(file, search, place)
+        return _from_cache(place, search) or _converted(file, search, place)
     if file.kind not in {"object", "fat"}:
-        return _convert(file, search, None)
+        return _converted(file, search, None)
     return _of_binary(file, search, status, embedded)
 
 
@@ -319,14 +317,25 @@ def _of_binary(
         options = search.debuginfod, search.dwp
         uuid, architecture = binary.uuid, binary.architecture
         place = Place(stamp, binary.data, uuid, architecture, paths, options)
-        has_debug_info = binary.has_section(b".debug_info")
-    found, debug_info = _from_cache(place, search), None
-    if found is None and search.partial:
-        units = ObjectFile(data, path)
-        found, debug_info = _by_units(file, units, search, place, stamp)
+        is_debug = binary.has_section(b".debug_info")
+    found = _from_cache(place, search)
     if found is None:
-        found = _convert(file, search, place, debug_info, has_debug_info=has_debug_info)
+        units = ObjectFile(data, path) if search.partial else None
+        found = _converted(file, search, place, units, is_debug=is_debug)
     return found._replace(notes=(*notes, *found.notes))
+
+
+def _converted(
+    file: InputFile,
+    search: BinarySearch,
+    place: Place | None,
+    units: ObjectFile | None = None,
+    *,
+    is_debug: bool = False,
+) -> FoundGsym:
+    from gsym.modules.binary_conversion import convert_binary
+
+    return FoundGsym(*convert_binary(file, search, place, units, is_debug=is_debug))
 
 
 def ready_gsym(binary: ObjectFile, search: BinarySearch) -> FoundGsym:
@@ -451,50 +460,6 @@ def _has_name(stored: ModuleKey, path: str) -> bool:
     return not names or not names.isdisjoint(own)
 
 
-def _by_units(
-    file: InputFile,
-    binary: ObjectFile,
-    search: BinarySearch,
-    place: Place,
-    stamp: Stamp,
-) -> tuple[FoundGsym | None, DebugInfo | None]:
-    """A reader that converts what is asked for, and the files that a conversion reads.
-
-    The reader is None if all units have to be converted at once. The files are None if
-    they cannot be read, which the conversion reports.
-    """
-    from gsym.conversion.debug_info import SearchOptions, find_debug_info
-    from gsym.modules.binary_reader import open_binary
-
-    options = SearchOptions(
-        search.debug_file_directories, search.debuginfod, search.dwp
-    )
-
-    def convert() -> Reader | None:
-        if not stamp.is_same():
-            raise GsymError(
-                "the file was replaced after it was opened", path=binary.path
-            )
-        return _convert(file, search, place, debug_info, has_debug_info=True).reader
-
-    what, spent = f"{search.architecture}-spent", 0
-
-    def spend(size: int) -> int:
-        nonlocal spent
-        spent = size + max(spent, int(stamp.read(what) or "0", 16))
-        stamp.write(what, f"{spent:x}")
-        return spent
-
-    try:
-        debug_info = find_debug_info(binary, options)
-        reader = open_binary(binary, debug_info, convert, spend, search.index_limit)
-    except GsymError:
-        return None, None
-    if reader is None:
-        return None, debug_info
-    return FoundGsym(reader, origin=f"{binary.path}, by units"), debug_info
-
-
 def _in_store(
     binary: ObjectFile, hash_code: Callable[[], str], notes: list[str]
 ) -> Entry | None:
@@ -558,80 +523,6 @@ def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader
         return None
 
 
-def _convert(
-    file: InputFile,
-    search: BinarySearch,
-    place: Place | None,
-    debug_info: DebugInfo | None = None,
-    *,
-    has_debug_info: bool = False,
-) -> FoundGsym:
-    """A new conversion, into the cache if it is writable and has space.
-
-    It is always converted where *place* is None.
-    """
-    from gsym.modules.conversion_cache import is_writable
-
-    path, full = file.path, tuple[str, ...]()
-    if place is not None and is_writable(place.folder):
-        try:
-            return _convert_into(place, file, search, debug_info, has_debug_info)
-        except OSError as error:
-            from gsym.writing.atomic_file import FULL_DISK
-
-            if error.errno not in FULL_DISK:
-                raise
-            reason = f"the conversion of {path} is not kept"
-            full = (f"{place.folder}: {error.strerror}, so {reason}",)
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="gsym-") as temporary:
-        output = os.path.join(temporary, "out" + _SUFFIX)
-        report = _make(file, output, search, debug_info)
-        if report is None:
-            return FoundGsym(None, full)
-        notes = tuple(_notes(path, report)) if has_debug_info else ()
-        origin, unsure = f"{path}, converted", _unsure(path, report)
-        return FoundGsym(_open(output, search), (*full, *notes), origin, unsure)
-
-
-def _convert_into(
-    place: Place,
-    file: InputFile,
-    search: BinarySearch,
-    debug_info: DebugInfo | None,
-    has_debug_info: bool,
-) -> FoundGsym:
-    """A new conversion in the cache."""
-    from gsym.modules.conversion_cache import collect_cache
-
-    path, made = file.path, f"{place.path}.{os.getpid()}{_SUFFIX}"
-    report = _make(file, made, search, debug_info)
-    if report is None:
-        return FoundGsym(None)
-    # What belongs to its debug information and is missing may come soon.
-    is_partial = has_debug_info and bool(report.notes)
-    unsure = _unsure(path, report)
-    kept = place.keep(made, is_complete=not is_partial and not unsure)
-    notes = tuple(_notes(path, report)) if is_partial else ()
-    found = FoundGsym(_open(kept, search), notes, unsure=unsure)
-    collect_cache(root=search.cache, kept=kept)
-    return found._replace(origin=f"{kept}, converted from {path}")
-
-
-def _notes(path: str, report: ConversionReport) -> Iterator[str]:
-    return (f"{path}: {note}" for note in report.notes if not _is_unsure(note))
-
-
-def _unsure(path: str, report: ConversionReport) -> str:
-    """Reason why a file that was read may be of another build."""
-    return next((f"{path}: {note}" for note in report.notes if _is_unsure(note)), "")
-
-
-def _is_unsure(note: str) -> bool:
-    return bool(getattr(note, "is_unsure", False))
-
-
 def _from_cache(place: Place, search: BinarySearch) -> FoundGsym | None:
     found = _kept(place.linked(), search)
     if found is not None:
@@ -655,22 +546,3 @@ def _kept(path: str, search: BinarySearch) -> FoundGsym | None:
     except OSError:
         pass  # a cache that is read-only
     return FoundGsym(found, origin=f"{path}, from the cache")
-
-
-def _make(
-    file: InputFile, output: str, search: BinarySearch, debug_info: DebugInfo | None
-) -> ConversionReport | None:
-    """The report of a conversion; None if there is no function."""
-    from gsym.conversion.job import convert_file
-    from gsym.conversion.options import ConvertOptions
-
-    options = ConvertOptions(
-        arch=search.architecture,
-        debug_file_directories=search.debug_file_directories,
-        debuginfod=search.debuginfod,
-        dwp=search.dwp,
-    )
-    try:
-        return convert_file(file, output, options, debug_info=debug_info)
-    except EmptyError:
-        return None

@@ -140,7 +140,7 @@ class Place:
         read_too: Iterable[str],
         options: tuple[object, ...],
     ) -> None:
-        self._stamp = stamp
+        self.stamp: Stamp = stamp
         self._data = data
         self._read_too = tuple(read_too)
         self._options = options
@@ -158,15 +158,15 @@ class Place:
     def path(self) -> str:
         """The path of the conversion, for which all of the file is read."""
         if not self._path:
-            self._stamp.settle()
+            self.stamp.settle()
             name = self._prefix + _hash_of(self._data) + _SUFFIX
             self._path = os.path.join(self.folder, name)
         return self._path
 
     def linked(self) -> str:
         """The path that is remembered for the file; "" for none."""
-        target = self._stamp.read(self._what)
-        return target and os.path.join(self._stamp.folder, target.removeprefix(_UP))
+        target = self.stamp.read(self._what)
+        return target and os.path.join(self.stamp.folder, target.removeprefix(_UP))
 
     def candidate(self) -> str:
         """`path` if there may be a file already; else ""."""
@@ -178,8 +178,8 @@ class Place:
 
     def remember(self) -> None:
         """Find `path` by the stamp of the file from now on."""
-        target = os.path.relpath(self.path, self._stamp.folder)
-        self._stamp.write(self._what, _UP + target)
+        target = os.path.relpath(self.path, self.stamp.folder)
+        self.stamp.write(self._what, _UP + target)
 
     def keep(self, made: str, *, is_complete: bool) -> str:
         """Move a new conversion to its place; the path that it then has.
@@ -187,7 +187,7 @@ class Place:
         One that cannot be found again, and is removed with the least recently used, is
         of a file that was changed meanwhile, or not complete.
         """
-        is_kept = is_complete and self._stamp.is_current()
+        is_kept = is_complete and self.stamp.is_current()
         is_kept = is_kept and self._make_mark() == self._mark
         path = self.path if is_kept else self.path.removesuffix(_SUFFIX) + _INCOMPLETE
         os.replace(made, path)

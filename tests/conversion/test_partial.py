@@ -13,14 +13,14 @@ import gsym
 from gsym.cli.main import main
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion import debug_info, partial
+from gsym.conversion import partial
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
 from gsym.conversion.inputs import dwarf
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, lib, new_error
-from gsym.modules import binary_reader
+from gsym.modules import binary_conversion, binary_reader
 from gsym.modules.conversion_cache import Stamp
 from gsym.reading.reader import Reader
 from gsym.writing.creator_handle import finish_creator
@@ -475,7 +475,7 @@ def test_the_files_of_a_binary_are_looked_for_once(
 ) -> None:
     """Whether it is converted at once or later."""
     find = Mock(wraps=find_debug_info)
-    monkeypatch.setattr(debug_info, "find_debug_info", find)
+    monkeypatch.setattr(binary_conversion, "find_debug_info", find)
     monkeypatch.setattr(dwarf, "find_debug_info", find)
     monkeypatch.setattr(binary_reader, "_LEAST_DEBUG_INFO", least)
     with gsym.open(binary) as reader:

@@ -12,9 +12,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion import job
 from gsym.markup.symbols import ModuleSymbols, SymbolOptions
-from gsym.modules import binary_reader, conversion_cache
+from gsym.modules import binary_conversion, binary_reader, conversion_cache
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from gsym.modules.conversion_cache import collect_cache
 from gsym.modules.open_module import OpenModule
@@ -133,7 +132,7 @@ def test_a_copy_is_not_converted_again(
 ) -> None:
     data = program("alpha", build_id)
     assert answer(place(tmp_path / "app", data)) == "alpha"
-    monkeypatch.setattr("gsym.conversion.job.convert_file", None)
+    monkeypatch.setattr("gsym.modules.binary_conversion.convert_file", None)
     assert answer(place(tmp_path / "copies/another", data)) == "alpha"
     assert len([*cache.rglob("*.gsym")]) == 1
     with pytest.raises(TypeError):
@@ -170,15 +169,15 @@ def test_a_file_that_changes_while_it_is_converted_is_not_kept(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = place(tmp_path / "app", program("alpha"))
-    convert_file = job.convert_file
+    convert_file = binary_conversion.convert_file
 
     def convert_and_rewrite(*arguments: object, **options: object) -> object:
         rewrite(path, program("bravo"))
         return convert_file(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(job, "convert_file", convert_and_rewrite)
+    monkeypatch.setattr(binary_conversion, "convert_file", convert_and_rewrite)
     find_gsym(path, SEARCH)
-    monkeypatch.setattr(job, "convert_file", convert_file)
+    monkeypatch.setattr(binary_conversion, "convert_file", convert_file)
     rewrite(path, program("alpha"))
     assert answer(path) == "alpha"
     (incomplete,) = cache.rglob("*.incomplete.gsym")
