@@ -105,7 +105,7 @@ class ModuleWork:
         named, self.named = self.named, {}
         if not named or self.module is None or self.module.reader is None:
             return
-        from gsym.memory.function_names import FunctionNames
+        from gsym.modules.function_names import FunctionNames
 
         names = FunctionNames(self.module.reader, "")
         base = self.module.reader.header.base_address

@@ -252,7 +252,7 @@ class LoadedSymbols(Loaded):
     def _reader(self, module: int) -> Reader | None:
         if module not in self._readers:
             found = self._opener.open(self.modules[module])
-            self._readers[module] = found.module.reader
+            self._readers[module] = found.reader
         return self._readers[module]
 
 

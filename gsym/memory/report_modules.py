@@ -15,20 +15,19 @@ from functools import partial
 from gsym.arguments import items_of, path_of
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
-from gsym.memory.function_names import FunctionNames
 from gsym.modules.finder import Finder, open_store
+from gsym.modules.function_names import FunctionNames
 from gsym.modules.places import File, Folder, PathOfKey
-from gsym.records import NamedTuple
 from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any, TypeAlias
 
     from typing_extensions import Self
 
-    from gsym.memory.stack_parts import StackModule
+    from gsym.memory.stack_parts import CompareCode, StackModule
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.modules.places import Place
@@ -38,20 +37,6 @@ if TYPE_CHECKING:
     Sources: TypeAlias = PathOrUrl | Store | Sequence[PathOrUrl | Store]
 
 _SOURCES = "folders, files, stores or URLs"
-
-
-class FoundModule(NamedTuple):
-    """The result of a search.
-
-    Attributes:
-        module: The module.
-        names: Its functions by name; None without a reader.
-        files: The paths of its files, of which some may have its code.
-    """
-
-    module: OpenModule
-    names: FunctionNames | None
-    files: Callable[[], Iterable[str]] = tuple
 
 
 class ReportModules:
@@ -106,25 +91,23 @@ class ReportModules:
         """Close the connections to servers; readers stay open."""
         self._finder.close()
 
-    def open(self, named: StackModule) -> FoundModule:
+    def open(self, named: StackModule) -> OpenModule:
         """Open a module, from the first place that has lines of it, or else symbols."""
-        key = named.key._replace(path=named.path)
-        module = self._finder.open(key, named.name, named.compare_code)
+        module = self._finder.open(*_asked(named))
         if module.reader is None and named.read is not None:
             try:
                 module.reader = named.read()
             except (GsymError, OSError) as error:
                 failed = Attempt(named.name, "refused", str(error))
                 module.attempts = (*module.attempts, failed)
-        reader = module.reader
-        names = None if reader is None else FunctionNames(reader, module.path)
-        return FoundModule(module, names, partial(self.paths, named))
+        if module.reader is not None:
+            module.names = FunctionNames(module.reader, module.path)
+        module.find_files = partial(self.paths, named)
+        return module
 
     def paths(self, named: StackModule) -> Iterator[str]:
         """The places of files of a module, in the order in which they are tried."""
-        key = named.key._replace(path=named.path)
-        found = self._finder.files(key, named.name, named.compare_code)
-        return (each.path for each in found)
+        return (each.path for each in self._finder.files(*_asked(named)))
 
     def fetch_source(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, from a server; None if no server has it."""
@@ -132,9 +115,11 @@ class ReportModules:
 
     def binaries(self, named: StackModule) -> Iterator[str]:
         """The places of files that may have the code of a module, also of servers."""
-        key = named.key._replace(path=named.path)
-        found = self._finder.binaries(key, named.name, named.compare_code)
-        return (each.path for each in found)
+        return (each.path for each in self._finder.binaries(*_asked(named)))
+
+
+def _asked(named: StackModule) -> tuple[ModuleKey, str, CompareCode | None]:
+    return named.key._replace(path=named.path), named.name, named.compare_code
 
 
 def _path_of(name: str, value: PathOrUrl | Store) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.machine_code import MachineCode
     from gsym.conversion.identity import Saying
+    from gsym.modules.function_names import FunctionNames
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt, Entry
@@ -33,6 +34,7 @@ class OpenModule:
         "entry",
         "find_files",
         "is_cached",
+        "names",
         "path",
         "reader",
         "unsure",
@@ -69,6 +71,8 @@ class OpenModule:
         self.data_symbols: tuple[DataSymbols, ...] | None = None
         # the GSYM file of its variables, if there is one; None: not read yet
         self.variables: tuple[Reader, ...] | None = None
+        # its functions by name, if they are kept for other reports
+        self.names: FunctionNames | None = None
         # when the store was checked for a newer one
         self.checked: float = time.monotonic()
 

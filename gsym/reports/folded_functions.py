@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from gsym.engine.demangling import demangle
-from gsym.memory.function_names import FunctionNames
+from gsym.modules.function_names import FunctionNames
 from gsym.reports.report import SEVERAL
 
 TYPE_CHECKING = bool()

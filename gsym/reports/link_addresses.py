@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from gsym.containers.headers import Segment
     from gsym.containers.machine_code import MachineCode
     from gsym.containers.object_file import ObjectFile
-    from gsym.memory.function_names import FunctionNames
     from gsym.memory.module_files import LoadedFile
     from gsym.memory.stack_parts import StackFrame
     from gsym.model import FunctionRange
+    from gsym.modules.function_names import FunctionNames
     from gsym.reading.reader import Reader
 
 # What reports call functions that they do not know.

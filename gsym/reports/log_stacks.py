@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.markup.symbols import SymbolOptions
-    from gsym.memory.report_modules import FoundModule, ReportModules
+    from gsym.memory.report_modules import ReportModules
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.model import Frame
+    from gsym.modules.open_module import OpenModule
     from gsym.reports.report import Report, ReportFrame
 
 _MOST_OPEN = 1_000
@@ -38,7 +39,7 @@ class LogStacks:
         self._open_modules = open_modules
         self._modules: ReportModules | None = None
         self._options = options
-        self._opened: dict[StackModule, FoundModule] = {}
+        self._opened: dict[StackModule, OpenModule] = {}
         self._unknown: dict[tuple[str, str], int] = {}
         self._unsure: dict[str, None] = {}  # sentences
 
@@ -98,7 +99,7 @@ class LogStacks:
         text = "".join(report.texts(indent, self._shown))
         return AnsweredStack(to_bytes(text), tuple(self._places(report)))
 
-    def _open(self, named: StackModule) -> FoundModule:
+    def _open(self, named: StackModule) -> OpenModule:
         found = self._opened.get(named)
         if found is None:
             if len(self._opened) >= _MOST_OPEN:

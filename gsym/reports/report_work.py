@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter
 
-from gsym.memory.function_names import FunctionNames
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
@@ -18,6 +17,7 @@ from gsym.memory.stack_parts import (
 )
 from gsym.model import NO_FUNCTION, Frame
 from gsym.modules.file_match import NAME_ALONE
+from gsym.modules.function_names import FunctionNames
 from gsym.modules.key import key_of_debug_id
 from gsym.reports.judgement import Judge
 from gsym.reports.link_addresses import (
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gsym.containers.machine_code import MachineCode
-    from gsym.memory.report_modules import FoundModule
     from gsym.memory.stack_parts import ParsedReport, StackModule
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
@@ -70,10 +69,8 @@ class ModuleOfReport:
         candidates: Without an id: the modules of its name in the store.
         key: The key to open it by; None if unknown, or not needed.
         module: The result of opening it; None before that, and without a key.
-        names: Its functions by name, if they are kept for other reports.
-        binary: Path of the file that was opened; "" if unknown.
-        files: The paths of its files, which may have its code.
-        unsure: Why it may be of another build; "" if it is not.
+        unsure: Why it may be of another build, beyond what *module* says; "" for
+            nothing.
         seconds: The time that opening took.
         reason: Why it is not opened.
         places: Its link-time addresses, while the report is answered.
@@ -88,10 +85,7 @@ class ModuleOfReport:
         self.candidates: list[Entry] = []
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
-        self.binary = ""
-        self.files: Callable[[], Iterable[str]] = tuple
         self.unsure: str = ""
-        self.names: FunctionNames | None = None
         self.seconds: float = 0.0
         self.reason: str = named.problem
         self.places: LinkAddresses | None = None
@@ -115,6 +109,16 @@ class ModuleOfReport:
 
             self._code = read_first(self.files(), None, MachineCode) or MachineCode()
         return self._code
+
+    @property
+    def binary(self) -> str:
+        """Path of the file that was opened; "" if unknown."""
+        return "" if self.module is None else self.module.path
+
+    def files(self) -> Iterable[str]:
+        """The paths of its files, which may have its code."""
+        find = None if self.module is None else self.module.find_files
+        return () if find is None else find()
 
     def binaries(self) -> Iterator[str]:
         """Paths of files that may have its segments; a GSYM file has none."""
@@ -250,7 +254,7 @@ class ReportWork:
         for module in self.modules:
             module.identify(listing, self.same_as(module.named))
 
-    def open_by(self, find: Callable[[StackModule], FoundModule]) -> None:
+    def open_by(self, find: Callable[[StackModule], OpenModule]) -> None:
         """Open the modules that have frames, each by what *find* returns."""
         for module in self.modules:
             if module.frames and not module.reason:
@@ -258,10 +262,7 @@ class ReportWork:
                 named = module.named
                 if not module.has_id:
                     named = self.same_as(named) or named
-                found = find(named)
-                module.module, module.names = found.module, found.names
-                module.binary, module.unsure = found.module.path, found.module.unsure
-                module.files = found.files
+                module.module = find(named)
                 module.seconds = perf_counter() - started
 
     def answer(self) -> Report:
@@ -322,7 +323,8 @@ class ReportWork:
                 for each in (self._frames[at], *self._frames[at].others)
                 if self.modules[each.module] is module
             ]
-            names = module.names or FunctionNames(module.reader, module.binary)
+            shared = None if module.module is None else module.module.names
+            names = shared or FunctionNames(module.reader, module.binary)
             module.places = LinkAddresses(
                 module.reader, module.binaries, names, options, module.code
             )

@@ -195,7 +195,7 @@ def _report(cell: Cell, folder: Path, place: ModuleKey, source: str = "") -> str
     named = StackModule(name, key, path=place.path)
     sources = (source,) if source else ()
     with ReportModules(sources, store=str(folder / "none")) as modules:
-        module = modules.open(named).module
+        module = modules.open(named)
     return outcome(module.reader, module.unsure, module.reason)
 
 

@@ -67,7 +67,7 @@ def by_server(folder: str, key: ModuleKey, place: Path) -> bool:
 def by_report(folder: str, key: ModuleKey, place: Path) -> bool:
     """`gsym.symbolicate(..., source=DIR)`, `gsym symbolicate --source DIR`."""
     with ReportModules(folder, store=str(place)) as modules:
-        return modules.open(StackModule(NAME, key)).module.reader is not None
+        return modules.open(StackModule(NAME, key)).reader is not None
 
 
 def by_arrow(folder: str, key: ModuleKey, place: Path) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion import job
 from gsym.markup.symbols import ModuleSymbols, SymbolOptions
 from gsym.modules import binary_conversion, binary_reader, conversion_cache
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
@@ -169,7 +170,7 @@ def test_a_file_that_changes_while_it_is_converted_is_not_kept(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = place(tmp_path / "app", program("alpha"))
-    convert_file = binary_conversion.convert_file
+    convert_file = job.convert_file
 
     def convert_and_rewrite(*arguments: object, **options: object) -> object:
         rewrite(path, program("bravo"))

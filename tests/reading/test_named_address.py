@@ -9,8 +9,8 @@ import pytest
 import gsym
 from gsym.cli.dropins import symbolizer
 from gsym.cli.main import main
-from gsym.memory.function_names import FunctionNames
 from gsym.model import FunctionInfo, LineEntry
+from gsym.modules.function_names import FunctionNames
 from gsym.reading.named_address import place_of, spelling, split_name
 from tests.inputs.elf import CODE, PROGBITS, Elf, Section, Symbol
 
