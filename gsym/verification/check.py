@@ -1,8 +1,8 @@
 """Verification of a GSYM file: by itself, and against the binary it was made from.
 
 `check_structure` finds errors in the file. `compare` reports differences from what a
-second decoder, independent of the engine, reads in an ELF file, or from a new
-conversion of other inputs.
+second decoder, independent of the engine, reads in the DWARF of the binary, and from a
+new conversion.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gsym.conversion.debug_info import SearchOptions
-    from gsym.conversion.identity import Saying
     from gsym.verification.comparison import Difference
-    from gsym.verification.reference import Place, Reference
+    from gsym.verification.described import Place
 
     Progress = Callable[[int, int], None]
 
@@ -46,24 +45,22 @@ class Comparison(NamedTuple):
     """Result of `compare`."""
 
     differences: list[Difference]  # the first thousand; none if file and binary agree
-    functions: int  # functions of the debug information that were compared
-    symbols: int  # functions of the file that are only in the symbol table
+    functions: int  # functions that were compared with the DWARF, decoded once more
+    others: int  # functions that were compared with a new conversion only
     # compilation units that were examined, also if they could not be compared
     units: int
     units_in_all: int  # compilation units of the binary
-    source: str  # what has the functions, if not units or besides them
     # functions that units outside the sample also describe, perhaps better
     undecided: int
     unread: dict[Place, str]  # why a unit cannot be decoded
     # the number of functions that were not compared, by reason
     uncompared: dict[str, int]
-    rows_alone: int  # ranges with rows of line tables where the file has no function
     notes: tuple[str, ...]  # sentences on files of the binary that were not found
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was compared that says anything of the file."""
-        return not self.functions and (bool(self.unread) or not self.symbols)
+        return not self.functions and (bool(self.unread) or not self.others)
 
 
 class Unanswered(NamedTuple):
@@ -154,10 +151,10 @@ def compare(  # noqa: PLR0913 - independent keywords
 ) -> Comparison:
     """Compare the GSYM file at *path* with what *binary* says.
 
-    Of an ELF file that is its DWARF, also in a debug file, split units or a
-    supplementary file, and its symbols, as a decoder reads them that the conversion
-    does not use. All else is compared with a new conversion: Mach-O and PE files,
-    PDBs, Breakpad files, and Go binaries without DWARF of their functions.
+    Functions that its DWARF describes, also in a debug file, split units, a
+    supplementary file or a dSYM bundle, are compared with what a decoder reads that the
+    conversion does not use; all others with a new conversion: symbols, PDBs, Breakpad
+    files, pclntab, and the object files of a debug map.
 
     Args:
         path: A GSYM file converted with the default options; it may also have merged
@@ -171,49 +168,34 @@ def compare(  # noqa: PLR0913 - independent keywords
         progress: Called with the bytes of .debug_info done and their total.
 
     Raises:
-        EmptyError: *binary* has no function.
         UnsupportedError: *binary* is of a kind that is not compared.
         GsymError: A file cannot be read.
     """
+    from gsym.verification.comparison import Comparer
     from gsym.verification.opening import open_reference
 
     rules = pairs_of("path_map", path_map)
-
-    def open_of(said: Saying) -> Reference:
-        return open_reference(
-            binary,
-            said,
-            sample=sample,
-            path_map=rules,
-            search=search,
-            like_llvm=like_llvm,
-            progress=progress,
-        )
-
-    return compare_with(path, binary, open_of)
-
-
-def compare_with(
-    path: str, binary: str, open_of: Callable[[Saying], Reference]
-) -> Comparison:
-    """Compare a GSYM file with a reference of *binary*, as `compare` does."""
-    from gsym.verification.comparison import Comparer
-
     try:
         with gsym.reading.reader.open(path) as reader:
-            reference = open_of(reader.module_like)
+            reference = open_reference(
+                binary,
+                reader.module_like,
+                sample=sample,
+                path_map=rules,
+                search=search,
+                like_llvm=like_llvm,
+                progress=progress,
+            )
             comparer = Comparer(reference)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),
                 comparer.functions,
-                comparer.symbols,
-                reference.units,
-                reference.all_units,
-                reference.source,
+                comparer.others,
+                reference.described.units,
+                reference.described.all_units,
                 comparer.undecided,
-                reference.unread,
+                reference.described.unread,
                 dict(comparer.uncompared),
-                comparer.rows_alone,
                 reference.notes,
             )
     except (GsymError, OSError, MemoryError):

@@ -1,33 +1,33 @@
-"""Differences between a GSYM file and what its binary says."""
+"""Differences of a GSYM file from its binary.
+
+Each function is compared with its DWARF, as the second decoder reads it, or where no
+DWARF describes it with a new conversion.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from functools import cached_property
-from itertools import accumulate, zip_longest
-from operator import itemgetter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import UINT64_END
 from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.function_table import FunctionTable
-from gsym.verification.decoder.ranges import gaps, merged
-from gsym.verification.reference import Reference, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
     from gsym.reading.reader import Reader
-    from gsym.verification.decoder.file import Symbol
+    from gsym.verification.reference import Reference
 
 _T = TypeVar("_T")
 
 NOTHING = "(nothing)"
 _MANGLED = ("_Z", "_R", "$s", "$S")
-_ALIGNMENT = 16  # of functions
 _UNDECODABLE = "not in any unit that can be decoded"
-_UNNAMED = "neither the debug information nor a symbol names it"
+_LEFT_OUT = "described by the DWARF, and left out by a new conversion as well"
 
 
 class Difference(NamedTuple):
@@ -53,306 +53,152 @@ class _Call(NamedTuple):
     ranges: tuple[Range, ...]
 
 
-class _Functions:
-    """The functions of a file by address; without a size one extends to the next."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._table = FunctionTable(reader)
-        self.starts = self._table.starts
-
-    def end(self, start: int, size: int) -> int:
-        """End of a function for a lookup."""
-        if size:
-            return start + size
-        following = bisect_right(self.starts, start)
-        return self.starts[following] if following < len(self.starts) else UINT64_END
-
-    def ranges(self) -> Iterator[Range]:
-        """Ranges of all functions."""
-        for start, size in zip(self.starts, self._table.sizes, strict=True):
-            yield Range(start, self.end(start, size))
-
-    def describe(self, address: int) -> str:
-        """The function that a lookup of *address* finds."""
-        index = bisect_right(self.starts, address) - 1
-        if index < 0:
-            return NOTHING
-        start = self.starts[index]
-        if address >= self.end(start, self._table.sizes[index]):
-            return NOTHING
-        return f"{self._table.name(index)} + {address - start}"
-
-
 class Comparer:
-    """Compares one GSYM file with what its binary says."""
+    """Compares one GSYM file with its binary.
+
+    Attributes:
+        functions: Number of functions that were compared with their DWARF.
+        others: Number of functions that were compared with a new conversion only.
+        undecided: Number of functions that units outside the sample may describe, as
+            the file has them.
+        uncompared: Number of functions that were not compared, by reason.
+    """
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
-        self.functions: int = 0  # functions compared so far
-        self.symbols: int = 0  # functions of the file that are only in the symbol table
-        self.undecided: int = (
-            0  # functions with other records in units outside the sample
-        )
-        # ranges with rows of line tables where the file has no function
-        self.rows_alone: int = 0
-        # the number of functions that were not compared, by reason
-        self.uncompared: Counter[str] = Counter(reference.uncompared)
-        self._around: list[FunctionInfo] = []  # that cover the current address
+        self._described = dict(reference.described.functions)
+        self._converted = dict(reference.converted)
+        self._starts = {key[0]: key for key in reversed(self._converted)}
+        self.functions = 0
+        self.others = 0
+        self.undecided = 0
+        self.uncompared: Counter[str] = Counter(reference.described.uncompared)
 
     def differences(self, reader: Reader) -> Iterator[Difference]:
         """All differences; headers first, then in order of address.
 
         Of another build only the headers are compared.
         """
-        reference = self._reference
-        functions = _Functions(reader)
-        yield from self._compare_headers(reader, functions)
-        if reference.fit.is_refused:
+        yield from self._compare_headers(reader)
+        if self._reference.fit.is_refused:
             return
-        expected, nameless = dict(reference.functions), dict(reference.nameless)
+        starts = FunctionTable(reader).starts
         for info in reader.functions():
-            key = (info.start, info.start + info.size)
-            candidates = expected.pop(key, nameless.pop(key, None))
-            symbols = reference.symbols.get(info.start, [])
-            outer = self._outer(info)
-            if key in reference.excused:
-                self.uncompared[reference.excused[key]] += 1
-            elif candidates is not None:
+            key = info.start, info.start + info.size
+            described = self._described.pop(key, [])
+            converted = self._converted.pop(key, None)
+            if described:
                 self.functions += 1
-                yield from self._compare(info, candidates, symbols)
-            elif outer is not None:
-                names = self._names(info, symbols)
-                yield from _compare_functions(info, _rest(outer, info), names)
-            elif not reference.is_sample:
-                end = functions.end(info.start, info.size)
-                yield from self._explain(info, end, symbols)
-        for (start, end), candidates in sorted(expected.items()):
-            expected_text = f"{candidates[0].name} {_range_text(start, end)}"
-            yield Difference(start, "function", expected_text, NOTHING)
-        self.uncompared.update({_UNNAMED: len(nameless)} if nameless else {})
-        if not reference.is_sample:
-            yield from self._find_missing(functions)
+                yield from self._compare(info, described, converted)
+            elif converted is not None:
+                self.others += 1
+                yield from _least(info, [converted, *converted.merged], set())
+                if info.merged:
+                    yield from _compare_merged(info, converted)
+            else:
+                following = bisect_right(starts, info.start)
+                end = starts[following] if following < len(starts) else UINT64_END
+                yield from self._explain(info, end)
+        for key, missing in sorted(self._converted.items()):
+            self._described.pop(key, None)
+            yield Difference(key[0], "function", _function_text(missing), NOTHING)
+        left_out = len(self._described)
+        self.uncompared.update({_LEFT_OUT: left_out} if left_out else {})
 
-    def _compare_headers(
-        self, reader: Reader, functions: _Functions
-    ) -> Iterator[Difference]:
-        build_id, uuid = self._reference.build_id, reader.header.uuid
-        said, own = (ModuleKey(code_id=x.hex(), os="Linux") for x in (uuid, build_id))
-        if build_id and compare(own, said).outcome not in {SAME, PART}:
-            yield Difference(0, "UUID", build_id.hex(), uuid.hex() or NOTHING)
-        elif self._reference.fit.is_refused:
-            other = f"another build ({self._reference.fit.reason})"
+    def _compare_headers(self, reader: Reader) -> Iterator[Difference]:
+        reference, header = self._reference, reader.header
+        said, own = (
+            ModuleKey(code_id=each.hex(), os="Linux")
+            for each in (header.uuid, reference.build_id)
+        )
+        if own.code_id and compare(own, said).outcome not in {SAME, PART}:
+            yield Difference(0, "UUID", own.code_id, said.code_id or NOTHING)
+        elif reference.fit.is_refused:
+            other = f"another build ({reference.fit.reason})"
             yield Difference(0, "module", "one build", other)
-        base, actual = self._reference.base_address, reader.header.base_address
-        # Code may lie below the first segment; offsets from the base are not negative.
-        base = None if base is None else min([base, *functions.starts[:1]])
+        base, actual = reference.base_address, header.base_address
         if base is not None and base != actual:
             yield Difference(base, "base address", f"{base:#x}", f"{actual:#x}")
 
-    # One function.
-
-    def _names(self, info: FunctionInfo, symbols: list[Symbol]) -> set[str]:
-        """Names of symbols that may have the range of a function."""
-        sizes = {info.size, 0}
-        has_sizes = self._reference.has_sizes
-        return {
-            each.name
-            for each in symbols
-            if each.name and (each.size in sizes or not has_sizes)
-        }
-
-    def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
-        """The outer function if *info* is the rest of it after a nested one."""
-        end = info.start + info.size
-        self._around = [f for f in self._around if f.start + f.size > info.start]
-        for outer in reversed(self._around):
-            is_inside = outer.start < info.start and end <= outer.start + outer.size
-            if is_inside and outer.name == info.name:
-                return outer
-        self._around.append(info)
-        return None
-
     def _compare(
-        self, info: FunctionInfo, candidates: list[FunctionInfo], symbols: list[Symbol]
+        self,
+        info: FunctionInfo,
+        described: list[FunctionInfo],
+        converted: FunctionInfo | None,
     ) -> Iterator[Difference]:
-        if info.merged:
-            yield from _compare_merged(info, candidates)
-            return
-        names = self._names(info, symbols)
-        found = list(_compare_functions(info, candidates[0], names))
-        is_shared = self._reference.is_shared((info.start, info.start + info.size))
-        if found and is_shared:
+        """A function may be as any of the units has it that describe it."""
+        known = [] if converted is None else [converted, *converted.merged]
+        found = _least(info, described, {each.name for each in known})
+        if found and self._reference.is_sample and not _least(info, known, set()):
             self.undecided += 1
-        else:
-            yield from found
+            return
+        yield from found
+        if info.merged and converted is not None:
+            yield from _compare_merged(info, converted)
 
-    def _explain(
-        self, info: FunctionInfo, end: int, symbols: list[Symbol]
-    ) -> Iterator[Difference]:
-        """A function that is not in the DWARF is a symbol, with rows of its own."""
-        start = info.start
-        # Without DWARF, a size that the decoder works out for a symbol counts, too.
-        names = [s.name for s in symbols if s.size in {info.size, 0}]
-        rows, has_rows = self._reference.rows(start, end)
-        found = info.line_table or ()
-        is_symbol = bool(names) and found in {(), rows} and info.inline is None
-        if (
-            self._reference.unread
-            and not is_symbol
-            and (found or info.name not in names)
-        ):
+    def _explain(self, info: FunctionInfo, end: int) -> Iterator[Difference]:
+        """A function that the binary does not have in this range.
+
+        One of both may not say the size of a symbol, which in the file then extends to
+        the *end*, where the next one starts.
+        """
+        key = self._starts.get(info.start, (0, 0))
+        other = self._converted.pop(key, None)
+        is_within = other is not None and not info.size and end <= key[1]
+        is_empty = not self._reference.converted and self._reference.described.unread
+        self.others += not is_empty
+        if other is not None and (is_within or not other.size):
+            self._described.pop(key, None)
+            yield from _least(info, [other, *other.merged], set())
+        elif is_empty:
             self.uncompared[_UNDECODABLE] += 1
-            return
-        self.symbols += 1
-        target = info.name.removesuffix("@plt")
-        if target != info.name and self._reference.is_stub(start, target):
-            return
-        if info.name not in names:
-            expected = f"{names[-1]} (symbol)" if names else self._describe(start)
-            subject = "name" if names else "function"
-            text = f"{info.name} {_range_text(start, end)}"
-            yield Difference(start, subject, expected, text)
-            return
-        yield from self._compare_extent(info, end, symbols)
-        if found != rows and (found or has_rows):
-            yield _lines_differ(rows, found)
-        if info.inline is not None:
-            yield _calls_differ(start, [], _calls(info.inline))
-
-    def _describe(self, address: int) -> str:
-        """The function that the binary has at an address."""
-        spans, ends = self._spans
-        index = bisect_right(spans, (address, UINT64_END))
-        while index and ends[index - 1] > address:
-            index -= 1
-            start, end, name = spans[index]
-            if address < end:
-                return f"{name} {_range_text(start, end)}"
-        return NOTHING
-
-    @cached_property
-    def _spans(self) -> tuple[list[tuple[int, int, str]], list[int]]:
-        """Functions and symbols by start, and the last end of all up to each."""
-        spans = [
-            (symbol.address, symbol.address + symbol.size, f"{symbol.name} (symbol)")
-            for symbols in self._reference.symbols.values()
-            for symbol in symbols
-            if symbol.is_function or symbol.is_label
-        ]
-        spans += [
-            (*key, candidates[0].name)
-            for key, candidates in self._reference.functions.items()
-        ]
-        spans.sort(key=itemgetter(0))  # of one start, functions are last
-        return spans, [*accumulate((end for _, end, _ in spans), max)]
-
-    def _compare_extent(
-        self, info: FunctionInfo, end: int, symbols: list[Symbol]
-    ) -> Iterator[Difference]:
-        """A symbol is defined in relation to a section (ELF gABI, "Symbol Table").
-
-        So one without a size says nothing of the code of others.
-        """
-        own = [each for each in symbols if each.name == info.name]
-        has_size = info.size and any(each.size == info.size for each in own)
-        if has_size or not self._reference.bounds_symbols:
-            return
-        limit = max(symbol.limit for symbol in own)
-        beyond = Range(limit, end)
-        text_ranges = self._reference.text_ranges
-        if limit < end and next(gaps(beyond, text_ranges), None) != beyond:
-            expected, found = (_range_text(info.start, e) for e in (limit, end))
-            yield Difference(
-                info.start,
-                "function",
-                f"{info.name} {expected}, up to the end of its section",
-                f"{info.name} {found}",
-            )
-
-    def _find_missing(self, functions: _Functions) -> Iterator[Difference]:
-        """Each symbol of a function must start one, or be inside of one.
-
-        That must be one of the debug information where the symbol table says the size:
-        others know less of its code. Rows that are in none are counted: nothing may
-        name them.
-        """
-        reference = self._reference
-        starts = set(functions.starts)
-        covered = described = merged(functions.ranges())
-        if not reference.unread and not reference.uncompared:
-            keys = (*reference.functions, *reference.nameless)
-            described = merged(Range(*key) for key in keys if key[0] in starts)
-        for address, symbols in sorted(reference.symbols.items()):
-            for symbol in symbols if address not in starts else ():
-                if not symbol.is_function and not symbol.is_label:
-                    continue
-                size = symbol.size if reference.has_sizes else 0
-                span = Range(address, address + max(size, 1))
-                if any(gaps(span, described if size else covered)):
-                    found = functions.describe(address)
-                    yield Difference(address, "symbol", symbol.name, found)
-        self.rows_alone = sum(
-            list(gaps(span, covered)) == [span] and not _is_padding(span)
-            for span in self._reference.ranges_of_rows()
-        )
+        else:
+            expected = NOTHING if other is None else _function_text(other)
+            yield Difference(info.start, "function", expected, _function_text(info))
 
 
-def _is_padding(span: Range) -> bool:
-    """Whether it may be what aligns the next function."""
-    return span.end % _ALIGNMENT == 0 and span.end - span.start < _ALIGNMENT
+def _least(
+    info: FunctionInfo, candidates: Sequence[FunctionInfo], names: set[str]
+) -> list[Difference]:
+    """The differences from that of some functions which is most alike."""
+    found = [list(function_differences(info, each, names)) for each in candidates]
+    return min(found, key=len)
 
 
 def _compare_merged(
-    info: FunctionInfo, candidates: list[FunctionInfo]
+    info: FunctionInfo, converted: FunctionInfo
 ) -> Iterator[Difference]:
-    """All records of one range must be in the file, in any order."""
-    expected = {_without_call_sites(each) for each in candidates}
-    found = {_without_call_sites(each) for each in (info, *info.merged)}
+    """All functions of one range must be in the file, in any order."""
+    expected, found = (
+        {without_call_sites(each) for each in (first, *first.merged)}
+        for first in (converted, info)
+    )
     for missing in sorted(expected - found):
         yield Difference(info.start, "function", f"{missing[0]} (merged)", NOTHING)
     for extra in sorted(found - expected):
         yield Difference(info.start, "function", NOTHING, f"{extra[0]} (merged)")
 
 
-def _without_call_sites(
+def without_call_sites(
     info: FunctionInfo,
 ) -> tuple[str, tuple[object, ...], tuple[_Call, ...]]:
-    return info.name, info.line_table or (), tuple(_calls(info.inline))
+    """Name, rows and inlined calls of a function."""
+    return info.name, info.line_table or (), tuple(calls_in(info.inline))
 
 
-def _rest(outer: FunctionInfo, info: FunctionInfo) -> FunctionInfo:
-    """The part of *outer* at the addresses of *info*."""
-    start, end = info.start, info.start + info.size
-    return info._replace(
-        line_table=tuple(rows_within(outer.line_table or (), start, end)) or None,
-        inline=outer.inline and _rest_of_calls(outer.inline, start, end),
-    )
-
-
-def _rest_of_calls(node: InlineInfo, start: int, end: int) -> InlineInfo:
-    ranges = tuple(
-        each._replace(start=max(each.start, start), end=min(each.end, end))
-        for each in node.ranges
-    )
-    children = (_rest_of_calls(child, start, end) for child in node.children)
-    return node._replace(
-        ranges=tuple(each for each in ranges if each.start < each.end),
-        children=tuple(child for child in children if child.ranges),
-    )
-
-
-def _compare_functions(
+def function_differences(
     info: FunctionInfo, expected: FunctionInfo, names: set[str]
 ) -> Iterator[Difference]:
+    """Differences of a function from the expected one, which may have other *names*."""
     start = info.start
     if not _is_name(info, expected, names):
         yield Difference(start, "name", expected.name or NOTHING, info.name)
     rows, rows_found = expected.line_table or (), info.line_table or ()
     if rows != rows_found:
-        yield _lines_differ(rows, rows_found)
-    calls, calls_found = _calls(expected.inline), _calls(info.inline)
+        yield lines_differ(rows, rows_found)
+    calls, calls_found = calls_in(expected.inline), calls_in(info.inline)
     if calls != calls_found:
-        yield _calls_differ(start, calls, calls_found)
+        yield calls_differ(start, calls, calls_found)
     # Without the option for it a file has no call sites.
     if info.call_sites and info.call_sites != expected.call_sites:
         site, site_found = _first_difference(expected.call_sites, info.call_sites)
@@ -375,15 +221,17 @@ def _is_name(info: FunctionInfo, expected: FunctionInfo, names: set[str]) -> boo
     return is_bare or not is_linkage or info.name.startswith(f"{expected.name}.")
 
 
-def _lines_differ(rows: Sequence[LineEntry], found: Sequence[LineEntry]) -> Difference:
+def lines_differ(rows: Sequence[LineEntry], found: Sequence[LineEntry]) -> Difference:
+    """The first difference of rows that are not the same."""
     row, row_found = _first_difference(rows, found)
     address = min(each.address for each in (row, row_found) if each is not None)
     return Difference(address, "lines", _row_text(row), _row_text(row_found))
 
 
-def _calls_differ(
+def calls_differ(
     start: int, calls: Sequence[_Call], found: Sequence[_Call]
 ) -> Difference:
+    """The first difference of inlined calls that are not the same."""
     call, call_found = _first_difference(calls, found)
     ranges = [each.ranges[0].start for each in (call, call_found) if each is not None]
     return Difference(
@@ -394,7 +242,7 @@ def _calls_differ(
     )
 
 
-def _calls(root: InlineInfo | None) -> list[_Call]:
+def calls_in(root: InlineInfo | None) -> list[_Call]:
     """The nodes below the root, in pre-order."""
     calls: list[_Call] = []
     work = [(child, 1) for child in reversed(root.children)] if root else []
@@ -414,7 +262,7 @@ def _row_text(row: LineEntry | None) -> str:
 def _call_text(call: _Call | None) -> str:
     if call is None:
         return NOTHING
-    ranges = " ".join(_range_text(start, end) for start, end in call.ranges)
+    ranges = " ".join(range_text(start, end) for start, end in call.ranges)
     caller = f"called from {call.path}:{call.line}"
     return f"{call.name or '(no name)'} {ranges} {caller} at depth {call.depth}"
 
@@ -425,5 +273,10 @@ def _first_difference(
     return next((a, b) for a, b in zip_longest(left, right) if a != b)
 
 
-def _range_text(start: int, end: int) -> str:
+def range_text(start: int, end: int) -> str:
+    """A half-open range."""
     return f"[{start:#x}, {end:#x})"
+
+
+def _function_text(info: FunctionInfo) -> str:
+    return f"{info.name} {range_text(info.start, info.start + info.size)}"

@@ -1,17 +1,17 @@
 """Open what a GSYM file is compared with.
 
-The files that belong to an ELF file are found as a conversion finds them; what they
-say is decoded here, by no code that a conversion uses. Other inputs are converted anew.
+The files that belong to a binary are found as a conversion finds them.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
@@ -19,27 +19,29 @@ from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.conversion.input_file import input_of
+from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, UnsupportedError
-from gsym.model import UINT64_END
-from gsym.modules.key import Comparison, compare
-from gsym.verification.binary import BinaryReference, Part
-from gsym.verification.decoder.elf import ReferenceElf
-from gsym.verification.new_conversion import ConversionReference, options_of_conversion
+from gsym.model import UINT64_END, Range
+from gsym.modules.key import SAME, Comparison, compare
+from gsym.verification.decoder.file import DebugSections, DwarfFile, sections_of
+from gsym.verification.decoder.ranges import merged
+from gsym.verification.described import Described
+from gsym.verification.reference import Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import Saying
-    from gsym.verification.decoder.file import DebugSections, ReferenceFile
-    from gsym.verification.reference import Reference
+    from gsym.verification.decoder.split import SplitUnits
 
     Progress = Callable[[int, int], None]
 
-_GO_SECTIONS = (b".gopclntab", b".data.rel.ro.gopclntab")
 NOT_COMPARED = (
-    "only ELF, Mach-O and PE files, PDBs and Breakpad .sym files are compared"
+    "only ELF, Mach-O and PE files, WebAssembly, PDBs and Breakpad .sym files are "
+    "compared"
 )
+_NO_DWARF = DebugSections({}, "little", 8)
+_HAS_ISA_BIT = re.compile("arm(?!64)|thumb|mips")
 
 
 def open_reference(  # noqa: PLR0913 - independent keywords
@@ -60,107 +62,82 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         UnsupportedError: It is of another kind.
         GsymError: It is damaged.
     """
-    places = search or SearchOptions()
-    options = options_of_conversion(places, tuple(path_map), like_llvm=like_llvm)
-
-    def convert_anew(file: str, data: memoryview) -> ConversionReference:
-        return ConversionReference(input_of(path, file, data), options, progress)
-
     member = bundle_member(path)
     kind = recognise_file(member)
-    if kind in {"breakpad", "pdb"}:
-        data = map_file(member)
-        converted = convert_anew(member, data)
-        if kind == "breakpad":
-            return converted
-        own = pdb_identity(PdbFile(data, member))
-        return with_fit(converted, compare(own, said(own)))
-    if kind not in {"object", "fat"}:
-        raise UnsupportedError(NOT_COMPARED, path=member)
+    places = search or SearchOptions()
+    described = Described(DwarfFile(_NO_DWARF, ()), path_map)
+    fit = Comparison(SAME)
+    notes: tuple[str, ...] = ()
     with ExitStack() as stack:
-        binary, fit = find_fitting(member, said)
-        stack.enter_context(binary)
-        if not binary.is_elf:
-            return with_fit(convert_anew(member, binary.data), fit)
-        found = find_debug_info(binary, places)
-        file = open_elf(binary)
-        stack.callback(file.close)
-        add_companions(file, binary, found, open_elf)
-        part = Part(file.debug if file.debug and file.debug.bias else file, path_map)
-        unread = find_split_units(part, binary, found, places, path_map)
-        reference = BinaryReference(file, [part], sample, progress, like_llvm=like_llvm)
-        if not like_llvm and sample is None and _may_be_go(binary, reference):
-            with suppress(EmptyError):
-                converted = convert_anew(member, binary.data)
-                if converted.report.functions_pclntab:
-                    return with_fit(converted, fit)
-        missing = (found.missing,) if found.missing and not reference.functions else ()
-        reference.notes += (*missing, *found.notes, *unread)
-        return with_fit(reference, fit)
-
-
-def _may_be_go(binary: ObjectFile, reference: Reference) -> bool:
-    """Whether the pclntab may describe functions that the DWARF does not."""
-    return not reference.functions or any(map(binary.has_section, _GO_SECTIONS))
-
-
-def with_fit(reference: Reference, fit: Comparison) -> Reference:
-    """The reference, with whether the GSYM file is of its build."""
-    reference.fit = fit
-    if fit.reason and not fit.is_refused:
-        reference.notes += (f"the file may be of another build: {fit.reason}",)
+        if kind in {"object", "fat"}:
+            binary, fit = find_fitting(member, said)
+            stack.enter_context(binary)
+            data = binary.data
+            found = find_debug_info(binary, places)
+            described = Described(_dwarf_of(binary, found), path_map)
+            unread = find_split_units(
+                *(described.splits, _split_sections, binary, found, places, path_map)
+            )
+            described.decode(sample, progress)
+            missing = found.missing if not described.functions else ""
+            notes = (*filter(None, [missing]), *found.notes, *unread)
+        elif kind in {"pdb", "breakpad"}:
+            data = map_file(member)
+            if kind == "pdb":
+                own = pdb_identity(PdbFile(data, member))
+                fit = compare(own, said(own))
+        else:
+            raise UnsupportedError(NOT_COMPARED, path=member)
+        reference = Reference(described, fit, notes, is_sample=sample is not None)
+        # With all that the file may have.
+        options = ConvertOptions(
+            merged_functions=True,
+            call_sites=True,
+            path_map=tuple(path_map),
+            image_code=not like_llvm,
+            pclntab="never" if like_llvm else "auto",
+            **places._asdict(),
+        )
+        with suppress(EmptyError):
+            reference.convert(input_of(path, member, data), options)
     return reference
 
 
-def open_elf(
-    binary: ObjectFile, kind: type[ReferenceElf] = ReferenceElf
-) -> ReferenceFile:
-    """Open an ELF file for the second decoder, as this *kind* of it.
+def _dwarf_of(binary: ObjectFile, found: DebugInfo) -> DwarfFile:
+    """The DWARF that the second decoder reads.
 
-    Raises:
-        UnsupportedError: It is no ELF file.
+    It is none in WebAssembly, whose addresses count otherwise, and in the object files
+    of a debug map, whose functions the linker moved.
     """
-    if not binary.is_elf:
-        raise UnsupportedError(NOT_COMPARED, path=binary.path)
-    # A file within another one, as MiniDebugInfo, has no path of its own.
-    is_file = os.path.exists(binary.path)
-    file = kind(binary.path, None if is_file else binary.data)
-    file.bias = binary.bias - UINT64_END * (binary.bias >> 63)
-    return file
-
-
-def add_companions(
-    file: ReferenceFile,
-    binary: ObjectFile,
-    found: DebugInfo,
-    open_file: Callable[[ObjectFile], ReferenceFile],
-) -> None:
-    """Add the files that a conversion reads for *binary*, which is *file*."""
-    if found.dwarf is not binary:
-        file.debug = open_file(found.dwarf)
-    if found.supplementary is not None:
-        file.supplementary = open_file(found.supplementary)
-        if file.debug is not None:
-            file.debug.supplementary = file.supplementary
-    file.symbol_files = tuple(
-        file if each is binary else open_file(each) for each in found.symbols
+    if binary.is_wasm or found.debug_map is not None:
+        return DwarfFile(_NO_DWARF, ())
+    bias = found.dwarf.bias - UINT64_END * (found.dwarf.bias >> 63)
+    code = ((start - bias, end - bias) for _, start, end in binary.code_sections())
+    return DwarfFile(
+        sections_of(found.dwarf),
+        merged(Range(*each) for each in code),
+        # Code of A32 and MIPS is even; odd addresses are of Thumb (AAELF32, "Symbol
+        # Values"), microMIPS and MIPS16.
+        int(_HAS_ISA_BIT.match(binary.architecture) is not None),
+        None if found.supplementary is None else sections_of(found.supplementary),
+        bias,
     )
 
 
-def find_split_units(
-    part: Part,
+def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
+    splits: SplitUnits,
+    read: Callable[[str], DebugSections],
     binary: ObjectFile,
     found: DebugInfo,
     options: SearchOptions,
     path_map: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
-    """Find split units; a sentence on those that are missing."""
-    splits = part.splits
+    """Find split units and *read* their files; a sentence on those that are missing."""
     if not splits:
         return ()
 
     def complete(file: ObjectFile) -> bool:
-        return splits.complete(partial(_split_sections, file.path))
+        return splits.complete(partial(read, file.path))
 
     finder = SplitUnitSearch(binary, found.dwarf, options, path_map, complete)
     finder.take_package()
@@ -171,8 +148,5 @@ def find_split_units(
 
 def _split_sections(path: str) -> DebugSections:
     """The sections of split units; the file is closed, for there may be very many."""
-    file = ReferenceElf(path)
-    try:
-        return file.dwarf_sections(".dwo")
-    finally:
-        file.close()
+    with ObjectFile(map_file(path), path) as file:
+        return sections_of(file, split=True)

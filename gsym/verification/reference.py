@@ -1,113 +1,64 @@
-"""Reference for a GSYM file: functions, symbols and rows of lines."""
+"""Reference for a GSYM file: the DWARF decoded once more, and a new conversion."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from gsym.model import UINT64_END, FunctionInfo, LineEntry, Range
-from gsym.modules.key import SAME, Comparison
-from gsym.verification.decoder.functions import is_better
+import gsym.reading.reader
+from gsym.conversion.job import convert_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from gsym.verification.decoder.file import Symbol
-
-    Key = tuple[int, int]  # start and end of a function
-
-
-_LARGEST = (1 << 32) - 1  # bytes of a record in a GSYM file
-# A function that is larger is in so many records of so many bytes.
-_MOST_PARTS, _PART = 16, 1 << 31
-_TOO_LARGE = "larger than a record of a GSYM file"
-
-
-class Place(NamedTuple):
-    """A unit: the path of its file, "" for the binary or its debug file, and where."""
-
-    path: str
-    offset: int
+    from gsym.conversion.input_file import InputFile
+    from gsym.conversion.options import ConvertOptions
+    from gsym.model import FunctionInfo
+    from gsym.modules.key import Comparison
+    from gsym.verification.described import Described, Key
 
 
 class Reference:
-    """The side that a GSYM file is compared with."""
+    """The side that a GSYM file is compared with.
 
-    has_sizes = False
-    bounds_symbols = True
-    build_id = b""
-    fit: Comparison = Comparison(SAME)
-    base_address: int | None = 0  # where the image starts; None where nothing says it
-    is_sample = False
-    units = all_units = 0
-    source = ""
+    Attributes:
+        described: What the DWARF describes.
+        converted: The functions of a new conversion.
+        build_id: That of the new conversion; b"" for none.
+        base_address: Where the image starts; None where nothing says it.
+        fit: Whether the GSYM file is of this build.
+        is_sample: Whether only some units of the DWARF were decoded.
+        notes: Sentences on files that were not found, and on the fit.
+    """
 
-    def __init__(self) -> None:
-        self.functions: dict[Key, list[FunctionInfo]] = {}
-        self.nameless: dict[Key, list[FunctionInfo]] = {}
-        self.symbols: dict[int, list[Symbol]] = {}
-        self.text_ranges: list[Range] = []
-        self.unread: dict[Place, str] = {}
-        self.excused: dict[Key, str] = {}
-        self.uncompared: Counter[str] = Counter()
-        self.notes: tuple[str, ...] = ()
+    def __init__(
+        self,
+        described: Described,
+        fit: Comparison,
+        notes: tuple[str, ...],
+        *,
+        is_sample: bool,
+    ) -> None:
+        self.described = described
+        self.converted: dict[Key, FunctionInfo] = {}
+        self.build_id = b""
+        self.base_address: int | None = None
+        self.fit = fit
+        self.is_sample = is_sample
+        self.notes = notes
+        if fit.reason and not fit.is_refused:
+            self.notes += (f"the file may be of another build: {fit.reason}",)
 
-    def is_shared(self, key: Key) -> bool:
-        """Whether units outside the sample also describe a function."""
-        del key
-        return False
+    def convert(self, source: InputFile, options: ConvertOptions) -> None:
+        """Add the functions of a new conversion.
 
-    def is_stub(self, address: int, name: str) -> bool:
-        """Whether code at *address* may do no more than call a function *name*."""
-        del address, name
-        return False
-
-    def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
-        """Rows of line tables where no function is described, in a range.
-
-        Also whether any of them starts there; others only go on from a function.
+        Raises:
+            EmptyError: There are none.
         """
-        del start, end
-        return (), False
-
-    def ranges_of_rows(self) -> Iterator[Range]:
-        """The addresses at which such rows start."""
-        return iter(())
-
-    def add(self, info: FunctionInfo) -> None:
-        """Add a function."""
-        if info.size > _MOST_PARTS * _PART:
-            self.uncompared[_TOO_LARGE] += 1
-            return
-        if info.size > _LARGEST:
-            start, end = info.start, info.start + info.size
-            while end - start > _LARGEST:
-                self.excused[start, start + _PART] = _TOO_LARGE
-                start += _PART
-            self.excused[start, end] = _TOO_LARGE
-            return
-        functions = self.functions if info.name else self.nameless
-        key = info.start, info.start + info.size
-        candidates = functions.setdefault(key, [])
-        if info not in candidates:
-            is_best = not candidates or is_better(info, candidates[0])
-            candidates.insert(0 if is_best else len(candidates), info)
-
-    def add_symbols(self, symbols: Iterator[Symbol]) -> None:
-        """Add what a symbol table says."""
-        for symbol in symbols:
-            if symbol.size > UINT64_END - symbol.address:
-                self.uncompared[_TOO_LARGE] += 1
-                continue
-            if symbol.size > _LARGEST:
-                symbol = symbol._replace(size=0)  # noqa: PLW2901 - as one without
-            self.symbols.setdefault(symbol.address, []).append(symbol)
-
-
-def rows_within(rows: Sequence[LineEntry], start: int, end: int) -> Iterator[LineEntry]:
-    """The rows from *start* on; one before it counts from there."""
-    before = [row for row in rows if row.address < start][-1:]
-    inside = [row for row in rows if start <= row.address < end]
-    if before and (not inside or inside[0].address != start):
-        yield before[0]._replace(address=start)
-    yield from inside
+        with TemporaryDirectory() as folder:
+            path = str(Path(folder, "new.gsym"))
+            convert_file(source, path, options, sync_folder=False)
+            with gsym.reading.reader.open(path) as reader:
+                self.build_id = reader.header.uuid
+                self.base_address = reader.header.base_address
+                for info in reader.functions():
+                    self.converted[info.start, info.start + info.size] = info

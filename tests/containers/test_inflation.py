@@ -15,11 +15,11 @@ import pytest
 import gsym
 from gsym.containers.inflation import believable_size, inflate
 from gsym.engine.native import lib
-from gsym.verification.decoder.elf import ReferenceElf
 from tests.conftest import REPOSITORY
 from tests.conversions import convert_bytes
 from tests.inputs.elf import Compression, Elf, Section, code_section
 from tests.inputs.program import debug_sections
+from tests.referee.elf import ReferenceElf
 from tests.sanitizer import no_sanitizer
 
 pytestmark = pytest.mark.long

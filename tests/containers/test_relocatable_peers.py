@@ -15,11 +15,11 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 import gsym
-from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.differential.answers import ask, relative_functions
 from tests.differential.programs import SOURCES
 from tests.differential.relocatable import place
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

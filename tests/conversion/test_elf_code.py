@@ -11,7 +11,6 @@ from elftools.elf.elffile import ELFFile
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
-from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.conversions import convert_bytes, describe
 from tests.inputs.elf import (
@@ -35,6 +34,7 @@ from tests.inputs.elf import (
     code_section,
 )
 from tests.inputs.encoding import Encoding
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from elftools.elf.elffile import ELFFile
 
-from gsym.verification.decoder.elf import placements
+from tests.referee.elf import placements
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ import pytest
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
-from gsym.verification.check import compare
 from tests.conversions import convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
@@ -18,6 +17,7 @@ from tests.inputs.elf import Symbol, code_section, elf_of
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
 from tests.inputs.range_lists import RangeEntry, ranges
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

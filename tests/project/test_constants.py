@@ -144,7 +144,7 @@ _IN_C = re.compile(rf"(?:#define |\b)(\w+)(?: = |, | ){_NUMBER}")
 PREFIXES = {
     "gsym/memory/core_notes.py": ("NT_", "AT_"),
     "gsym/unwinding/images.py": (),
-    "gsym/verification/decoder/elf.py": (),
+    "tests/referee/elf.py": (),
     "gsym/verification/decoder/lines.py": (),
     "tests/referee/macho.py": ("LC_", "MH_"),
     "tests/referee/msf.py": ("LF_",),

@@ -20,9 +20,9 @@ from gsym.model import (
     Range,
     rewritten,
 )
-from gsym.verification.decoder.file import Symbol
 from gsym.verification.decoder.ranges import extend
-from gsym.verification.reference import Reference
+from tests.referee.file import Symbol
+from tests.referee.reference import Reference
 
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
 # Thumb, microMIPS and MIPS16 code is at odd addresses in the file.

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
-from gsym.verification.decoder.file import ReferenceFile, Symbol, text_of
 from gsym.verification.decoder.ranges import merged, range_at
+from tests.referee.file import ReferenceFile, Symbol, text_of
 
 _MAGIC_64 = 0xFEEDFACF
 _LITTLE_ENDIAN = {0xCE, 0xCF}  # the first byte

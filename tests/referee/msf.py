@@ -12,7 +12,7 @@ from struct import Struct, error as StructError, unpack_from  # noqa: N812 - one
 from typing import NamedTuple
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.verification.decoder.file import text_of
+from tests.referee.file import text_of
 
 DECODING_ERRORS = (
     *(StructError, IndexError, ValueError, KeyError, RecursionError),

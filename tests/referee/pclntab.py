@@ -11,14 +11,14 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
-from gsym.verification.decoder.elf import ReferenceElf
 from gsym.verification.decoder.ranges import extend
+from tests.referee.elf import ReferenceElf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Literal
 
-    from gsym.verification.reference import Reference
+    from tests.referee.reference import Reference
 
 _SHF_EXECINSTR = 0x4
 _GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")

@@ -10,7 +10,6 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.conversion.debug_info import SearchOptions
-from gsym.verification.check import compare
 from tests.companions import (
     ID,
     ID_PATH,
@@ -24,6 +23,7 @@ from tests.companions import (
 )
 from tests.inputs.elf import Elf, Section, Symbol, code_section
 from tests.inputs.split_examples import build
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.verification.check import compare
 from tests.containers.test_elf_dynamic import made_by_hand, without_headers
 from tests.dwarf import test_inlines
 from tests.dwarf.test_differential import MODULES
@@ -33,13 +32,14 @@ from tests.inputs.elf import (
 )
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
+from tests.referee.opening import compare
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from gsym.verification.check import Comparison
     from tests.conversions import Options
+    from tests.referee.opening import Comparison
 
 pytestmark = pytest.mark.long
 

@@ -10,12 +10,12 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.cli.main import main
-from gsym.verification.check import compare
 from tests import oracle
 from tests.creations import create
 from tests.inputs.dies import Ref
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
+from tests.referee.opening import compare
 from tests.strategies import BYTE_ORDERS, VERSIONS
 from tests.views import to_oracle
 

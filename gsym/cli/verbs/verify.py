@@ -48,9 +48,9 @@ _SHOWN = 50
     (
         Option(
             "--against",
-            "compare functions, rows, inlined calls and symbols with those that a "
-            "second decoder reads from BINARY, an ELF file, or that a new conversion "
-            "finds in BINARY, a Mach-O or PE file, a PDB or a Breakpad .sym file",
+            "compare functions, rows and inlined calls with the DWARF of BINARY, as a "
+            "second decoder reads it, and all else with a new conversion: of an ELF, "
+            "Mach-O or PE file, a PDB or a Breakpad .sym file",
             metavar="BINARY",
         ),
         Option(
@@ -211,27 +211,21 @@ def _warn(comparison: Comparison) -> None:
 
 
 def _report(comparison: Comparison) -> None:
-    sources = [comparison.source] if comparison.source else []
-    if comparison.units_in_all or not sources:
+    text = f"{comparison.others} functions compared with a new conversion"
+    if comparison.units_in_all:
         compared = max(comparison.units - len(comparison.unread), 0)
-        sources.insert(0, f"{compared} of {comparison.units_in_all} units")
-    print(
-        f"{comparison.functions} functions of {' and '.join(sources)} compared, "
-        f"{comparison.symbols} symbols"
-    )
+        units = f"{compared} of {comparison.units_in_all} units"
+        others = f", {comparison.others} others with a new conversion"
+        text = f"{comparison.functions} functions of {units} compared"
+        text += others if comparison.others else ""
+    print(text)
     for reason, count in comparison.uncompared.items():
         functions = "function" if count == 1 else "functions"
         print(f"{count} {functions} not compared: {reason}")
-    if comparison.rows_alone:
-        ranges = "range has" if comparison.rows_alone == 1 else "ranges have"
-        print(
-            f"{comparison.rows_alone} address {ranges} rows in a line table, but no "
-            "function in the file"
-        )
     if comparison.undecided:
         print(
             f"{comparison.undecided} functions undecided: units outside the sample "
-            "also describe them"
+            "may describe them so"
         )
 
 

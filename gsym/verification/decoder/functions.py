@@ -68,7 +68,7 @@ class UnitFunctions:
         self._unit = unit
         self._has_call_sites = call_sites
         self._units = unit.units
-        self._has_scopes = (
+        self.has_scopes: bool = (
             unit.language not in _UNQUALIFIED_LANGUAGES
             and unit.language_name not in _UNQUALIFIED_LANGUAGE_NAMES
         )
@@ -88,9 +88,6 @@ class UnitFunctions:
             self._units.uncompared.update(failures)
             if failures:
                 continue
-            live = [
-                span for span in live if not self._is_dropped(scope.die, span, name)
-            ]
             scope.ranges = merged(live)
             calls = _calls_by_part(scope, live)
             for span in live:
@@ -136,31 +133,15 @@ class UnitFunctions:
         lines = self._unit.lines
         if lines is None:
             return None
-        return lines.entries(start, end, *self._sequence(die)) or None
+        return lines.entries(start, end, *self.sequence(die)) or None
 
-    def _sequence(self, die: DIE) -> tuple[int | None, Callable[[], Declaration]]:
+    def sequence(self, die: DIE) -> tuple[int | None, Callable[[], Declaration]]:
         """Start of the sequence with the rows of a function, and its declaration."""
         named = attribute(die, "DW_AT_LLVM_stmt_sequence", _STMT_SEQUENCE)
         # In a split unit it counts from the line table of the skeleton.
         start = self._unit.line_table_start
         sequence = None if named is None else named.value + start
         return sequence, lambda: self._declaration(die)
-
-    def _is_dropped(self, die: DIE, span: Range, name: str) -> bool:
-        """Whether the function is not the code at *span*: the linker dropped it."""
-        code, lines = self._units.file.live_code, self._unit.lines
-        if code is None:
-            return False
-        sequence = (
-            None if lines is None else lines.sequence_of(span, *self._sequence(die))
-        )
-        if span.start > 0 and (sequence is None or sequence.low > 0):
-            return False
-        if code.holds(span, name, is_qualified=self._has_scopes):
-            return False
-        if lines is not None and sequence is not None:
-            lines.drop(sequence)
-        return True
 
     def _inline(
         self, function: _Scope, calls: list[_Scope], span: Range, name: str
@@ -253,7 +234,7 @@ class UnitFunctions:
         if linkage:
             return linkage
         name = self._units.text(die, "DW_AT_name")
-        if not name or not self._has_scopes or name.startswith(("-[", "+[")):
+        if not name or not self.has_scopes or name.startswith(("-[", "+[")):
             return name
         if name.startswith("_Z") and (".isra." in name or ".part." in name):
             return name
@@ -304,42 +285,3 @@ def _calls_by_part(scope: _Scope, parts: list[Range]) -> dict[Range, list[_Scope
             for part in order[bisect_right(reach, start) : bisect_left(starts, end)]:
                 found[part][number] = call
     return {part: list(calls.values()) for part, calls in found.items()}
-
-
-def is_better(info: FunctionInfo, kept: FunctionInfo) -> bool:
-    """Whether *info* is to be kept rather than *kept*, of the same range and before it.
-
-    The linker keeps the first copy of a function, and other descriptions count only if
-    their rows have the same addresses. Of other functions the richer one is kept, as in
-    LLVM, and of equals the last.
-    """
-    if info.name != kept.name or not kept.line_table:
-        return not _is_poorer(info, kept)
-    addresses = [
-        [row.address for row in each.line_table or ()] for each in (info, kept)
-    ]
-    calls = _count_calls(info.inline), _count_calls(kept.inline)
-    return addresses[0] == addresses[1] and calls[0] > calls[1]
-
-
-def _is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
-    """Whether *left* is less complete than *right*, of the same range.
-
-    Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
-    """
-    counts = _count_calls(left.inline), _count_calls(right.inline)
-    if counts[0] != counts[1] or left.inline != right.inline:
-        return counts[0] < counts[1]
-    rows, other_rows = left.line_table or (), right.line_table or ()
-    if len(rows) != len(other_rows):
-        return len(rows) < len(other_rows)
-    return [row.address for row in rows] < [row.address for row in other_rows]
-
-
-def _count_calls(root: InlineInfo | None) -> int:
-    count, work = 0, [root] if root is not None else []
-    while work:
-        children = work.pop().children
-        count += len(children)
-        work += children
-    return count

@@ -7,7 +7,7 @@ op_index in DW_LNS_advance_pc, and keeps an object for each opcode.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from copy import copy
 from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -17,14 +17,13 @@ from elftools.dwarf.enums import ENUM_DW_FORM
 from elftools.dwarf.structs import DWARFStructs
 
 from gsym.model import LineEntry, Range, rewritten
-from gsym.verification.decoder.ranges import gaps, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
 
-    from gsym.verification.decoder.file import ReferenceFile
+    from gsym.verification.decoder.file import DwarfFile
 
 _DW_LNS_COPY = 1
 _DW_LNS_ADVANCE_PC = 2
@@ -88,7 +87,7 @@ class LineTable:
         self,
         cu: CompileUnit,
         comp_dir: str,
-        file: ReferenceFile,
+        file: DwarfFile,
         path_map: Sequence[tuple[str, str]] = (),
     ) -> None:
         # where its program stands in .debug_line
@@ -110,13 +109,14 @@ class LineTable:
         self._paths: dict[int, str | None] = {}
         placed = (_placed(sequence, file) for sequence in machine.sequences)
         live = [sequence for sequence in placed if file.is_text(sequence.low)]
-        self._sequences = sorted(live, key=lambda sequence: sequence.low)
-        self._live_code = file.live_code
-        self._dropped: set[int] = set()  # offsets of sequences
-        self._lows = [sequence.low for sequence in self._sequences]
+        # those of live code, by their starts
+        self.sequences: list[LineSequence] = sorted(
+            live, key=lambda sequence: sequence.low
+        )
+        self._lows = [sequence.low for sequence in self.sequences]
         # The highest end up to each: sequences may overlap and contain others.
         self._reach = list(
-            accumulate((sequence.high for sequence in self._sequences), max)
+            accumulate((sequence.high for sequence in self.sequences), max)
         )
 
     def path(self, index: int) -> str | None:
@@ -180,7 +180,7 @@ class LineTable:
         """The rows; without a file, the line is not known from that address on."""
         at, is_first = start, True
         while at < end:
-            holding = self._holding(at)
+            holding = self.holding(at)
             if not holding:
                 if not is_first:
                     yield at, None, 0
@@ -189,7 +189,7 @@ class LineTable:
                     return
                 at = self._lows[following]
                 continue
-            best = _own(holding, Range(at, end), stmt_sequence, declared)
+            best = own_sequence(holding, Range(at, end), stmt_sequence, declared)
             is_whole = start < best.low >= at
             first = 0 if is_whole else best.index_of(at) or 0
             last = best.index_of(end - 1)
@@ -199,56 +199,18 @@ class LineTable:
                 yield place, best.files[row], best.lines[row]
             at, is_first = best.high, False
 
-    def _holding(self, address: int) -> list[LineSequence]:
+    def holding(self, address: int) -> list[LineSequence]:
         """The sequences with an address, in the order of the program."""
         found = []
         for index in range(bisect_right(self._lows, address) - 1, -1, -1):
             if self._reach[index] <= address:
                 break
-            if address < self._sequences[index].high:
-                found.append(self._sequences[index])
+            if address < self.sequences[index].high:
+                found.append(self.sequences[index])
         return sorted(found, key=lambda sequence: sequence.offset)
 
-    def sequence_of(
-        self,
-        span: Range,
-        stmt_sequence: int | None,
-        declared: Callable[[], Declaration],
-    ) -> LineSequence | None:
-        """The sequence with the rows at the start of a function, as for `entries`."""
-        holding = self._holding(span.start)
-        return _own(holding, span, stmt_sequence, declared) if holding else None
 
-    def drop(self, sequence: LineSequence) -> None:
-        """Leave a sequence of dropped code out of those beside functions."""
-        self._dropped.add(sequence.offset)
-
-    def beside(self, covered: list[Range]) -> Iterator[Range]:
-        """The parts of the sequences of live code that lie outside of *covered*."""
-        around = merged(covered)
-        code = self._live_code
-        for sequence in self._sequences:
-            is_live = code is None or code.holds_rows(sequence.low, sequence.high)
-            if is_live and sequence.offset not in self._dropped:
-                yield from gaps(Range(sequence.low, sequence.high), around)
-
-    def row_starts(self, start: int, end: int) -> list[int]:
-        """The addresses in a range at which rows with a line start."""
-        found = []
-        above = bisect_left(self._lows, end)
-        for sequence in self._sequences[bisect_right(self._reach, start) : above]:
-            if sequence.high <= start:
-                continue
-            first, last = (bisect_left(sequence.addresses, at) for at in (start, end))
-            found += [
-                sequence.addresses[index]
-                for index in range(first, last)
-                if sequence.lines[index]
-            ]
-        return found
-
-
-def _own(
+def own_sequence(
     holding: list[LineSequence],
     span: Range,
     stmt_sequence: int | None,
@@ -262,7 +224,7 @@ def _own(
     return min(holding, key=lambda sequence: sequence.unfit(span, where))
 
 
-def _placed(sequence: LineSequence, file: ReferenceFile) -> LineSequence:
+def _placed(sequence: LineSequence, file: DwarfFile) -> LineSequence:
     """A sequence without the bits that say which instruction set its code is of."""
     if not file.isa_bit:
         return sequence

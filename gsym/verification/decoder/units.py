@@ -19,6 +19,7 @@ from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX, Range
+from gsym.verification.decoder.file import DwarfFile
 from gsym.verification.decoder.lines import LineTable
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from elftools.dwarf.die import DIE
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
-    from gsym.verification.decoder.file import DebugSections, ReferenceFile
+    from gsym.verification.decoder.file import DebugSections
 
 _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
@@ -87,21 +88,21 @@ class Units:
 
     def __init__(
         self,
-        file: ReferenceFile,
+        file: DwarfFile,
         path_map: Sequence[tuple[str, str]] = (),
         sections: DebugSections | None = None,
         types: Callable[[int], Units | None] = lambda _: None,
     ) -> None:
         self.file = file
         self.path_map = path_map
-        self.sections: DebugSections = (
-            file.dwarf_sections() if sections is None else sections
-        )
+        self.sections: DebugSections = file.sections if sections is None else sections
         self.damage: str | None = None
         self.end: int = 0
         self.skeleton: Unit | None = None
         self._supplementary = (
-            None if file.supplementary is None else Units(file.supplementary, path_map)
+            None
+            if file.supplementary is None
+            else Units(DwarfFile(file.supplementary, ()), path_map)
         )
         self._types = types
         self._decoded = 0
@@ -342,7 +343,7 @@ class Unit:
     def live_ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die* in code; linkers leave others where they dropped it.
 
-        Those at address 0 may be of dropped code, too: `LiveCode` tells.
+        Those at address 0 may be of dropped code, too.
         """
         is_text = self.units.file.is_text
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]

@@ -16,7 +16,7 @@ from gsym.model import UINT64_END, Range
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.verification.decoder.file import Symbol
+    from tests.referee.file import Symbol
 
 _MAX_PADDING = 16  # that aligns the next function
 

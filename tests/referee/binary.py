@@ -5,19 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.errors import GsymError
-from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import FunctionInfo, LineEntry, Range
 from gsym.verification.decoder.functions import UnitFunctions
+from gsym.verification.decoder.lines import own_sequence
 from gsym.verification.decoder.ranges import gaps, merged, range_at
 from gsym.verification.decoder.split import SplitUnits
 from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
-from gsym.verification.reference import Place, Reference, rows_within
+from gsym.verification.described import Place, move_function, move_rows, reason_of
+from tests.referee.reference import Reference, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.verification.decoder.file import ReferenceFile
-    from gsym.verification.reference import Key
+    from gsym.verification.decoder.lines import LineTable
+    from tests.referee.file import ReferenceFile
+    from tests.referee.live_code import LiveCode
+    from tests.referee.reference import Key
 
     Progress = Callable[[int, int], None]
     _Source = tuple["Part", int]  # where a unit is
@@ -45,7 +48,7 @@ class Part:
     ) -> None:
         self.file = file
         self.path = path
-        self.units: Units = Units(file, path_map)
+        self.units: Units = Units(file.dwarf(), path_map)
         self.splits: SplitUnits = SplitUnits(self.units)
 
 
@@ -196,8 +199,12 @@ class BinaryReference(Reference):
 
     def _decode_unit(self, part: Part, unit: Unit) -> None:
         covered: list[Range] = []
-        for _, info in UnitFunctions(unit, call_sites=True):
+        functions = UnitFunctions(unit, call_sites=True)
+        dropped: set[int] = set()  # offsets of sequences
+        for offset, info in functions:
             span = Range(info.start, info.start + info.size)
+            if self._is_dropped(part, functions, unit, offset, info, dropped):
+                continue
             if info.name:
                 covered.append(span)
             for own, distance in part.file.moved(*span):
@@ -207,43 +214,66 @@ class BinaryReference(Reference):
             self.uncompared.update(unit.units.uncompared)
         if unit.lines is None:
             return
-        for bare in unit.lines.beside(covered):
+        for bare in beside(unit.lines, part.file.live_code, dropped, covered):
             for span, distance in part.file.moved(*bare):
                 rows = unit.lines.entries(*span)
                 moved = Range(span.start + distance, span.end + distance)
-                starts = [each + distance for each in unit.lines.row_starts(*span)]
+                starts = [each + distance for each in row_starts(unit.lines, *span)]
                 self._bare.append(Bare(moved, move_rows(rows, distance), starts))
+
+    def _is_dropped(  # noqa: PLR0913, PLR0917 - what is known of a function
+        self,
+        part: Part,
+        functions: UnitFunctions,
+        unit: Unit,
+        offset: int,
+        info: FunctionInfo,
+        dropped: set[int],
+    ) -> bool:
+        """Whether the linker dropped the function; its sequence is recorded then."""
+        code, lines = part.file.live_code, unit.lines
+        if code is None:
+            return False
+        span = Range(info.start, info.start + info.size)
+        holding = [] if lines is None else lines.holding(span.start)
+        sequence = None
+        if holding:
+            die = unit.cu.get_DIE_from_refaddr(offset)
+            sequence = own_sequence(holding, span, *functions.sequence(die))
+        if span.start > 0 and (sequence is None or sequence.low > 0):
+            return False
+        if code.holds(span, info.name, is_qualified=functions.has_scopes):
+            return False
+        if sequence is not None:
+            dropped.add(sequence.offset)
+        return True
+
+
+def beside(
+    lines: LineTable, code: LiveCode | None, dropped: set[int], covered: list[Range]
+) -> Iterator[Range]:
+    """The parts of the sequences of live code that lie outside of *covered*."""
+    around = merged(covered)
+    for sequence in lines.sequences:
+        is_live = code is None or code.holds_rows(sequence.low, sequence.high)
+        if is_live and sequence.offset not in dropped:
+            yield from gaps(Range(sequence.low, sequence.high), around)
+
+
+def row_starts(lines: LineTable, start: int, end: int) -> list[int]:
+    """The addresses in a range at which rows with a line start."""
+    found = []
+    for sequence in lines.sequences:
+        if sequence.low >= end or sequence.high <= start:
+            continue
+        first, last = (bisect_left(sequence.addresses, at) for at in (start, end))
+        found += [
+            sequence.addresses[index]
+            for index in range(first, last)
+            if sequence.lines[index]
+        ]
+    return found
 
 
 def _start(bare: Bare) -> int:
     return bare.span.start
-
-
-def reason_of(error: Exception) -> str:
-    """Reason why something cannot be decoded."""
-    if isinstance(error, GsymError):
-        return error.reason
-    return f"{type(error).__name__}: {error}"
-
-
-def move_function(info: FunctionInfo, distance: int) -> FunctionInfo:
-    """The function at other addresses."""
-    if not distance:
-        return info
-    return info._replace(
-        start=info.start + distance,
-        line_table=info.line_table and move_rows(info.line_table, distance),
-        inline=info.inline and _move_calls(info.inline, distance),
-    )
-
-
-def move_rows(rows: tuple[LineEntry, ...], distance: int) -> tuple[LineEntry, ...]:
-    """The rows at other addresses."""
-    return tuple(row._replace(address=row.address + distance) for row in rows)
-
-
-def _move_calls(node: InlineInfo, distance: int) -> InlineInfo:
-    return node._replace(
-        ranges=tuple(Range(a + distance, b + distance) for a, b in node.ranges),
-        children=tuple(_move_calls(child, distance) for child in node.children),
-    )

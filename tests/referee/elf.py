@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from io import SEEK_END, BytesIO
 from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from elftools.common.exceptions import ELFError
@@ -24,15 +25,15 @@ from elftools.elf.sections import (
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
-from gsym.verification.decoder.file import (
+from gsym.verification.decoder.ranges import merged, range_at
+from tests.referee.file import (
     FUNCTION_TYPES,
     MAPPING_SYMBOL,
     OLD_ARM_MARK,
     ReferenceFile,
     Symbol,
 )
-from gsym.verification.decoder.live_code import LiveCode
-from gsym.verification.decoder.ranges import merged, range_at
+from tests.referee.live_code import LiveCode
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
@@ -86,7 +87,7 @@ def place(data: bytes) -> ELFFile:
     copy = bytearray(data)
     elf = ELFFile(BytesIO(data))
     word = struct.Struct(
-        ("<" if elf.little_endian else ">") + ("Q" if elf.elfclass == 64 else "I")  # noqa: PLR2004
+        ("<" if elf.little_endian else ">") + ("Q" if elf.elfclass == 64 else "I")
     )
     addresses = placements(elf)
     for index, address in addresses.items():
@@ -431,7 +432,7 @@ class ReferenceElf(ReferenceFile):
 
 
 def _map_file(path: str) -> mmap:
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         if file.seek(0, SEEK_END) == 0:
             raise FormatError("the file is empty", path=path)
         return mmap(file.fileno(), 0, access=ACCESS_READ)
