@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.arguments import refusal
 from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
+from gsym.arrow.modules import Modules
 from gsym.arrow.rows import AddressRows, import_pyarrow
 from gsym.engine.native import check, lib, new_error, new_object
 
@@ -111,8 +112,6 @@ def _finding(modules: Any) -> Finding:
     if not isinstance(modules, (str, bytes)) and hasattr(modules, "find"):
         found: Finding = modules
         return found
-    from gsym.arrow.modules import Modules  # which opens stores
-
     return Modules(modules)
 
 

@@ -19,6 +19,7 @@ import sys
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory, mkdtemp
 
+import gsym.reading.reader
 from gsym.confined.process import run_confined
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
@@ -113,7 +114,6 @@ def publish_described(
         GsymError: A GSYM file is damaged or belongs to another module. Nothing was
             published.
     """
-    import gsym.reading.reader
     from gsym.reading.record_check import check_records
 
     for module in modules:

@@ -523,6 +523,14 @@ def build_id_digits(code_id: str) -> str:
     return code_id.lower() if len(code_id) % 2 == 0 and is_hex(code_id) else ""
 
 
+def build_id_path(digits: str) -> str:
+    """Relative path, without suffix, of the files of a build id of at least two bytes.
+
+    Source: GDB manual, "Debugging Information in Separate Files".
+    """
+    return f".build-id/{digits[:2]}/{digits[2:]}"
+
+
 def completed(key: ModuleKey, more: ModuleKey) -> ModuleKey:
     """*key*, with the fields that it lacks from another key of the same module."""
     return ModuleKey(*(own or other for own, other in zip(key, more, strict=True)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from time import perf_counter
 
+from gsym.conversion.identity import read_first
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
@@ -105,7 +106,6 @@ class ModuleOfReport:
         """Machine code, as far as a file at hand has it."""
         if self._code is None:
             from gsym.containers.machine_code import MachineCode
-            from gsym.conversion.identity import read_first
 
             self._code = read_first(self.files(), None, MachineCode) or MachineCode()
         return self._code

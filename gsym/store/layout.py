@@ -32,6 +32,7 @@ from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import (
     ModuleKey,
     build_id_digits,
+    build_id_path,
     code_id_of,
     compare,
     is_hex,
@@ -224,7 +225,7 @@ def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
     """Aliases by build id: as in GDB's tree, and in debuginfod's cache."""
     gdb = "debug" if suffix == "debuginfo" else suffix
     return (
-        f"{BUILD_IDS}/{build_id[:2]}/{build_id[2:]}.{gdb}",
+        f"{build_id_path(build_id)}.{gdb}",
         f"{build_id}/{suffix}",
     )
 

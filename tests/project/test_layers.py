@@ -25,7 +25,6 @@ FOLDERS = (
     "unwinding",
     "modules.key",
     "modules.part",
-    "modules.build_id_tree",
     "reading",
     "writing",
     "net",

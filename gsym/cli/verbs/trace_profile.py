@@ -21,6 +21,7 @@ from gsym.profiles.opening import (
     read_profile,
     unknown_format,
 )
+from gsym.profiles.perf_layout import layout_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -126,8 +127,6 @@ class ProfileInput:
 def _read_fields(text: str) -> str:
     """Fields of perf script, if all of them are known."""
     if text:
-        from gsym.profiles.perf_layout import layout_of
-
         try:
             layout_of(text)
         except ValueError as error:

@@ -23,8 +23,7 @@ from gsym.conversion.companions.search import (
 )
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
-from gsym.modules.build_id_tree import build_id_path
-from gsym.modules.key import ModuleKey, compare
+from gsym.modules.key import ModuleKey, build_id_path, compare
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -38,7 +37,7 @@ def installed_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str
     """Paths of the debug file of a build in each of *directories*."""
     if len(build_id) > 1:
         for directory in directories:
-            yield f"{build_id_path(directory, build_id.hex())}.debug"
+            yield f"{os.path.join(directory, build_id_path(build_id.hex()))}.debug"
 
 
 class DebugLink(NamedTuple):

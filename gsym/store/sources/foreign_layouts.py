@@ -11,6 +11,7 @@ from contextlib import suppress
 from gsym.conversion.companions.symstore import symstore_paths
 from gsym.modules.key import (
     build_id_digits,
+    build_id_path,
     code_id_of,
     debug_ids_of_build_id,
     is_absent,
@@ -163,9 +164,10 @@ def _build_id_tree(key: ModuleKey) -> Iterator[str]:
     # perf and BPF keep 20 bytes of longer ones.
     longer = [each + ANY for each in build_ids if len(each) == _CUT_DIGITS]
     for build_id in [*build_ids, *longer]:
-        for folder in (".build-id/", ""):
+        path = build_id_path(build_id)
+        for stem in (path, path.removeprefix(".build-id/")):
             for suffix in (".gsym", ".debug", ""):
-                yield f"{folder}{build_id[:2]}/{build_id[2:]}{suffix}"
+                yield stem + suffix
         if ANY not in build_id:
             yield f"{build_id}.gsym"
 
