@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from tempfile import TemporaryDirectory
 
-import gsym.reading.reader
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError
 from gsym.modules.binary_reader import open_binary
 from gsym.modules.conversion_cache import collect_cache, is_writable
-from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
@@ -25,16 +23,10 @@ if TYPE_CHECKING:
     from gsym.modules.conversion_cache import Place
     from gsym.reading.reader import Reader
 
+    MadeGsym = tuple[Reader | None, tuple[str, ...], str, str]
+    """The fields of a `FoundGsym`."""
+
 _SUFFIX = ".gsym"
-
-
-class MadeGsym(NamedTuple):
-    """A GSYM file that was made; fields as of `FoundGsym`."""
-
-    reader: Reader | None
-    notes: tuple[str, ...] = ()
-    origin: str = ""
-    unsure: str = ""
 
 
 def convert_binary(
@@ -58,7 +50,7 @@ def convert_binary(
     if units is not None and place is not None:
         reader, debug_info = _by_units(file, units, search, place)
         if reader is not None:
-            return MadeGsym(reader, origin=f"{file.path}, by units")
+            return reader, (), f"{file.path}, by units", ""
     return _convert(file, search, place, debug_info, is_debug=is_debug)
 
 
@@ -80,7 +72,7 @@ def _by_units(
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
-        return _convert(file, search, place, debug_info, is_debug=True).reader
+        return _convert(file, search, place, debug_info, is_debug=True)[0]
 
     def spend(size: int) -> int:
         nonlocal spent
@@ -119,10 +111,10 @@ def _convert(
         output = os.path.join(temporary, "out" + _SUFFIX)
         report = _make(file, output, search, debug_info)
         if report is None:
-            return MadeGsym(None, full)
+            return None, full, "", ""
         notes, unsure = _notes_of(path, report)
         notes = (*full, *notes) if is_debug else full
-        return MadeGsym(_open(output, search), notes, f"{path}, converted", unsure)
+        return search.open_gsym(output), notes, f"{path}, converted", unsure
 
 
 def _convert_into(
@@ -136,24 +128,15 @@ def _convert_into(
     path, made = file.path, f"{place.path}.{os.getpid()}{_SUFFIX}"
     report = _make(file, made, search, debug_info)
     if report is None:
-        return MadeGsym(None)
+        return None, (), "", ""
     notes, unsure = _notes_of(path, report)
     # What belongs to its debug information and is missing may come soon.
     is_partial = is_debug and bool(report.notes)
     kept = place.keep(made, is_complete=not is_partial and not unsure)
-    reader = _open(kept, search)
+    reader = search.open_gsym(kept)
     collect_cache(root=search.cache, kept=kept)
     origin = f"{kept}, converted from {path}"
-    return MadeGsym(reader, notes if is_partial else (), origin, unsure)
-
-
-def _open(path: str, search: BinarySearch) -> Reader:
-    return gsym.reading.reader.open(
-        path,
-        read_ahead=search.read_ahead,
-        index_limit=search.index_limit,
-        copy=search.copy,
-    )
+    return reader, notes if is_partial else (), origin, unsure
 
 
 def _notes_of(path: str, report: ConversionReport) -> tuple[tuple[str, ...], str]:

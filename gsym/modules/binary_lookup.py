@@ -66,6 +66,15 @@ class BinarySearch(NamedTuple):
     # the binary, as comparing takes as long as a lookup
     partial: bool = False
 
+    def open_gsym(self, path: str) -> Reader:
+        """Open a GSYM file."""
+        return gsym.reading.reader.open(
+            path,
+            read_ahead=self.read_ahead,
+            index_limit=self.index_limit,
+            copy=self.copy,
+        )
+
 
 OPENING = BinarySearch(store=True, partial=True)  # what `gsym.open` looks for
 
@@ -275,15 +284,6 @@ def _input_of(data: mmap | bytes, path: str) -> InputFile:
 
     data.madvise(MADV_NORMAL)  # a reader needs single pages, others need all
     return input_of(path, path, memoryview(data))
-
-
-def _open(path: str, search: BinarySearch) -> Reader:
-    return gsym.reading.reader.open(
-        path,
-        read_ahead=search.read_ahead,
-        index_limit=search.index_limit,
-        copy=search.copy,
-    )
 
 
 def _of_binary(
@@ -515,7 +515,7 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
 def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader | None:
     """The reader of *path*; None, and a note, if it is there and cannot be read."""
     try:
-        return _open(path, search)
+        return search.open_gsym(path)
     except FileNotFoundError:
         return None
     except (GsymError, OSError) as error:
@@ -538,7 +538,7 @@ def _kept(path: str, search: BinarySearch) -> FoundGsym | None:
     if not path:
         return None
     try:
-        found = _open(path, search)
+        found = search.open_gsym(path)
     except (OSError, GsymError):
         return None  # missing or damaged: convert again
     try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
