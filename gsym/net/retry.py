@@ -8,14 +8,17 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 
 from gsym.errors import SourceError
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeVar
 
     Result = TypeVar("Result")
 
+# Statuses of answers that may be others later.
+LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_DIGITS = 9
 _MAX_DOUBLINGS = 64  # so that 2 to the number of attempts remains small
 _MAX_BACKOFF = 30.0
@@ -36,6 +39,49 @@ class RetryableError(SourceError):
         self.wait = wait  # seconds that the server asks to wait; None if it does not
         self.is_unreachable = is_unreachable  # whether no connection could be opened
         self.attempts = 1  # how many attempts there were, set by `retry`
+
+
+class RetryPolicy(NamedTuple):
+    """The choice when to repeat a request that failed; times are in seconds.
+
+    Attributes:
+        attempts: Maximum number of attempts.
+        first_wait: Wait before the second attempt; see `backoff`.
+        longest_wait: If a server asks for a longer one, it is not asked again.
+        longest_backoff: Maximum of other waits.
+        chance: A number from 0 to 1, drawn at random.
+    """
+
+    attempts: int
+    first_wait: float
+    longest_wait: float
+    longest_backoff: float = _MAX_BACKOFF
+    chance: Callable[[], float] = random.random
+
+    def wait_before(self, error: RetryableError) -> float | None:
+        """Seconds to wait after a failure; None to give up."""
+        asked = error.wait or 0.0
+        if error.attempts >= self.attempts or asked > self.longest_wait:
+            return None
+        own = backoff(
+            self.first_wait,
+            error.attempts,
+            longest=self.longest_backoff,
+            chance=self.chance,
+        )
+        return max(asked, own)
+
+
+def check_later(status: int, headers: Mapping[str, str]) -> None:
+    """Check that a later attempt would have no other answer.
+
+    Raises:
+        RetryableError: It may have one.
+    """
+    if status in LATER:
+        wait = read_retry_after(headers.get("retry-after", "")) or 0.0
+        asked = f", which asks to wait {wait:.0f} s" if wait else ""
+        raise RetryableError(f"HTTP status {status}{asked}", wait=wait, status=status)
 
 
 def retry(

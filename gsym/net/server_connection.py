@@ -13,6 +13,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from typing_extensions import Self
+
     from gsym.net.connections import Answer
     from gsym.net.limits import TransferLimits
 
@@ -20,33 +22,57 @@ _PIECE_SIZE = 1 << 18
 _REDIRECTS = range(300, 400)
 
 
-class ServerConnection:
-    """A connection to one server, for one thread at a time.
+class ServerClient:
+    """A client of one server, with a connection to it; for one thread at a time.
 
     Args:
         url: URL of the server; the paths of its API are appended to it. It is shown
             without its credentials.
         user: The feature that needs it, for the message about a missing package.
         limits: Of each request.
+        secret: A token or key, which no message contains; "" for none.
+        what: The article and name of the secret.
 
     Raises:
-        ServerError: *url* is not a URL of http or https.
+        ServerError: *url* is not a URL of http or https, or has credentials beside a
+            secret.
         UnsupportedError: The extra `net` is not installed.
     """
 
-    def __init__(self, url: str, user: str, limits: TransferLimits) -> None:
+    def __init__(
+        self,
+        url: str,
+        user: str,
+        limits: TransferLimits,
+        secret: str = "",
+        what: str = "",
+    ) -> None:
         self._connections = open_connections(user, limits)
+        self._secret = secret
         try:
-            self.address: WebAddress = read_web_address(url)
+            self._address: WebAddress = read_web_address(url)
         except ValueError as error:
             raise ServerError(str(error)) from None
+        if secret and self._address.credentials:
+            reason = f"give either {what} or credentials in the URL"
+            raise ServerError(reason, path=str(self._address))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the connection."""
         self._connections.close()
 
+    def _shown(self, text: str) -> str:
+        """*text* without the secret, in case a server repeats it."""
+        return text.replace(self._secret, "***") if self._secret else text
+
     @contextmanager
-    def ask(
+    def _ask(
         self,
         path: str,
         headers: Iterable[tuple[str, str]],
@@ -62,7 +88,7 @@ class ServerConnection:
         Raises:
             SourceError: The server does not respond, or redirects.
         """
-        address = self.address.below(path.lstrip("/"))
+        address = self._address.below(path.lstrip("/"))
         if query:
             joint = "&" if "?" in address.target else "?"
             address = WebAddress(

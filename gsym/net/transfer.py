@@ -11,7 +11,7 @@ from gsym.errors import NotFoundError, SourceError
 from gsym.net import open_connections
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
+from gsym.net.retry import RetryableError, RetryPolicy, check_later, retry
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -33,7 +33,6 @@ _PARTIAL = 206
 _REDIRECTS = {301, 302, 303, 307, 308}
 _NOT_FOUND = {404, 410}
 _NOT_ALLOWED = {401, 403, 407}
-_LATER = {408, 425, 429, 500, 502, 503, 504}
 _DRAINED = 64 << 10  # bytes read of an error, so that its connection can be kept
 _PROBE_SECONDS = 1.5
 _ENCODINGS = ("Accept-Encoding", "gzip, zstd")
@@ -147,12 +146,13 @@ class Transfer:
             until,
         )
 
+        policy = RetryPolicy(
+            limits.attempts, limits.backoff_seconds, limits.wait_seconds
+        )
+
         def wait_before(error: RetryableError) -> float | None:
-            own = backoff(limits.backoff_seconds, error.attempts)
-            wait = max(error.wait or 0.0, own)
             is_late = time.monotonic() - started > limits.retry_seconds
-            is_last = is_late or error.attempts >= limits.attempts
-            return None if is_last or wait > limits.wait_seconds else wait
+            return None if is_late else policy.wait_before(error)
 
         try:
             result = retry(
@@ -274,10 +274,7 @@ def _redirect_of(answer: Answer) -> str | None:
     reason = f"HTTP status {status}"
     if status in _NOT_FOUND:
         raise NotFoundError(reason)
-    if status in _LATER:
-        wait = read_retry_after(fields.get("retry-after", "")) or 0.0
-        asked = f", which asks to wait {wait:.0f} s" if wait else ""
-        raise RetryableError(reason + asked, wait=wait, status=status)
+    check_later(status, fields)
     denied = ": not allowed" if status in _NOT_ALLOWED else ""
     raise SourceError(reason + denied, status=status)
 

@@ -14,8 +14,14 @@ from functools import partial
 from gsym.arguments import text_of
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
-from gsym.net.server_connection import ServerConnection, file_pieces, read_body
+from gsym.net.retry import (
+    LATER,
+    RetryableError,
+    RetryPolicy,
+    read_retry_after,
+    retry,
+)
+from gsym.net.server_connection import ServerClient, file_pieces, read_body
 from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, UploadPart, part_headers, read_answer
@@ -24,8 +30,6 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from typing_extensions import Self
 
     from gsym.net.connections import Answer
 
@@ -75,14 +79,13 @@ _UNUSABLE = "unusable"
 
 _OK = range(200, 300)
 _INTERNAL = 500  # some servers send it for a part that they cannot read
-_LATER_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 # They concern the client, the URL or the server, not the part.
 _UNUSABLE_STATUSES = {401, 402, 403, 404, 405, 407, 410, 421, 426, 501, 505, 507, 511}
 _MOST_ANSWER = 1 << 20  # bytes
 _PIECE_SIZE = 1 << 18
 
 
-class SymbfileClient:
+class SymbfileClient(ServerClient):
     """Sends parts of symbfiles to one server; for one thread at a time.
 
     Bodies are streamed from their files. To resume an upload, send all parts again. The
@@ -111,26 +114,18 @@ class SymbfileClient:
             idle_seconds=settings.timeout,
             write_seconds=settings.write_timeout,
         )
-        self._server = ServerConnection(url, "to push", limits)
-        self._api_key = api_key
-        if api_key and self._server.address.credentials:
-            reason = "give either an API key or credentials in the URL"
-            raise ServerError(reason, path=str(self._server.address))
+        super().__init__(url, "to push", limits, api_key, "an API key")
         self._sleep = sleep
-        self._chance = chance
+        self._policy = RetryPolicy(
+            settings.attempts,
+            settings.backoff,
+            settings.longest_wait,
+            settings.longest_backoff,
+            chance,
+        )
         # why nothing more is sent: the server accepts no part, or does not respond;
         # else ""
         self.stopped: str = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._server.close()
 
     def send(
         self,
@@ -162,15 +157,8 @@ class SymbfileClient:
             if last.result == _LATER:
                 raise RetryableError(last.reason, wait=last.wait)
 
-        def wait_before(_: RetryableError) -> float | None:
-            if number >= settings.attempts or last.wait > settings.longest_wait:
-                return None
-            longest, chance = settings.longest_backoff, self._chance
-            wait = backoff(settings.backoff, number, longest=longest, chance=chance)
-            return max(last.wait, wait)
-
         try:
-            retry(attempt, wait_before, sleep=self._sleep)
+            retry(attempt, self._policy.wait_before, sleep=self._sleep)
         except RetryableError:
             pass  # the last attempt says why
         except (GsymError, OSError) as error:
@@ -185,11 +173,11 @@ class SymbfileClient:
         return PartOutcome(part, is_there, reason, number, status, last.uuid)
 
     def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
-        headers = part_headers(part, self._api_key)
+        headers = part_headers(part, self._secret)
         until = time.monotonic() + self._settings.attempt_timeout
         body = file_pieces(part.path, part.size, sent)
         try:
-            with self._server.ask(ENDPOINTS[part.kind], headers, body, until) as answer:
+            with self._ask(ENDPOINTS[part.kind], headers, body, until) as answer:
                 return self._judge(answer)
         except SourceError as error:
             result = _LATER if isinstance(error, RetryableError) else _UNUSABLE
@@ -213,10 +201,6 @@ class SymbfileClient:
         reason = self._shown(f"HTTP status {status}{code}{text}")
         return _Attempt(result, status, reason, self._shown(said.uuid), wait)
 
-    def _shown(self, text: str) -> str:
-        """*text* without the API key, in case a server repeats it."""
-        return text.replace(self._api_key, "***") if self._api_key else text
-
 
 def _report(
     progress: Callable[[int, int], None] | None, before: int, total: int, sent: int
@@ -226,7 +210,7 @@ def _report(
 
 
 def _result(status: int) -> str:
-    if status in _LATER_STATUSES:
+    if status in LATER:
         return _LATER
     return _UNUSABLE if status in _UNUSABLE_STATUSES else _REFUSED
 

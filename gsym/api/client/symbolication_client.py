@@ -27,7 +27,7 @@ from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after, retry
-from gsym.net.server_connection import ServerConnection, read_body
+from gsym.net.server_connection import ServerClient, read_body
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 
@@ -35,8 +35,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
-
-    from typing_extensions import Self
 
     from gsym.net.web_address import WebAddress
 
@@ -238,7 +236,7 @@ class Answering:
         return {"results": self._assembly.results()}
 
 
-class SymbolicationClient:
+class SymbolicationClient(ServerClient):
     """Asks one symbolication server; for one thread at a time.
 
     Requests are split and joined to fit the limits of the server; a refused job does
@@ -269,17 +267,7 @@ class SymbolicationClient:
             header_seconds=settings.timeout,
             idle_seconds=settings.timeout,
         )
-        self._server = ServerConnection(server, "a client", limits)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._server.close()
+        super().__init__(server, "a client", limits)
 
     def symbolicate(self, request: Any) -> list[JobAnswer]:
         """The answer to each job, in order.
@@ -313,7 +301,7 @@ class SymbolicationClient:
         body, headers = conversation.encoded(payload)
 
         def attempt() -> tuple[int, Any]:
-            with self._server.ask(path, headers, body, until) as answer:
+            with self._ask(path, headers, body, until) as answer:
                 check_status(answer.status, answer.headers)
                 found = read_body(answer, conversation.settings.most_bytes)
                 return conversation.decoded(answer.status, found)

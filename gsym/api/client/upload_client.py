@@ -10,8 +10,8 @@ from urllib.parse import quote
 from gsym.errors import ServerError, SourceError
 from gsym.modules.key import ModuleKey, compare
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, backoff, read_retry_after, retry
-from gsym.net.server_connection import ServerConnection, file_pieces, read_body
+from gsym.net.retry import RetryableError, RetryPolicy, check_later, retry
+from gsym.net.server_connection import ServerClient, file_pieces, read_body
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 from gsym.store.sidecar import read_identity
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from typing_extensions import Self
-
     from gsym.net.connections import Answer
 
-_ATTEMPTS = 6
-_FIRST_WAIT = 1.0  # seconds
-_LONGEST_WAIT = 300.0  # seconds that a server may ask to wait
-_LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+_POLICY = RetryPolicy(attempts=6, first_wait=1.0, longest_wait=300.0)
 _MOST_ANSWER = 1 << 20  # bytes
 _LIMITS = TransferLimits(
     # A server converts a file before it answers, which takes minutes.
@@ -57,7 +52,7 @@ class UploadedModule(NamedTuple):
     outcome: str
 
 
-class UploadClient:
+class UploadClient(ServerClient):
     """Sends files to one server, one at a time.
 
     Args:
@@ -78,23 +73,9 @@ class UploadClient:
         *,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._server = ServerConnection(url, "to upload", _LIMITS)
-        if token and self._server.address.credentials:
-            reason = "give either a token or credentials in the URL"
-            raise ServerError(reason, path=str(self._server.address))
-        self._token = token
+        super().__init__(url, "to upload", _LIMITS, token, "a token")
         self._headers = [("Authorization", f"Bearer {token}")] if token else []
         self._sleep = sleep
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._server.close()
 
     def stored(self, key: ModuleKey) -> StoredModule | None:
         """The module as the server has it; None if it lacks it or does not say.
@@ -105,7 +86,7 @@ class UploadClient:
         if not key.debug_id or not key.debug_file:
             return None
         path = breakpad_path(key, "json")
-        _, said = self._ask(path, self._headers, lambda: None)
+        _, said = self._said(path, self._headers, lambda: None)
         try:
             if compare(key, read_identity(json.dumps(said).encode())).is_refused:
                 return None
@@ -132,7 +113,7 @@ class UploadClient:
             ("Content-Length", str(size)),
         ]
         query = f"name={quote(name, safe='')}"
-        status, said = self._ask(
+        status, said = self._said(
             "upload/", headers, lambda: file_pieces(path, size, progress), query
         )
         try:
@@ -144,12 +125,12 @@ class UploadClient:
         except (KeyError, TypeError):
             text = said.get("error") if isinstance(said, dict) else None
             reason = f": {text}" if isinstance(text, str) else ""
-            place = str(self._server.address)
+            place = str(self._address)
             raise ServerError(
                 self._shown(f"HTTP status {status}{reason}"), path=place, status=status
             ) from None
 
-    def _ask(
+    def _said(
         self,
         path: str,
         headers: Iterable[tuple[str, str]],
@@ -160,41 +141,26 @@ class UploadClient:
 
         def attempt() -> tuple[int, Any]:
             until = time.monotonic() + _LIMITS.header_seconds
-            with self._server.ask(path, headers, body(), until, query=query) as answer:
+            with self._ask(path, headers, body(), until, query=query) as answer:
                 return _read(answer)
 
-        waited = 0
-
         def wait_before(error: RetryableError) -> float | None:
-            nonlocal waited
-            waited += 1
-            asked = error.wait or 0.0
-            is_over = waited >= _ATTEMPTS or asked > _LONGEST_WAIT
             # Where nobody listens, a wait would only hide a wrong address.
-            if is_over or error.is_unreachable:
-                return None
-            return max(asked, backoff(_FIRST_WAIT, waited))
+            return None if error.is_unreachable else _POLICY.wait_before(error)
 
         try:
             return retry(attempt, wait_before, sleep=self._sleep)
         except SourceError as error:
             attempts = getattr(error, "attempts", 1)
             tried = f" ({attempts} attempts)" if attempts > 1 else ""
-            place = str(self._server.address)
+            place = str(self._address)
             raise ServerError(
                 self._shown(error.reason) + tried, path=place, status=error.status
             ) from None
 
-    def _shown(self, text: str) -> str:
-        """*text* without the token, in case a server repeats it."""
-        return text.replace(self._token, "***") if self._token else text
-
 
 def _read(answer: Answer) -> tuple[int, Any]:
-    if answer.status in _LATER:
-        wait = read_retry_after(answer.headers.get("retry-after", ""))
-        reason = f"HTTP status {answer.status}"
-        raise RetryableError(reason, wait=wait, status=answer.status)
+    check_later(answer.status, answer.headers)
     try:
         return answer.status, json.loads(read_body(answer, _MOST_ANSWER))
     except (ValueError, RecursionError):
