@@ -42,7 +42,7 @@ PARTS = (
     ("soak", "--minutes=1"),
     ("soak", "--minutes=1", "--faults", "--load=0.3"),
 )
-WITHOUT_CORPUS = ("traces", "growth", "symbfile_push")
+WITHOUT_CORPUS = ("traces", "symbfile_push")
 
 
 def main() -> None:

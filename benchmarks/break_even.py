@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.charts import Panel, curves
-from benchmarks.compiled_peers import (
-    GIMLI,
-    LIBBACKTRACE,
-    gimli_reader,
-    libbacktrace_reader,
-    versions,
-)
+from benchmarks.compiled_peers import dwarf_programs, versions
 from benchmarks.crossing import crossing
 from benchmarks.markdown import table
 from benchmarks.prepared import load_address
@@ -48,12 +42,6 @@ pyelftools reports no inlined calls, and runs on small files only."""
 BREAK_EVEN_LEGEND = """\
 The number of addresses from which `gsym convert` plus lookups in its file take less
 time than lookups in the DWARF, interpolated between measured numbers."""
-
-
-def libraries(folder: Path) -> dict[str, Path]:
-    """Programs around libraries that read DWARF, those that can be built."""
-    found = {GIMLI: gimli_reader(folder), LIBBACKTRACE: libbacktrace_reader(folder)}
-    return {name: program for name, program in found.items() if program is not None}
 
 
 def tools(binary: Path, folder: Path, compiled: Mapping[str, Path]) -> dict[str, Tool]:
@@ -129,7 +117,7 @@ def main() -> None:
     arguments = argument_parser(__doc__).parse_args()
     measured = {}
     with tempfile.TemporaryDirectory() as temporary:
-        compiled = libraries(Path(temporary))
+        compiled = dwarf_programs(Path(temporary))
         for name in arguments.input or INPUTS:
             measured[name] = measure_input(arguments.corpus / "big" / name, compiled)
             print(name, measured[name], file=sys.stderr)

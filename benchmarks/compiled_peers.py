@@ -25,12 +25,12 @@ GIMLI, LIBBACKTRACE, GSYM_READER = "gimli addr2line", "libbacktrace", "GsymReade
 LIBDW = "libdw"
 _MANIFEST = """\
 [package]
-name = "dwarf_by_gimli"
+name = "{name}"
 version = "0.0.0"
 edition = "2021"
 
-[[bin]]
-name = "dwarf_by_gimli"
+{target}
+name = "{name}"
 path = "{source}"
 
 [dependencies]
@@ -46,18 +46,27 @@ directory = "{CRATES}"
 """
 
 
-def gimli_reader(folder: Path) -> Path | None:
-    """A program that answers as `addr2line -fi`, from the DWARF."""
-    project = folder / "dwarf_by_gimli.project"
+def dwarf_programs(folder: Path) -> dict[str, Path]:
+    """Programs that answer as `addr2line -fi`, by library; those that can be built."""
+    gimli = _by_cargo(GIMLI, "dwarf_by_gimli", "[[bin]]", folder)
+    found = {
+        GIMLI: gimli and gimli / "dwarf_by_gimli",
+        LIBBACKTRACE: libbacktrace_reader(folder),
+    }
+    return {name: program for name, program in found.items() if program is not None}
+
+
+def _by_cargo(peer: str, name: str, target: str, folder: Path) -> Path | None:
+    """The folder of what `benchmarks/NAME.rs` becomes."""
+    project = folder / f"{name}.project"
     project.mkdir()
-    source = ROOT / "benchmarks" / "dwarf_by_gimli.rs"
-    manifest = _MANIFEST.format(source=source)
+    source = ROOT / "benchmarks" / f"{name}.rs"
+    manifest = _MANIFEST.format(name=name, target=target, source=source)
     (project / "Cargo.toml").write_text(manifest, encoding="utf-8")
     (project / "config.toml").write_text(_CONFIGURATION, encoding="utf-8")
     words = ("build", "--quiet", "--release", "--offline", "--config", "config.toml")
-    if _built(GIMLI, "cargo", *words, folder=project):
-        return project / "target" / "release" / "dwarf_by_gimli"
-    return None
+    built = _built(peer, "cargo", *words, folder=project)
+    return project / "target" / "release" if built else None
 
 
 def libbacktrace_reader(folder: Path) -> Path | None:
@@ -90,6 +99,13 @@ def in_process_libbacktrace(folder: Path) -> Path | None:
     """That of gcc, likewise."""
     source = "libbacktrace_reader.c"
     return _shared(LIBBACKTRACE, source, ("cc",), ("-lbacktrace",), folder)
+
+
+def in_process_gimli(folder: Path) -> Path | None:
+    """That of Rust, likewise."""
+    target = '[lib]\ncrate-type = ["cdylib"]'
+    built = _by_cargo(GIMLI, "gimli_reader", target, folder)
+    return built and built / "libgimli_reader.so"
 
 
 def _shared(

@@ -69,6 +69,7 @@ SOURCES = {
     "ceph-osd.debug": _CEPH,
     "ceph-osd.plain": _CEPH._replace(inflate=True),
     "vmlinux": Source(KERNEL, "vmlinux-*"),
+    "amdgpu.ko": Source(KERNEL, "amdgpu.ko*"),
 }
 
 

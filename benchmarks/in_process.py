@@ -23,10 +23,12 @@ import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
 from benchmarks.compiled_peers import (
+    GIMLI,
     GSYM_READER,
     LIBBACKTRACE,
     LIBDW,
     gsym_reader,
+    in_process_gimli,
     in_process_libbacktrace,
     libdw_reader,
 )
@@ -72,8 +74,8 @@ caches. `with text` reads names and paths to their ends, as the others do, which
 divided by it. LLVM's GsymReader reads the same file. `open` is in microseconds."""
 DWARF_LEGEND = """\
 From C, microseconds: to open a file, then for one of {count} of these addresses, the
-first time and again. libdw and libbacktrace read the DWARF of the binary; what they
-have decoded stays in memory."""
+first time and again. libdw, libbacktrace and gimli read the DWARF of the binary; what
+they have decoded stays in memory."""
 TOUCH_LEGEND = """\
 From C, nanoseconds for one of {sample} addresses: the first time after `open`, one
 by one with the text of names and paths, and again; then all in one call, first and
@@ -298,6 +300,7 @@ def main() -> None:
         readers = {
             LIBDW: libdw_reader(Path(temporary)),
             LIBBACKTRACE: in_process_libbacktrace(Path(temporary)),
+            GIMLI: in_process_gimli(Path(temporary)),
         }
         for name in names:
             prepared = prepare(arguments.corpus / "big" / name, folder / name)

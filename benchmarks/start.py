@@ -20,6 +20,7 @@ from pathlib import Path
 
 import gsym
 from benchmarks.charts import bars
+from benchmarks.compiled_peers import dwarf_programs, versions
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure
 from benchmarks.report import (
@@ -37,8 +38,8 @@ LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 PAGE_SAMPLES = 25
 GIGABYTE = 1 << 30
 LEGEND = """\
-Milliseconds for one lookup including start-up, medians of {rounds} rounds. The last
-three commands read the DWARF of the binary, the others its GSYM file."""
+Milliseconds for one lookup including start-up, medians of {rounds} rounds. The commands
+from llvm-symbolizer on read the DWARF of the binary, the others its GSYM file."""
 PAGES_LEGEND = """\
 Pages of 4 KiB that one `gsym lookup` reads from a file that is not cached in memory,
 for {count} random addresses, and the largest number of frames of an answer."""
@@ -85,12 +86,14 @@ def commands(
     }
 
 
-def measure_starts(runs: dict[str, list[str]], rounds: int) -> dict[str, float]:
-    """Median seconds of each command."""
+def measure_starts(
+    runs: dict[str, list[str]], query: Path, rounds: int
+) -> dict[str, float]:
+    """Median seconds of each command; some read the address of *query*."""
     found: dict[str, list[Measurement]] = {title: [] for title in runs}
     for _ in range(rounds):
         for title, command in runs.items():
-            found[title].append(measure(command))
+            found[title].append(measure(command, str(query)))
     return {
         title: statistics.median(column(each, "wall")) for title, each in found.items()
     }
@@ -150,14 +153,17 @@ def main() -> None:
     pages = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        programs = install(folder)
+        programs, compiled = install(folder), dwarf_programs(folder)
         for name in names:
             binary = arguments.corpus / "big" / name
             image = folder / f"{name}.gsym"
             gsym.convert(binary, image)
             addresses = random_addresses(functions(image), PAGE_SAMPLES, seed=1)
             runs = commands(programs, binary, image, hex(addresses[0]))
-            starts[name] = measure_starts(runs, arguments.rounds)
+            runs |= {each: [str(compiled[each]), str(binary)] for each in compiled}
+            query = folder / "query"
+            query.write_text(f"{addresses[0]:#x}\n", encoding="utf-8")
+            starts[name] = measure_starts(runs, query, arguments.rounds)
             pages.append([name, *count_pages(programs, image, addresses)])
             print(starts[name], pages[-1], file=sys.stderr)
         opening = measure_open(folder, arguments.rounds)
@@ -166,7 +172,7 @@ def main() -> None:
         [name, *(f"{1000 * starts[name][title]:.1f}" for title in titles)]
         for name in names
     ]
-    peers = [LLVM_GSYMUTIL, LLVM_SYMBOLIZER, "addr2line", "eu-addr2line"]
+    peers = [LLVM_GSYMUTIL, LLVM_SYMBOLIZER, "addr2line", "eu-addr2line", *versions()]
     parts = [
         made_by(
             f"python -m benchmarks.start CORPUS --rounds {arguments.rounds}", peers

@@ -2,9 +2,10 @@
 
     python -m benchmarks.without_file CORPUS [--input NAME]... [--write]
 
-Processes look up 1, 10, 100 ... random addresses of standard input with functions,
-lines and inlined calls. Ours finds an empty cache each time. A run ends after 20
-seconds, and a series with it.
+A name is a file in CORPUS/big, of which the DWARF is not compressed. Processes look up
+1, 10, 100 ... random addresses of standard input with functions, lines and inlined
+calls. Ours finds an empty cache each time. A run ends after 20 seconds, and a series
+with it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
 from benchmarks.charts import Panel, curves
+from benchmarks.compiled_peers import dwarf_programs, versions
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure
 from benchmarks.report import argument_parser, made_by, write_region
 from tests.differential.sampling import functions, random_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain", "libc.plain")
 OURS = "gsym-addr2line"
@@ -46,7 +51,7 @@ class Run(NamedTuple):
     peak: float
 
 
-def commands(binary: Path) -> dict[str, list[str]]:
+def commands(binary: Path, compiled: Mapping[str, Path]) -> dict[str, list[str]]:
     """What answers the addresses of standard input, by tool."""
     ours = Path(sys.executable).with_name(OURS)
     return {
@@ -54,6 +59,7 @@ def commands(binary: Path) -> dict[str, list[str]]:
         PEERS[0]: [PEERS[0], "--no-demangle", "-e", str(binary)],
         PEERS[1]: [PEERS[1], "-fie", str(binary)],
         PEERS[2]: [PEERS[2], "-fi", "-e", str(binary)],
+        **{name: [str(path), str(binary)] for name, path in compiled.items()},
     }
 
 
@@ -93,7 +99,7 @@ def series_of(command: list[str], addresses: list[int], query: Path) -> list[Run
     return found
 
 
-def measure_input(binary: Path) -> dict[str, list[Run]]:
+def measure_input(binary: Path, compiled: Mapping[str, Path]) -> dict[str, list[Run]]:
     """The series of each tool."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -103,7 +109,7 @@ def measure_input(binary: Path) -> dict[str, list[Run]]:
         alone.symlink_to(binary.resolve())
         return {
             tool: series_of(command, addresses, folder / "query")
-            for tool, command in commands(alone).items()
+            for tool, command in commands(alone, compiled).items()
         }
 
 
@@ -124,7 +130,7 @@ def ratio_cells(found: dict[str, list[Run]]) -> list[str]:
     """A line of the table of ratios."""
     cells = []
     for at, ours in enumerate(found[OURS]):
-        fastest = min(found[tool][at].seconds for tool in PEERS)
+        fastest = min(found[tool][at].seconds for tool in found if tool != OURS)
         cells.append(f"**{fastest / ours.seconds:.1f}x**")
     return cells
 
@@ -133,9 +139,11 @@ def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
     arguments = argument_parser(__doc__).parse_args()
     measured = {}
-    for name in arguments.input or INPUTS:
-        measured[name] = measure_input(arguments.corpus / "big" / name)
-        print(name, measured[name], file=sys.stderr)
+    with tempfile.TemporaryDirectory() as temporary:
+        compiled = dwarf_programs(Path(temporary))
+        for name in arguments.input or INPUTS:
+            measured[name] = measure_input(arguments.corpus / "big" / name, compiled)
+            print(name, measured[name], file=sys.stderr)
     numbers = [f"{number}" for number in NUMBERS]
     every = [
         (f"{name}, {tool}", series)
@@ -143,7 +151,7 @@ def main() -> None:
         for tool, series in found.items()
     ]
     parts = [
-        made_by("python -m benchmarks.without_file CORPUS", PEERS),
+        made_by("python -m benchmarks.without_file CORPUS", [*PEERS, *versions()]),
         LEGEND.format(rounds=ROUNDS, limit=LIMIT),
         table(
             ("input and tool", *numbers),
