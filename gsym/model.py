@@ -95,7 +95,7 @@ class FunctionRange(NamedTuple):
     @property
     def demangled(self) -> str:
         """The name in source notation."""
-        return _demangled(self.name)
+        return in_source_notation(self.name)
 
 
 class FunctionInfo(NamedTuple):
@@ -124,7 +124,7 @@ class FunctionInfo(NamedTuple):
     @property
     def demangled(self) -> str:
         """The name in source notation."""
-        return _demangled(self.name)
+        return in_source_notation(self.name)
 
 
 def frame_text(
@@ -133,7 +133,7 @@ def frame_text(
     """Format a frame as text for people: `NAME + OFFSET at PATH:LINE [inlined]`."""
     shown = f"{name} + {offset}" if offset else name
     source = f" at {path}:{line or '?'}" if path else ""
-    return shown + source + " [inlined]" * inlined
+    return f"{shown}{source} [inlined]" if inlined else shown + source
 
 
 class Frame(NamedTuple):
@@ -164,7 +164,7 @@ class Frame(NamedTuple):
     @property
     def demangled(self) -> str:
         """The name in source notation."""
-        return _demangled(self.name)
+        return in_source_notation(self.name)
 
     def __str__(self) -> str:
         """Format as `gsym lookup` does: `NAME + OFFSET at PATH:LINE [inlined]`."""
@@ -225,7 +225,7 @@ class Lookup(NamedTuple):
         return answer
 
 
-def _demangled(name: str) -> str:
+def in_source_notation(name: str) -> str:
     import gsym  # for its public function: records import nothing of the engine
 
     return gsym.demangle(name)

@@ -246,35 +246,47 @@ class ParsedReport(NamedTuple):
     counters: Collection[tuple[int, int]] = ()
 
 
-def with_stacks(
-    parts: Iterable[str | StackFrame], headings: Sequence[StackHeading]
-) -> tuple[tuple[str | StackFrame, ...], tuple[StackHeading, ...]]:
-    """The parts of a report with the numbers of their stacks, and the stacks.
+class _StackNumbers:
+    """Numbers the stacks of a report.
 
     A stack begins after a heading, and with a frame whose number is not greater than
     that of the one before.
+
+    Attributes:
+        stacks: Their headings.
     """
-    stacks: list[StackHeading] = []
-    found: list[str | StackFrame] = []
-    last, heading, line = -1, -1, -1
-    for part in parts:
-        if isinstance(part, str):
-            found.append(part)
-            continue
-        is_same_line = 0 <= part.line == line
-        is_next = is_same_line or part.ordinal < 0 or part.ordinal > last
-        is_under_new = part.heading != heading
-        if is_under_new or not stacks or not is_next:
-            own = headings[part.heading] if is_under_new else StackHeading()
-            stacks.append(own)
+
+    def __init__(self, headings: Sequence[StackHeading]) -> None:
+        self.stacks: list[StackHeading] = []
+        self._headings = headings
+        self._ordinal = self._heading = self._line = -1  # of the last frame
+
+    def of(self, ordinal: int, heading: int, line: int) -> int:
+        """The stack of the next frame; see `StackFrame` for what is known of it."""
+        is_same_line = 0 <= line == self._line
+        if heading != self._heading:
+            self.stacks.append(self._headings[heading])
+        elif (0 <= ordinal <= self._ordinal and not is_same_line) or not self.stacks:
+            self.stacks.append(StackHeading())
         if not is_same_line:
-            last = part.ordinal
-        heading, line = part.heading, part.line
-        number = len(stacks) - 1
-        if part.stack != number:
-            part = part.numbered(part.ordinal, heading, number)  # noqa: PLW2901
+            self._ordinal = ordinal
+        self._heading, self._line = heading, line
+        return len(self.stacks) - 1
+
+
+def with_stacks(
+    parts: Iterable[str | StackFrame], headings: Sequence[StackHeading]
+) -> tuple[tuple[str | StackFrame, ...], tuple[StackHeading, ...]]:
+    """The parts of a report with the numbers of their stacks, and the stacks."""
+    numbers = _StackNumbers(headings)
+    found: list[str | StackFrame] = []
+    for part in parts:
+        if not isinstance(part, str):
+            number = numbers.of(part.ordinal, part.heading, part.line)
+            if part.stack != number:
+                part = part.numbered(part.ordinal, part.heading, number)  # noqa: PLW2901
         found.append(part)
-    return tuple(found), tuple(stacks)
+    return tuple(found), tuple(numbers.stacks)
 
 
 class StackBuilder:
@@ -297,6 +309,7 @@ class StackBuilder:
         self._frames = 0
         self._forms: dict[str, int] = {}
         self._headings: list[StackHeading] = []
+        self._numbers = _StackNumbers(self._headings)
         self._frames_before = 0  # the last heading
         self._modules: list[StackModule] = []
         self._number_of: dict[tuple[ModuleKey, str], int] = {}
@@ -311,6 +324,11 @@ class StackBuilder:
     def heading(self) -> int:
         """Index of the last heading, or -1."""
         return len(self._headings) - 1
+
+    @property
+    def last(self) -> int:
+        """Index of the last stack, or 0."""
+        return max(len(self._numbers.stacks) - 1, 0)
 
     @property
     def has_heading(self) -> bool:
@@ -346,7 +364,9 @@ class StackBuilder:
             registers=tuple(registers), instruction=instruction
         )
 
-    def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
+    def add_frame(
+        self, frame: StackFrame, form: str = "", number: int = -1, before: str = ""
+    ) -> None:
         """Append a frame; beyond the limits it is text.
 
         Args:
@@ -354,7 +374,10 @@ class StackBuilder:
             form: What frames like it are called.
             number: Its number in the stack, if known: one that is not greater than the
                 one before begins a stack.
+            before: Text before it.
         """
+        if before:
+            self._pending.append(before)
         if not 0 <= frame.address < UINT64_END:
             self.add_text(frame.text)
             return
@@ -366,11 +389,12 @@ class StackBuilder:
         self._frames += 1
         if not frame.is_guess:
             self._forms[form] = self._forms.get(form, 0) + 1
-        self._flush()
+        if self._pending:
+            self._flush()
         heading = len(self._headings) - 1
-        if frame.heading != heading or frame.ordinal != number:
-            # Most headings are of one stack.
-            frame = frame.numbered(number, heading, max(heading, 0))
+        stack = self._numbers.of(number, heading, frame.line)
+        if frame[_PLACE:] != (number, heading, stack):
+            frame = frame.numbered(number, heading, stack)
         self._parts.append(frame)
 
     def add_note(self, note: str) -> None:
@@ -404,14 +428,13 @@ class StackBuilder:
         if not is_verbatim:
             self._make_valid()
         usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
-        parts, stacks = with_stacks(self._parts, self._headings)
         return ParsedReport(
             form or usual,
-            parts,
+            tuple(self._parts),
             tuple(self._modules),
             is_verbatim,
             tuple(self._notes),
-            stacks,
+            tuple(self._numbers.stacks),
             self.reason,
             tuple(self._headings),
             self.counters,
@@ -422,6 +445,7 @@ class StackBuilder:
         taken = self.finish()
         self._parts.clear()
         del self._headings[:-1]  # the last stack may go on
+        self._numbers = _StackNumbers(self._headings)
         return taken
 
     def _make_valid(self) -> None:
@@ -438,9 +462,8 @@ class StackBuilder:
             each._replace(name=_valid(each.name), path=_valid(each.path))
             for each in self._modules
         ]
-        self._headings = [
-            each._replace(name=_valid(each.name)) for each in self._headings
-        ]
+        for several in (self._headings, self._numbers.stacks):
+            several[:] = [each._replace(name=_valid(each.name)) for each in several]
         self.reason = _valid(self.reason)
 
     def _flush(self) -> None:

@@ -15,7 +15,7 @@ from gsym.reports.report import SEVERAL
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gsym.model import Lookup
     from gsym.reports.report import ReportFrame
@@ -45,26 +45,40 @@ class FoldedFunctions:
         self._bases = [each.header.base_address if each else 0 for each in readers]
         self._names: dict[int, list[FunctionNames]] = {}  # by module
 
-    def choose(self, at: int, caller: int | None) -> None:
-        """Choose the function of a frame that has one, after that of its caller."""
-        frame = self._answers[at]
-        called = () if caller is None else self._called_by(caller)
-        own = frame.calls[-1]
-        if called and called == (own.name,):
-            return
-        start = self._bases[frame.module] + (frame.offset or 0) - own.offset
-        key = frame.module, start
-        are_folded = self._are_folded.get(key)
-        if are_folded is None:
-            reader = self._modules[frame.module].reader
-            are_folded = reader is not None and bool(
-                reader.mapped_for((start,)).merged_count(start)
-            )
-            self._are_folded[key] = are_folded
-        if are_folded:
-            self._answers[at] = self._chosen(frame, called)
-        elif len(called) == 1 and called[0] != own.name:
-            self._answers[at] = self._named(frame, start, called[0])
+    def choose(self, order: Iterable[tuple[int, int]]) -> None:
+        """Choose the functions of frames, callers first.
+
+        Args:
+            order: Index and stack of each frame.
+        """
+        answers, bases, are_folded = self._answers, self._bases, self._are_folded
+        caller, last = -1, -1
+        for at, stack in order:
+            frame = answers[at]
+            number, calls, offset = frame[1], frame[4], frame[5]
+            if calls:
+                is_called = stack == last and answers[caller].is_return
+                called = self._called_by(caller) if is_called else ()
+                own = calls[-1]
+                if not called or called != (own[0],):
+                    start = bases[number] + (offset or 0) - own[4]
+                    is_folded = are_folded.get((number, start))
+                    if is_folded is None:
+                        is_folded = self._is_folded(number, start)
+                    if is_folded:
+                        answers[at] = self._chosen(frame, called)
+                    elif len(called) == 1 and called[0] != own.name:
+                        answers[at] = self._named(frame, start, called[0])
+            caller, last = at, stack
+
+    def _is_folded(self, number: int, start: int) -> bool:
+        """Whether others were merged into the function of a module at a start."""
+        reader = self._modules[number].reader
+        found = reader is not None and bool(
+            reader.mapped_for((start,)).merged_count(start)
+        )
+        self._are_folded[number, start] = found
+        return found
 
     def _lookups(self, module: int, address: int) -> tuple[Lookup, ...]:
         """The function at a link-time address, and those that were merged into it."""

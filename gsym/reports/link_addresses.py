@@ -68,9 +68,14 @@ class LinkAddresses:
 
     def link_address(self, frame: StackFrame) -> int | None:
         """The link-time address to look up; None if it cannot be told."""
-        address = self.address(frame)
-        if address is None:
-            return None
+        base, address = frame.base, frame.address
+        if base == "image" or (base == "either" and address < self._base):
+            address += self._base
+        else:
+            found = self.address(frame)
+            if found is None:
+                return None
+            address = found
         address -= frame.is_return
         return (
             address if 0 <= address <= UINT64_MAX else max(0, min(address, UINT64_MAX))

@@ -8,9 +8,9 @@ from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.stack_lines import AnsweredStack
 from gsym.markup.symbols import function_name
-from gsym.model import frame_text, join_path
+from gsym.model import join_path
 from gsym.reports.link_addresses import NO_NAMES
-from gsym.reports.report import indented
+from gsym.reports.report import CallLines, indented
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gsym.markup.symbols import SymbolOptions
     from gsym.memory.report_modules import ReportModules
     from gsym.memory.stack_parts import ParsedReport, StackModule
-    from gsym.model import Frame
     from gsym.modules.open_module import OpenModule
     from gsym.reports.report import Report, ReportFrame
 
@@ -96,7 +95,8 @@ class LogStacks:
         work.open_by(self._open)
         report = work.answer()
         self._count(report)
-        text = "".join(report.texts(indent, self._shown))
+        lines = CallLines(self._name, self._path, inlines=self._options.inlines)
+        text = "".join(report.texts(indent, lines))
         return AnsweredStack(to_bytes(text), tuple(self._places(report)))
 
     def _open(self, named: StackModule) -> OpenModule:
@@ -124,20 +124,12 @@ class LogStacks:
         if key in self._unknown or len(self._unknown) < _MOST_COUNTS:
             self._unknown[key] = self._unknown.get(key, 0) + 1
 
-    def _shown(self, calls: tuple[Frame, ...]) -> Iterator[str]:
-        options = self._options
-        if not options.inlines:
-            calls = (calls[0]._replace(name=calls[-1].name, inlined=False),)
-        for call in calls:
-            name = to_str(function_name(to_bytes(call.name), options))
-            path = self._path(call)
-            yield frame_text(
-                name, path, call.line, call.offset, inlined=call.inlined
-            ).lstrip()
+    def _name(self, name: str) -> str:
+        return to_str(function_name(to_bytes(name), self._options))
 
-    def _path(self, call: Frame) -> str:
-        directory = "" if self._options.basenames else call.directory
-        path, escape = join_path(directory, call.filename), self._options.escape
+    def _path(self, directory: str, filename: str) -> str:
+        path = join_path("" if self._options.basenames else directory, filename)
+        escape = self._options.escape
         return path if escape is None else to_str(escape(to_bytes(path)))
 
     def _places(self, report: Report) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -162,10 +154,8 @@ class LogStacks:
             "build_id": module.code_id.lower() if module else "",
             "frames": [
                 {
-                    "function": to_str(
-                        function_name(to_bytes(call.name), self._options)
-                    ),
-                    "file": self._path(call) or None,
+                    "function": self._name(call.name),
+                    "file": self._path(call.directory, call.filename) or None,
                     "line": call.line or None,
                 }
                 for call in frame.calls

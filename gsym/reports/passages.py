@@ -153,10 +153,13 @@ class LongText:
             end, at = stop, at + len(self.part(begin, stop))
         if end < self._size:
             rest.append((at, FileText(self, end, self._size)))
+        if not rest:
+            yield from parts
+            return
         rest.reverse()
         at = 0
         several = zip(parts, texts, strict=True)
-        for part, text in several if rest else ():
+        for part, text in several:
             while rest and rest[-1][0] < at + len(text):
                 place, between = rest.pop()
                 # Passages begin with lines, so what is cut is no frame.

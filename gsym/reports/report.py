@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from gsym.model import frame_text
+from gsym.model import frame_text, in_source_notation, join_path
 from gsym.patterns import regex
 from gsym.records import NamedTuple
 from gsym.reports.stacks.prefixes import prefix_size
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.model import Frame
@@ -309,11 +309,7 @@ class Report(NamedTuple):
             "notes": list(self.notes),
         }
 
-    def texts(
-        self,
-        indent: Callable[[str], str],
-        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
-    ) -> Iterator[str]:
+    def texts(self, indent: Callable[[str], str], shown: CallLines) -> Iterator[str]:
         """The text of each part.
 
         Args:
@@ -324,7 +320,7 @@ class Report(NamedTuple):
         after = ""  # source lines that follow the current line
         last_part = len(self.parts) - 1
         frames = [each.frames for each in self.threads]
-        answers: dict[tuple[int, str], str] = {}  # threads share equal frames
+        answers: dict[object, str] = {}  # threads share equal frames
         for at, part in enumerate(self.parts):
             if isinstance(part, str):
                 end = part.find("\n") if after else -1
@@ -337,16 +333,17 @@ class Report(NamedTuple):
                     yield part
                 continue
             frame = frames[part[0]][part[1]]
-            has_lines = len(frame.calls) > 1 or frame.sources
+            sources = frame.sources
+            has_lines = len(frame.calls) > 1 or sources
             between = f"\n{indent(self._line_before(at))}" if has_lines else ""
-            place = id(frame), between
+            place = (id(frame), between) if has_lines else id(frame)
             answer = answers.get(place)
             if answer is None:
                 answer = answers[place] = self._answered(frame, between, shown)
-            if frame.sources and frame.calls and frame.sources[-1] is not None:
-                shown_lines = frame.sources[-1].shown(frame.calls[-1].line)
-                after += "".join(f"{between}  {each}" for each in shown_lines)
-            yield answer + after if at == last_part else answer
+            if sources and frame.calls and sources[-1] is not None:
+                source = sources[-1].shown(frame.calls[-1].line)
+                after += "".join(f"{between}  {each}" for each in source)
+            yield answer + after if after and at == last_part else answer
 
     def _line_before(self, at: int) -> str:
         """The start of the line of a part, as far as calls are indented."""
@@ -369,53 +366,71 @@ class Report(NamedTuple):
             return part
         return self.threads[part[0]].frames[part[1]].text
 
-    def _answered(
-        self,
-        frame: ReportFrame,
-        between: str,
-        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
-    ) -> str:
-        if not frame.calls or frame.offset is None:
-            return frame.text
-        if self.form == _PROFILE:
+    def _answered(self, frame: ReportFrame, between: str, shown: CallLines) -> str:
+        text, number, _, _, calls, offset, reason, _, _, sources, folded = frame
+        if not calls or offset is None:
+            return text
+        form = self.form
+        if form == _PROFILE:
             from gsym.reports.stacks.browser_profile import answer_name
 
-            return answer_name(frame.calls[-1].demangled)
-        if self.form == _FOLDED:
-            return ";".join(each.demangled for each in reversed(frame.calls))
-        module = self.modules[frame.module].name
-        doubt = " [ambiguous]" if frame.reason else ""
-        place = f"{module}+{frame.offset:#x}{frame.folded and '; '}{frame.folded}"
-        lines = list(shown(frame.calls))
+            return answer_name(calls[-1].demangled)
+        if form == _FOLDED:
+            return ";".join(each.demangled for each in reversed(calls))
+        lines = shown.of(calls)
         for at, (call, source) in enumerate(
-            zip(frame.calls[:-1], frame.sources, strict=False)
+            zip(calls[:-1], sources, strict=False) if sources else ()
         ):
             if source is not None:
                 context = [f"  {each}" for each in source.shown(call.line)]
                 lines[at] = between.join([lines[at], *context])
-        return f"{between.join(lines)} ({place}){doubt}"
+        doubt = " [ambiguous]" if reason else ""
+        other = f"; {folded}" if folded else ""
+        place = f"({self.modules[number].name}+{offset:#x}{other}){doubt}"
+        return f"{between.join(lines)} {place}"
+
+
+class _Shown(dict[tuple[str, ...], str]):
+    """Texts for what has been shown, by what they are of."""
+
+    def __init__(self, show: Callable[..., str]) -> None:
+        self._show = show
+
+    def __missing__(self, key: tuple[str, ...]) -> str:
+        text = self[key] = self._show(*key)
+        return text
 
 
 class CallLines:
-    """The lines of the calls of frames, as `str` of each."""
+    """The lines of the calls of frames, as `str` of each.
 
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}  # demangled
-        self._paths: dict[tuple[str, str], str] = {}
+    Args:
+        name: Shows the linkage name of a function.
+        path: Shows directory and name of a source file.
+        inlines: Whether calls that are inlined have lines.
+    """
 
-    def __call__(self, calls: tuple[Frame, ...]) -> list[str]:
+    def __init__(
+        self,
+        name: Callable[[str], str] = in_source_notation,
+        path: Callable[[str, str], str] = join_path,
+        *,
+        inlines: bool = True,
+    ) -> None:
+        self._names, self._paths, self._inlines = _Shown(name), _Shown(path), inlines
+
+    def of(self, calls: tuple[Frame, ...]) -> list[str]:
         """The line of each call."""
-        return [*map(self._line, calls)]
-
-    def _line(self, call: Frame) -> str:
-        name, directory, filename, line, offset, inlined = call
-        shown = self._names.get(name)
-        if shown is None:
-            shown = self._names[name] = call.demangled
-        path = self._paths.get((directory, filename))
-        if path is None:
-            path = self._paths[directory, filename] = call.path
-        return frame_text(shown, path, line, offset, inlined=inlined)
+        names, paths = self._names, self._paths
+        if not self._inlines:
+            calls = (calls[0]._replace(name=calls[-1].name, inlined=False),)
+        return [
+            frame_text(
+                *(names[name,], paths[directory, filename], line, offset),
+                inlined=inlined,
+            ).lstrip()
+            for name, directory, filename, line, offset, inlined in calls
+        ]
 
 
 def indented(line: str) -> str:
@@ -427,8 +442,6 @@ def indented(line: str) -> str:
 def _frame_record(
     frame: ReportFrame, shown: Callable[[str], str], path_map: Callable[[str], str]
 ) -> dict[str, object]:
-    from gsym.engine.demangling import demangle
-
     return {
         "text": frame.text,
         "module": frame.module,
@@ -437,7 +450,7 @@ def _frame_record(
         "symbol": shown(frame.symbol),
         "calls": [
             {
-                "function": shown(demangle(call.name)),
+                "function": shown(call.demangled),
                 "file": shown(path_map(call.path)) if call.path else "",
                 "line": call.line,
                 "offset": hex(call.offset),

@@ -6,7 +6,7 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from time import perf_counter
 
 from gsym.conversion.identity import read_first
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
 LEFT_OUT = "left out: the answer would be too large"
+_NO_CALLS: tuple[tuple[Frame, ...], int] = ((), 0)
 NO_ANSWER = ReportFrame("", NO_MODULE, 0)
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
@@ -226,10 +227,12 @@ class ReportWork:
         for module in self.modules:
             module.frames = []
         for at, frame in enumerate(self._frames):
-            options = [frame.module, *(each.module for each in frame.others)]
-            for number in dict.fromkeys(options):
-                if number != NO_MODULE:
-                    self.modules[number].frames.append(at)
+            number, others = frame.module, frame.others
+            if number != NO_MODULE:
+                self.modules[number].frames.append(at)
+            if others:
+                for other in {each.module for each in others} - {number, NO_MODULE}:
+                    self.modules[other].frames.append(at)
 
     def same_as(self, module: StackModule) -> StackModule | None:
         """The module of the same name, if the report has an id of it elsewhere.
@@ -303,25 +306,20 @@ class ReportWork:
             return
         from gsym.reports.folded_functions import FoldedFunctions
 
-        folded = FoldedFunctions(self.modules, answers)
-        order = range(len(answers))
-        caller, stack = None, -1
-        for at in order if self._stack.form == FOLDED else reversed(order):
-            own = self._frames[at].stack
-            if answers[at].calls:
-                folded.choose(at, caller if own == stack else None)
-            caller, stack = at, own
+        order = [*enumerate(each.stack for each in self._frames)]
+        if self._stack.form != FOLDED:
+            order.reverse()
+        FoldedFunctions(self.modules, answers).choose(order)
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
-        for module in self.modules:
+        for number, module in enumerate(self.modules):
             if module.reader is None or not module.frames:
                 continue
+            frames = [self._frames[at] for at in module.frames]
+            several = (frames, *(each.others for each in frames if each.others))
             options = [
-                each
-                for at in module.frames
-                for each in (self._frames[at], *self._frames[at].others)
-                if self.modules[each.module] is module
+                each for each in chain.from_iterable(several) if each.module == number
             ]
             shared = None if module.module is None else module.module.names
             names = shared or FunctionNames(module.reader, module.binary)
@@ -485,7 +483,7 @@ class ReportWork:
         wanted = [at for at in module.frames if chosen is None or at in chosen]
         if reader is None or places is None or not wanted:
             return text_left
-        readers: dict[Reader, dict[int, int]] = {}  # addresses by frame
+        several: dict[tuple[Reader, bool], dict[int, int]] = {}  # addresses by frame
         for at in wanted:
             frame = self._frames[at]
             address = places.link_address(frame)
@@ -493,9 +491,9 @@ class ReportWork:
                 answers[at] = answers[at]._replace(reason=places.reason)
             else:
                 own = places.reader_of(frame, address) if frame.symbol else reader
-                readers.setdefault(own, {})[at] = address
+                several.setdefault((own, frame.is_return), {})[at] = address
         base = reader.header.base_address
-        for own, addresses in readers.items():
+        for (own, _), addresses in several.items():
             text_left = self._answer_all(own, base, addresses, answers, text_left)
         return text_left
 
@@ -507,76 +505,70 @@ class ReportWork:
         answers: list[ReportFrame],
         text_left: int,
     ) -> int:
-        """Answer frames whose link-time addresses are known; the text that is left."""
-        frames = self._frames
-        calls_of, sizes = _calls_at(reader, addresses.values(), text_left)
+        """Answer frames whose link-time addresses are known; the text that is left.
+
+        All are return addresses, or none is.
+        """
+        is_return = self._frames[next(iter(addresses))].is_return
+        asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
+        calls_of = _calls_at(reader, asked, text_left, by=is_return)
+        are_distinct = len(asked) == len(addresses)
         known: dict[tuple[object, ...], ReportFrame] = {}  # equal frames
+        base -= is_return
         for at, address in addresses.items():
-            frame = frames[at]
-            calls = calls_of.get(address)
-            text_left -= sizes.get(address, 0)
-            if text_left <= 0:
-                calls = None
-            if calls is None:
+            frame = self._frames[at]
+            calls, size = calls_of.get(address, _NO_CALLS)
+            text_left -= size
+            if text_left <= 0 or not calls:
                 reason = LEFT_OUT if text_left <= 0 else NO_FUNCTION
                 if text_left > 0 and frame.base in MAY_BE_LINK:
                     reason += f"; if it is one of the process, {NOT_PLACED}"
                 answers[at] = answers[at]._replace(reason=reason)
                 continue
-            is_return = frame.is_return
-            fields = frame.text, frame.module, frame.address, frame.symbol, address
-            key = (*fields, is_return, frame.doubt, frame.trust)
-            answer = known.get(key)
+            text, number, own, _, _, symbol, _, trust = frame[:8]
+            key = text, own, symbol, frame.doubt, trust
+            answer = None if are_distinct else known.get(key)
             if answer is None:
-                if is_return:
-                    calls = tuple([_after(each) for each in calls])
                 # In the order of the fields, since there are many frames.
-                answer = known[key] = ReportFrame(
-                    *fields[:4],
-                    calls,
-                    address + is_return - base,
-                    frame.doubt,
-                    is_return,
-                    frame.trust,
-                )
+                fields = text, number, own, symbol, calls, address - base
+                answer = _new(ReportFrame, (*fields, key[3], is_return, trust, (), ""))
+                if not are_distinct:
+                    known[key] = answer
             answers[at] = answer
         return text_left
 
 
-def _after(call: Frame) -> Frame:
-    """The call that an instruction makes, at the address where it ends."""
-    return call._replace(offset=call.offset + 1)
-
-
 def _calls_at(
-    reader: Reader, addresses: Iterable[int], most: int
-) -> tuple[dict[int, tuple[Frame, ...]], dict[int, int]]:
-    """Calls at addresses, until they have *most* characters; how many each has."""
-    asked = [*dict.fromkeys(addresses)]  # threads wait in one place
+    reader: Reader, asked: Sequence[int], most: int, *, by: bool
+) -> dict[int, tuple[tuple[Frame, ...], int]]:
+    """Calls at addresses, and their characters, until all have *most*.
+
+    Args:
+        reader: The file.
+        asked: The addresses, each once.
+        most: Number of characters.
+        by: Bytes from there to the address where the instruction ends.
+    """
     frames = reader.lookup_many(asked, misses=False)
-    strings, files = frames.tables.strings, frames.tables.files
-    found: dict[int, tuple[Frame, ...]] = {}
-    sizes: dict[int, int] = {}
-    last, size = -1, 0
+    found: dict[int, tuple[tuple[Frame, ...], int]] = {}
     calls: list[Frame] = []
-    for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table
+    size = 0
+    for at, name, (directory, filename), line, offset, inlined in zip(  # noqa: B905 - of one table
         frames.address_index,
-        frames.name,
-        frames.path,
+        map(frames.tables.strings.__getitem__, frames.name),
+        map(frames.tables.files.__getitem__, frames.path),
         frames.line,
-        frames.offset,
+        [each + 1 for each in frames.offset] if by else frames.offset,
         frames.inlined,
     ):
-        if at != last:
-            if most <= 0:
-                break
-            calls, last, size = [], at, 0
         if not inlined or len(calls) < _MOST_CALLS:
-            function, (directory, filename) = strings[name], files[file]
-            size += len(function) + len(directory) + len(filename)
-            call = function, directory, filename, line, offset, bool(inlined)
+            size += len(name) + len(directory) + len(filename)
+            call = name, directory, filename, line, offset, inlined
             calls.append(_new(Frame, call))
         if not inlined:
-            found[asked[at]], sizes[asked[at]] = tuple(calls), size
+            found[asked[at]] = tuple(calls), size
             most -= size
-    return found, sizes
+            if most <= 0:
+                break
+            calls, size = [], 0
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from itertools import groupby, islice
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
 from gsym.cli.options import HEADER, JSON, SERVER, STORE_TO_READ, STRICT, parse_address
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from gsym.memory.loaded import LoadedSymbols
     from gsym.reports.report import Report, ReportModule
 
-_BLOCK = 1 << 16  # characters that are written at once
+_BLOCK = 1 << 10  # parts that are written at once
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 _BINARIES = frozenset({"object", "fat", "archive", "pdb", "gsym"})
 _NO_REPORT = (
@@ -300,40 +301,31 @@ def _symbolicate_report(
     if document is not None:
         return _print_report(report, path, values)
     parts = text.with_rest(report.answers(), report.originals(), passages)
-    return _print_report(report, path, values, _pieces(parts))
+    return _print_report(report, path, values, parts)
 
 
-def _pieces(parts: Iterable[str | FileText]) -> Iterator[str]:
-    """The text of a report, where it is long in pieces."""
-    for part in parts:
-        if isinstance(part, FileText):
-            yield from part.pieces()
-        else:
-            yield part
-
-
-def _blocks(pieces: Iterable[str]) -> Iterator[str]:
-    """Pieces of a text, joined so that they are not many."""
-    block: list[str] = []
-    size = 0
-    for piece in pieces:
-        block.append(piece)
-        size += len(piece)
-        if size > _BLOCK:
-            yield "".join(block)
-            block.clear()
-            size = 0
-    yield "".join(block)
+def _blocks(parts: Iterable[str | FileText]) -> Iterator[str]:
+    """Parts of a text, joined so that they are not many, and pieces of long ones."""
+    runs: Iterator[tuple[type, Iterator[Any]]] = groupby(parts, type)
+    for kind, run in runs:
+        if kind is FileText:
+            for part in run:
+                yield from part.pieces()
+        while block := "".join(islice(run, _BLOCK)):
+            yield block
 
 
 def _print_report(
-    report: Report, path: str, values: Values, pieces: Iterable[str] | None = None
+    report: Report,
+    path: str,
+    values: Values,
+    parts: Iterable[str | FileText] | None = None,
 ) -> int:
     if values.flag("--json"):
         print(report.to_json())
     else:
         sys.stdout.flush()
-        for block in _blocks([str(report)] if pieces is None else pieces):
+        for block in _blocks([str(report)] if parts is None else parts):
             sys.stdout.buffer.write(block.encode("utf-8", "surrogateescape"))
         sys.stdout.writelines(_registers(report, values))
     frames = list(report.frames())

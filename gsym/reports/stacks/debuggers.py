@@ -1,4 +1,4 @@
-"""Backtraces and modules that gdb, lldb, WinDbg and Visual Studio print."""
+"""Backtraces and modules of debuggers, and of those that read minidumps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,46 @@ from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
     NUMBER,
+    OFFSET,
     FrameForm,
     HeadingForm,
     ImageForm,
     ReportForms,
 )
+
+# ` 1  libc.so.6 + 0x29d90`, ` 0  app!main [main.c : 12 + 0x5]`
+_STACKWALK = regex(rf"^ ?{NUMBER}  (?P<shown>(?P<module>\S.*?) \+ {OFFSET})\s*$")
+_STACKWALK_ANSWERED = regex(
+    rf"^ ?{NUMBER}  "
+    r"(?P<shown>[^\s!]+!(?P<symbol>.+? \[[^\[\]]+ : \d+ \+ 0x[0-9a-f]+\]))\s*$"
+)
+_STACKWALK_PLUS = regex(
+    rf"^ ?{NUMBER}  "
+    rf"(?P<shown>(?P<module>[^\s!]+)!(?P<symbol>\S.*?) \+ (?P<plus>0x{HEX}))\s*$"
+)
+_STACKWALK_IMAGE = regex(
+    rf"^0x(?P<start>{HEX}) - 0x(?P<last>{HEX})  (?P<module>\S.*?)  \S+(?:  .*)?$"
+)
+_NO_SYMBOLS = regex(
+    r"\(WARNING: (?:No|Corrupt) symbols, (?P<module>\S+), "
+    r"(?P<debug_id>[0-9A-Fa-f]{32,40})\)"
+)
+# For machines: `Module|app||app|DEBUGID|0x55..|0x55..|1`, `0|1|libc.so.6||||0x29d90`
+_PIPES_MODULE = regex(
+    rf"^Module\|(?P<code>[^|]*)\|[^|]*\|(?P<module>[^|]*)\|(?P<debug_id>[0-9A-Fa-f]*)"
+    rf"\|0x(?P<start>{HEX})\|0x(?P<last>{HEX})\|"
+)
+_PIPES_FRAME = regex(
+    rf"^(?P<thread>\d{{1,6}})\|{NUMBER}\|(?P<shown>(?P<module>[^|]+)"
+    rf"\|(?P<symbol>[^|]*)\|[^|]*\|\d*\|0x(?P<offset>{HEX}))"
+)
+# Socorro: `1  xul.dll  mod@0x128a`, Mozilla: `#01: ???[/lib/libxul.so +0x1a2b3c]`
+_SOCORRO = regex(rf"^\s*{NUMBER}\s+(?:\S+\s+)*?(?P<shown>(?P<module>[^\s@]+)@{OFFSET})")
+_MOZILLA = regex(
+    rf"^[^#]*#{NUMBER}: (?:.*?[\s\[])?(?P<shown>(?P<module>[^\s\[]+) \+ ?{OFFSET})"
+)
+
+_IS_UNANSWERED = "", "??"
 
 # gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
 _GDB = regex(
@@ -75,6 +110,18 @@ _VISUAL_STUDIO_MODULE = regex(
 
 FORMS = ReportForms(
     frames=(
+        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, returns="none"),
+        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_PLUS),
+        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK, base="image"),
+        FrameForm(
+            "minidump-stackwalk -m",
+            "|",
+            _PIPES_FRAME,
+            base="image",
+            accepts=lambda found: found["symbol"] in _IS_UNANSWERED,
+        ),
+        FrameForm("Socorro", "@0x", _SOCORRO, returns="none", base="image"),
+        FrameForm("Mozilla stack walk", "0x", _MOZILLA, base="image"),
         FrameForm("gdb backtrace", ") at ", _GDB_ANSWERED),
         FrameForm("gdb backtrace", "0x", _GDB),
         FrameForm("eu-stack", "0x", _EU_STACK),
@@ -83,6 +130,9 @@ FORMS = ReportForms(
         FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     ),
     images=(
+        ImageForm("0x", _STACKWALK_IMAGE),
+        ImageForm("(WARNING: ", _NO_SYMBOLS),
+        ImageForm("Module|", _PIPES_MODULE),
         ImageForm("0x", _GDB_SHARED, base="text"),
         ImageForm("0x", _GDB_MAPPING),
         ImageForm("0x", _LLDB_IMAGE),
@@ -90,6 +140,14 @@ FORMS = ReportForms(
         ImageForm(":\\", _VISUAL_STUDIO_MODULE),
     ),
     headings=(
+        HeadingForm(
+            "Thread ",
+            regex(
+                r"^(?P<name>Thread \d+(?: (?![Cc]rashed\b)[^:()\s][^:()]{0,128}?)?)"
+                r"(?: \((?P<crashed>crashed)\))?(?: - tid: \d+)?\s*$"
+            ),
+        ),
+        HeadingForm("Crash", regex(r"^(?P<reason>Crash reason:  .*)")),
         HeadingForm(
             "Thread ",
             regex(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gsym.memory.stack_parts import NO_MODULE, StackFrame
 from gsym.patterns import regex
-from gsym.records import NamedTuple
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of
@@ -27,16 +26,9 @@ _FEW_FRAMES = 2  # of a stack
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
 _NAME_IS = regex(r" name:\s*")
-_MOST_NAMED = 4_096  # modules that lines name, each in one way
+_MOST_NAMED = 64  # modules that lines of one shape name
 _OF_PATHS = frozenset("/\\.")
 _new = tuple.__new__
-
-
-class _Named(NamedTuple):
-    """A module that lines name, and its number."""
-
-    module: StackModule
-    number: int
 
 
 class LineReader:
@@ -74,7 +66,6 @@ class LineReader:
         self._before: list[evidence.Line] = []  # the last one first
         self._number = 0  # of the line
         self._has_stack = False  # that a form describes
-        self._modules: dict[tuple[str, ...], _Named | None] = {}
         self._are_words: dict[int, bool] = {}  # by module
 
     def place_images(self, lines: Sequence[str], maps: Sequence[str]) -> Sequence[str]:
@@ -104,6 +95,10 @@ class LineReader:
         for start, block in self._blocks(several):
             for at, (line, shape) in enumerate(block, start):
                 self._number += 1
+                if shape.usual is not None and at not in images:
+                    cut, offset = shape.usual
+                    if self._add_offset(line, cut, offset):
+                        continue
                 if at in images or not (
                     shape.is_interesting
                     or (
@@ -124,6 +119,27 @@ class LineReader:
                     )
                 else:
                     self._add_line(line, shape, several, at)
+
+    def _add_offset(self, line: str, cut: Cut, offset: slice) -> bool:
+        """Whether a line of a usual form is a frame in a module that is known."""
+        module = cut.modules.get(cut.module_of(line))
+        if module is None or self._are_words.get(module, True):
+            return False
+        stack, form = self._stack, cut.form
+        number = self._position if cut.number is None else int(line[cut.number])
+        is_return = number > 0 if cut.is_return is None else cut.is_return
+        symbol = "" if cut.symbol is None else line[cut.symbol]
+        address, text = int(line[offset], 16), line[cut.start : cut.end]
+        # fmt: off
+        frame = _new(StackFrame, (
+            text, module, address, form.base, is_return, symbol, None, "", is_return,
+            False, None, (), False, False, -1, "", number, stack.heading, stack.last,
+        ))
+        # fmt: on
+        stack.add_frame(frame, form.form, number, line[: cut.start])
+        stack.add_text(line[cut.end :])
+        self._position += 1
+        return True
 
     def _blocks(
         self, lines: Sequence[str]
@@ -161,9 +177,9 @@ class LineReader:
                 found.add(at)
 
     def _add_line(self, line: str, shape: Shape, lines: Sequence[str], at: int) -> None:
-        text = shape.text(line)
-        if self._add_frames(line, text, shape, lines, at):
+        if self._add_frames(line, shape, lines, at):
             return
+        text = shape.text(line)
         is_between = self._position and shape.is_between
         is_heading = not is_between and self._add_heading(text, shape)
         if not is_heading and self._add_candidates(line, text, shape, lines, at):
@@ -191,7 +207,6 @@ class LineReader:
             start, stop = shape.span(each.start, each.end)
             if start < end:
                 continue
-            self._stack.add_text(line[end:start])
             frame = each.frame._replace(
                 text=line[start:stop],
                 line=self._number,
@@ -201,7 +216,7 @@ class LineReader:
             )
             is_numbered = frame.ordinal >= 0
             number = frame.ordinal if is_numbered else self._position
-            self._stack.add_frame(frame, form, number)
+            self._stack.add_frame(frame, form, number, line[end:start])
             end = stop
         self._stack.add_text(line[end:])
         self._position += not all(each.frame.is_guess for each in found)
@@ -216,20 +231,31 @@ class LineReader:
         )
 
     def _add_frames(
-        self, line: str, text: str, shape: Shape, lines: Sequence[str], at: int
+        self, line: str, shape: Shape, lines: Sequence[str], at: int
     ) -> bool:
+        """Whether the line has frames of a form."""
+        plain = shape.plain(line)
         for form, cuts in shape.frames:
             found: list[tuple[StackFrame, Cut]] = []
             for cut in cuts:
-                frame = self._frame(line, text, cut)
+                frame = self._frame(line, plain, cut)
                 if frame is not None:
                     found.append((frame, cut))
+            if not found:
+                continue
             if len(found) == 1 and self._is_weak(found[0][0], form):
                 ((frame, cut),) = found
-                found = [(self._with_others(frame, text, shape, lines, at), cut)]
-            if found:
-                self._add_found(line, form, found)
-                return True
+                found = [(self._with_others(frame, line, shape, lines, at), cut)]
+            end = 0
+            if form.is_stack:
+                self._position = 0
+            for frame, cut in found:
+                number = self._position if cut.number is None else frame.ordinal
+                self._stack.add_frame(frame, form.form, number, line[end : cut.start])
+                self._position += 1
+                end = cut.end
+            self._stack.add_text(line[end:])
+            return True
         return False
 
     def _is_weak(self, frame: StackFrame, form: FrameForm) -> bool:
@@ -251,13 +277,13 @@ class LineReader:
     def _with_others(
         self,
         frame: StackFrame,
-        text: str,
+        line: str,
         shape: Shape,
         lines: Sequence[str],
         at: int,
     ) -> StackFrame:
         """A frame with what its line may mean otherwise."""
-        found = self._candidates(text, shape, lines, at)
+        found = self._candidates(shape.text(line), shape, lines, at)
         options = [
             option._replace(is_guess=True)
             for each in found
@@ -282,90 +308,71 @@ class LineReader:
         after = next(map(evidence.Line, map(text_of, later)), None)
         return [*evidence.candidates(line, self._around, before, after)]
 
-    def _add_found(
-        self,
-        line: str,
-        form: FrameForm,
-        frames: Sequence[tuple[StackFrame, Cut]],
-    ) -> None:
-        end = 0
-        if form.is_stack:
-            self._position = 0
-        for frame, cut in frames:
-            self._stack.add_text(line[end : cut.start])
-            number = self._position if cut.number is None else frame.ordinal
-            self._stack.add_frame(frame, form.form, number)
-            self._position += 1
-            end = cut.end
-        self._stack.add_text(line[end:])
-
-    def _frame(self, line: str, text: str, cut: Cut) -> StackFrame | None:
+    def _frame(self, line: str, plain: str, cut: Cut) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
         form = cut.form
         if cut.reason is not None:
-            self._add_reason(text[cut.reason])
-        ordinal = self._position if cut.number is None else int(text[cut.number])
+            self._add_reason(plain[cut.reason])
+        ordinal = self._position if cut.number is None else int(plain[cut.number])
         is_return = cut.is_return
         if is_return is None:
             is_return = ordinal > 0
-        symbol = "" if cut.symbol is None else text[cut.symbol]
-        plus = None if cut.plus is None else _plus(text[cut.plus])
-        named = self._named(text, cut)
-        is_address = cut.address is not None and cut.offset is None
-        if named is None and self._chosen is not None and not is_address:
-            named = _Named(self._chosen, self._stack.number(self._chosen))
-        place: tuple[int, int, Base] | None
+        symbol = "" if cut.symbol is None else plain[cut.symbol]
+        plus = None if cut.plus is None else _plus(plain[cut.plus])
+        named = self._named(plain, cut)
+        place: tuple[int, int, Base] | None = None
         if cut.offset is not None and named is not None:
-            place = named.number, int(text[cut.offset], 16), form.base
-        elif is_address:
-            address = hex_number(text[cut.address])  # type: ignore[index]
+            place = named, int(plain[cut.offset], 16), form.base
+        elif cut.address is not None and cut.offset is None:
+            address = hex_number(plain[cut.address])
             place = self._placed(address, is_return, form.base, named)
             if place is None and symbol:  # without a name either, it may be any number
                 place = NO_MODULE, address, form.base
-        else:
-            place = (NO_MODULE, 0, form.base) if symbol else None
-            if named is not None and symbol and plus is not None:
-                place = named.number, 0, "symbol"
+        elif named is not None and symbol and plus is not None:
+            place = named, 0, "symbol"
+        elif symbol:
+            place = NO_MODULE, 0, form.base
         if place is None:
             return None
         number, address, base = place
-        size = None if cut.size is None else hex_number(text[cut.size]) or None
-        may_return = form.has_heading and not self._stack.has_heading
-        shown, heading = line[cut.start : cut.end], self._stack.heading
+        size = None if cut.size is None else hex_number(plain[cut.size]) or None
+        stack = self._stack
+        may_return = form.has_heading and not stack.has_heading
         # fmt: off
         return _new(StackFrame, (  # there are many, so in the order of the fields
-            shown, number, address, base, is_return, symbol, plus, "", is_return,
-            may_return, size, (), False, False, -1, "", ordinal, heading,
-            max(heading, 0),
+            line[cut.start : cut.end], number, address, base, is_return, symbol, plus,
+            "", is_return, may_return, size, (), False, False, -1, "", ordinal,
+            stack.heading, stack.last,
         ))
         # fmt: on
 
-    def _named(self, text: str, cut: Cut) -> _Named | None:
-        """The module that a line names."""
-        usual = cut.form.module
-        key = (usual, *cut.module_of(text))
-        if key in self._modules:
-            return self._modules[key]
-        groups = dict(zip(MODULE_GROUPS, key[1:], strict=True))
-        module = self.images.module_of(groups, usual)
-        if len(self._modules) >= _MOST_NAMED:
-            self._modules.clear()
-        found = None if module is None else _Named(module, self._stack.number(module))
-        self._modules[key] = found
+    def _named(self, plain: str, cut: Cut) -> int | None:
+        """The number of the module that a line names, or that was chosen for it."""
+        key = cut.module_of(plain)
+        if key in cut.modules:
+            return cut.modules[key]
+        groups = dict(zip(MODULE_GROUPS, key, strict=True))
+        module = self.images.module_of(groups, cut.form.module)
+        if cut.address is None or cut.offset is not None:
+            module = module or self._chosen
+        if len(cut.modules) >= _MOST_NAMED:
+            cut.modules.clear()
+        found = None if module is None else self._stack.number(module)
+        cut.modules[key] = found
         return found
 
     def _placed(
-        self, address: int, is_return: bool, form_base: Base, named: _Named | None
+        self, address: int, is_return: bool, form_base: Base, named: int | None
     ) -> tuple[int, int, Base] | None:
         """The module, the address in it and its base for an address of the process."""
-        module = None if named is None else named.module
+        module = self._stack.module(named) if named is not None and named >= 0 else None
         placed = self.images.find_for(address - is_return, module)
         if placed is not None:
             return placed.module, placed.address + is_return, placed.base
         if named is not None:
             # It is a link-time address unless the module was moved.
             base: Base = "file" if form_base == "file" else "link"
-            return named.number, address, base
+            return named, address, base
         if self._chosen is not None:
             return self._stack.number(self._chosen), address, "either"
         return None

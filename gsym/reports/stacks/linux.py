@@ -1,4 +1,4 @@
-"""Stacks in logs of the kernel and of systemd."""
+"""Stacks in logs of the kernel, of systemd and of Android."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
     HEX,
+    NUMBER,
     OFFSET,
     FrameForm,
     HeadingForm,
     ImageForm,
     ReportForms,
+)
+
+# `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
+_ANDROID = regex(
+    rf"#{NUMBER} +pc +(?P<shown>(?:0x)?(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
+    r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
 )
 
 # `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`,
@@ -61,6 +68,7 @@ _COREDUMP_ID = regex(
 
 FORMS = ReportForms(
     frames=(
+        FrameForm("Android backtrace", " pc ", _ANDROID, returns="none", base="link"),
         FrameForm(
             "kernel segfault line", " sp", _FAULT_OFFSET, base="file", returns="none"
         ),
@@ -80,6 +88,15 @@ FORMS = ReportForms(
         ImageForm("/0x", _SYSTEMTAP_OFFSET, has_frame=True),
     ),
     headings=(
+        HeadingForm(
+            ">>> ",
+            regex(
+                r"pid: \d+, tid: \d+, name: (?P<name>.{0,64}?)\s+"
+                r">>> (?P<crashed>.{0,512}) <<<"
+            ),
+        ),
+        HeadingForm("signal ", regex(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),
+        HeadingForm("Abort message: ", regex(r"(?P<reason>Abort message: .*)")),
         HeadingForm(
             "segfault at ", regex(r"(?P<reason>segfault at .{0,256}? error \w+)")
         ),

@@ -18,10 +18,7 @@ from gsym.modules.key import is_hex
 from gsym.modules.maps import MAPPING
 from gsym.patterns import regex
 from gsym.reports.stacks import (
-    android,
     apple,
-    breakpad,
-    c_library,
     debuggers,
     languages,
     linux,
@@ -46,10 +43,7 @@ if TYPE_CHECKING:
 
 _OF_PROGRAMS = (
     languages.FORMS,
-    c_library.FORMS,
     sanitizers.FORMS,
-    android.FORMS,
-    breakpad.FORMS,
     linux.FORMS,
     debuggers.FORMS,
     apple.FORMS,

@@ -45,21 +45,23 @@ class Cut:
         form: The form.
         start: Where in the line begins what the answer replaces.
         end: Where that ends.
-        reason: Where this group is in the text of the line, as others are: *number*,
-            *symbol*, *plus*, *size* (of the function), *address*, *offset*.
-        module_of: The groups of a text that tell the module.
+        reason: Where this group is in the line without colours, as others are:
+            *number*, *symbol*, *plus*, *size* (of the function), *address*, *offset*.
+        module_of: The groups of such a line that tell the module.
+        modules: The numbers of those that are known, by what tells them.
         is_return: Whether its address is a return address; None: unless it is the
             first of a stack.
+        is_usual: Whether it has an offset, and nothing that few forms have.
     """
 
     def __init__(
-        self, form: FrameForm, found: re.Match[str], span: tuple[int, int]
+        self, form: FrameForm, found: re.Match[str], span: tuple[int, int], skipped: int
     ) -> None:
         self.form = form
         self.start: int = span[0]
         self.end: int = span[1]
         places = {
-            name: slice(*found.span(name))
+            name: slice(found.start(name) + skipped, found.end(name) + skipped)
             for name, value in found.groupdict().items()
             if value is not None
         }
@@ -71,9 +73,12 @@ class Cut:
         self.size: slice | None = get("function_size")
         self.address: slice | None = get("address")
         self.offset: slice | None = get("offset")
-        self.module_of: Callable[[str], tuple[str, ...]] = itemgetter(
-            *[get(each, _NOTHING) for each in MODULE_GROUPS]
-        )
+        named = [get(each, _NOTHING) for each in MODULE_GROUPS]
+        self.module_of: Callable[[str], tuple[str, ...]] = itemgetter(*named)
+        is_other = form.is_stack or form.has_heading or form.module != ""
+        is_only = not is_other and _USUAL.issuperset(places)
+        self.is_usual: bool = self.offset is not None and is_only
+        self.modules: dict[tuple[str, ...], int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
         if returns == "callers":
@@ -84,6 +89,7 @@ class Cut:
 
 MODULE_GROUPS = ("module", "build_id", "uuid", "debug_id")
 """The groups that tell which module a line is about."""
+_USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *MODULE_GROUPS})
 _NOTHING = slice(0, 0)
 
 
@@ -92,6 +98,7 @@ class Shape:
 
     Attributes:
         first: The text of the first such line.
+        size: The characters of a line.
         images: Forms of images that it has.
         frames: Forms of frames that it has, in order, with all that each finds.
         headings: Forms of headings that it has.
@@ -99,12 +106,14 @@ class Shape:
         has_bare: Whether it has a number that may be an address if one is known there.
         is_between: Whether it may be among the frames of a stack.
         is_answered: Whether it is a call that a tool has found in those around it.
+        usual: Where the only frame and its offset are, if it is nothing else.
     """
 
     images: Sequence[ImageForm] = ()
     frames: Sequence[tuple[FrameForm, Sequence[Cut]]] = ()
     headings: Sequence[HeadingForm] = ()
     is_interesting = has_bare = is_between = is_answered = False
+    usual: tuple[Cut, slice] | None = None
 
     def __init__(self, line: str) -> None:
         self._removed: list[tuple[int, int]] = []  # places in the text, sizes
@@ -116,11 +125,16 @@ class Shape:
                 removed += size
         text = without_colours(line)
         self._skipped = prefix_size(text)
+        self.size: int = len(line)
         self.first: evidence.Line = evidence.Line(text[self._skipped :])
+
+    def plain(self, line: str) -> str:
+        """A line of this shape without colours."""
+        return without_colours(line) if self._removed else line
 
     def text(self, line: str) -> str:
         """The text of a line of this shape: without colours and the prefix of a log."""
-        return (without_colours(line) if self._removed else line)[self._skipped :]
+        return self.plain(line)[self._skipped :]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The range in a line of a part of its text, without colours around it."""
@@ -130,6 +144,15 @@ class Shape:
         before = sum(size for at, size in self._removed if at <= start)
         inside = sum(size for at, size in self._removed if start < at < end)
         return start + before, end + before + inside
+
+    def find_usual(self) -> tuple[Cut, slice] | None:
+        """The value of `usual`, when all else is known."""
+        cuts = self.frames[0][1] if self.frames else ()
+        is_other = self._removed or self.is_answered or not self.is_interesting
+        if is_other or len(cuts) != 1:
+            return None
+        (cut,) = cuts
+        return (cut, cut.offset) if cut.is_usual and cut.offset is not None else None
 
     def cuts(self, form: FrameForm) -> list[Cut]:
         """Places of what a form finds in its lines."""
@@ -141,7 +164,7 @@ class Shape:
         else:
             several = [*filter(None, [form.pattern.search(text)])]
         return [
-            Cut(form, each, self.span(*_shown(each)))
+            Cut(form, each, self.span(*_shown(each)), self._skipped)
             for each in several
             if form.accepts is None or form.accepts(each)
         ]
@@ -229,6 +252,8 @@ class Shapes:
             several = ((form, shape.cuts(form)) for form in frames)
             shape.frames = [(form, cuts) for form, cuts in several if cuts]
             shape.headings = [*_found(headings, line)]
+            if shape.size <= self._longest:
+                shape.usual = shape.find_usual()
             shape.is_between = any(each.match(line) for each in self._between)
 
     def _interest(self, hints: set[str]) -> Callable[[str], bool]:
