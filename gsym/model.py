@@ -226,6 +226,7 @@ class Lookup(NamedTuple):
 
 
 def in_source_notation(name: str) -> str:
+    """The demangled name of a function."""
     import gsym  # for its public function: records import nothing of the engine
 
     return gsym.demangle(name)

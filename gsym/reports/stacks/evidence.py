@@ -117,6 +117,7 @@ class Line:
         self._like = like
         self._parts: list[tuple[int, Tokens]] | None = None
         self._is_written: bool | None = None
+        self._is_numbers: bool | None = None if like is None else like.is_numbers
         self._form: tuple[str, bool] | None = None
 
     @property
@@ -146,6 +147,13 @@ class Line:
                 else self._like.is_written
             )
         return self._is_written
+
+    @property
+    def is_numbers(self) -> bool:
+        """Whether it has nothing but numbers, which no module is named beside."""
+        if self._is_numbers is None:
+            self._is_numbers = NO_NUMBERS.search(self.text) is None
+        return self._is_numbers
 
     @property
     def form(self) -> tuple[str, bool]:

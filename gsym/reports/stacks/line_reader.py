@@ -295,17 +295,26 @@ class LineReader:
             others=tuple(options), line=self._number, may_return=True, may_be_exact=True
         )
 
+    @property
+    def _is_placed(self) -> bool:
+        """Whether a number may be an address without a module beside it."""
+        return bool(self.images.loaded.regions or self._process or self._chosen)
+
     def _candidates(
         self, text: str, shape: Shape, lines: Sequence[str], at: int
     ) -> list[evidence.Candidate]:
         """The candidates for frames in the text of a line."""
         line = evidence.Line(text, shape.first)
         before, self._before = self._before, [line, *self._before[:3]]
+        later = (each for each in lines[at + 1 : at + 3] if each not in BREAKS)
+        after = next(map(evidence.Line, map(text_of, later)), None)
+        if not self._is_placed and line.is_numbers:
+            near = before if after is None else [*before, after]
+            if all(each.is_numbers for each in near):
+                return []
         if line.is_plain(self._around) or not line.parts:
             return []
         self.images.add(line)
-        later = (each for each in lines[at + 1 : at + 3] if each not in BREAKS)
-        after = next(map(evidence.Line, map(text_of, later)), None)
         return [*evidence.candidates(line, self._around, before, after)]
 
     def _frame(self, line: str, plain: str, cut: Cut) -> StackFrame | None:

@@ -247,6 +247,8 @@ class Shapes:
             line = shape.first.text
             shape.is_interesting = may_have_frame(line)
             shape.has_bare = BARE.search(line) is not None
+            if shape.first.is_numbers and "[" not in line:  # of no form
+                continue
             shape.is_answered = evidence.IS_INLINED.search(line) is not None
             shape.images = [*_found(images, line)]
             several = ((form, shape.cuts(form)) for form in frames)

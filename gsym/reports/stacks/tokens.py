@@ -84,6 +84,7 @@ _GUESSES = (
         re.IGNORECASE,
     ),
 )
+_DIGITS = regex(r"0x.*|(?=.{0,64}[0-9])[0-9a-fA-F]{4,64}")  # of a number
 _NO_WORDS = frozenset(
     {
         *("unknown", "null", "nil", "inlined", "inline", "unavailable", "none"),
@@ -359,7 +360,7 @@ def _mentions(text: str) -> Iterator[Mention]:
         for each in pattern.finditer(text):
             word = each["word"].rstrip(".+-")
             is_other = word.lower() in _NO_WORDS or _REGISTER.fullmatch(word)
-            if is_other or word in seen or word.startswith("0x"):
+            if is_other or word in seen or _DIGITS.fullmatch(word):
                 continue
             seen.add(word)
             start = each.start("word")
@@ -407,7 +408,7 @@ def _offset(
         return None
     if not name:
         return _named_beside(made, text, left)
-    if _NO_NAME.search(name):
+    if _NO_NAME.search(name) or _DIGITS.fullmatch(name) or name.isdigit():
         return made
     return made._replace(start=left - len(name), name=name)
 
