@@ -115,7 +115,9 @@ class LineRuns:
                 return False
             self._refused = 0
             self._place()
-        elif self._names is not None and self._names.size > _MAX_NAME_BYTES:
+        elif (self._names is not None and self._names.size > _MAX_NAME_BYTES) or any(
+            each.is_old_miss for each in self._modules.values()
+        ):
             self._forget()
             self._place()
         return True

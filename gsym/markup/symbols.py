@@ -73,6 +73,11 @@ class ModuleSymbols:
         return is_found or bool(module.binaries())
 
     @property
+    def is_old_miss(self) -> bool:
+        """Whether nothing was found a while ago: it may be there by now."""
+        return self.is_local and self.module.is_old_miss
+
+    @property
     def reason(self) -> str:
         """Reason why there are no symbols; "" if there are."""
         return self.module.reason
@@ -216,7 +221,7 @@ class Symbols:
         """The symbols of a module; an unavailable one has none."""
         key = module.build_id, module.name
         symbols = self._modules.get(key)
-        if symbols is None:
+        if symbols is None or symbols.is_old_miss:
             if len(self._modules) >= self._most:
                 del self._modules[next(iter(self._modules))]
             symbols = self._modules[key] = self._open(module)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gsym.store.modules import Attempt, Entry
 
 
+_MISS_SECONDS = 60.0
+
+
 class OpenModule:
     """A module, or the result of an unsuccessful search for it."""
 
@@ -83,6 +86,12 @@ class OpenModule:
             return ""
         said = "; ".join(attempt.text for attempt in self.attempts)
         return said or "no symbols for this module"
+
+    @property
+    def is_old_miss(self) -> bool:
+        """Whether nothing was found a while ago: it may be there by now."""
+        is_missing = self.reader is None and self.find_files is None
+        return is_missing and time.monotonic() - self.checked >= _MISS_SECONDS
 
     @property
     def has_lines(self) -> bool:

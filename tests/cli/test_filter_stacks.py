@@ -19,8 +19,9 @@ from gsym.markup.filter import MarkupFilter
 from gsym.markup.stack_lines import find_stacks
 from gsym.markup.symbols import SymbolOptions
 from gsym.memory.report_modules import ReportModules
+from gsym.modules.key import ModuleKey
 from gsym.reports.log_stacks import LogStacks
-from tests.markup_modules import Modules
+from tests.markup_modules import CONTEXT, Modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,6 +215,35 @@ def filtered(log: bytes, cuts: list[int]) -> bytes:
     made = MarkupFilter(Modules(), stacks=stacks)
     pieces = [log[a:b] for a, b in pairwise([0, *cuts, max(len(log), *cuts, 0)])]
     return b"".join(map(made.feed, pieces)) + made.finish()
+
+
+def test_a_module_that_comes_later_is_found_after_a_time(
+    app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = sanitizer(app).replace(str(app), str(tmp_path / "app")).encode()
+    made = MarkupFilter(Modules(), stacks=LogStacks(ReportModules, SymbolOptions()))
+    before = made.feed(log * 2)
+    shutil.copy(app, tmp_path)
+    assert b"outer" not in before + made.feed(log)
+    monkeypatch.setattr("gsym.modules.open_module._MISS_SECONDS", 0)
+    assert b"outer" in made.feed(log * 2) + made.finish()
+
+
+def test_a_module_of_markup_that_comes_later_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    missing, modules = ModuleKey(code_id="0" * 8), Modules()
+    found, is_there = modules.open, [False]
+    monkeypatch.setattr(
+        modules, "open", lambda key: found(key if is_there[0] else missing)
+    )
+    made = MarkupFilter(modules)
+    frame = b"{{{bt:0:0x1018:pc}}}\n"
+    before = made.feed(CONTEXT + frame)
+    is_there[0] = True
+    assert b"b.h:8" not in before + made.feed(frame)
+    monkeypatch.setattr("gsym.modules.open_module._MISS_SECONDS", 0)
+    assert b"b.h:8" in made.feed(frame * 2) + made.finish()
 
 
 @given(st.binary(), st.lists(st.sampled_from([b"+", b" ", b"0x", b"0", b"\n", b"{{{"])))

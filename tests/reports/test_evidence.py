@@ -169,6 +169,16 @@ TOOLS: dict[str, tuple[Writer, bool]] = {
         ),
         MAPPED,
     ),
+    "compute-sanitizer, a frame in two lines": (
+        lines(
+            lambda n, f: (
+                f"=========     Host Frame:{f.function * (n % 2)} [{f.offset:#x}]\n"
+                f"=========                in {f.path}"
+            ),
+            "=========     Saved host backtrace up to driver entry point at error\n",
+        ),
+        False,
+    ),
     "UCX": (
         lines(
             lambda n, f: f" {n}  {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]",

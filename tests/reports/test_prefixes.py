@@ -53,7 +53,7 @@ def test_a_prefix_changes_no_answer(case: Recorded, prefix: str, modules: Path) 
     is_same(case, "".join(f"{prefix}{line}\n" for line in lines), modules)
 
 
-@pytest.mark.parametrize("between", [r"\n", "#012"])
+@pytest.mark.parametrize("between", [r"\n", "#012", "\r"])
 @pytest.mark.parametrize("case", WITHOUT_DRIVES, ids=lambda case: case.name)
 def test_one_line_has_all_answers(case: Recorded, between: str, modules: Path) -> None:
     lines = case.text.rstrip("\n").split("\n")

@@ -33,10 +33,11 @@ IS_WRITTEN_AS_ADDRESS = regex(
 BARE = regex(r"(?<![\w.$])[0-9a-fA-F]{6,16}(?!\w)")
 """A number that may be anything."""
 
-BREAKS = frozenset({r"\r\n", r"\n", "#012"})
+BREAKS = frozenset({r"\r\n", r"\n", "#012", "\r"})
 """Line ends as other programs write them within a line."""
 
 _LINE_BREAK = regex(r"(\\r\\n|\\n|#012)")
+_RETURN = regex(r"(\r(?!\n|$))")
 _DRIVE = regex(r"(?<![\w])[A-Za-z]:\\(?!\\)")
 _OBJECT = regex(r"[{}]+")
 _PLUS = regex(
@@ -278,15 +279,17 @@ class Tokens(NamedTuple):
 def pieces(lines: Sequence[str]) -> Sequence[str]:
     """Lines, cut where other programs wrote several as one, and what is between."""
     text = "".join(lines)
-    if "#012" not in text and "\\n" not in text:
+    if "#012" not in text and "\\n" not in text and "\r" not in text:
         return lines
     return [piece for line in lines for piece in _pieces(line)]
 
 
-def _pieces(line: str) -> list[str]:
-    if "#012" in line or ("\\n" in line and not _DRIVE.search(line)):
-        return _LINE_BREAK.split(line)
-    return [line]
+def _pieces(line: str) -> Iterator[str]:
+    for part in _RETURN.split(line) if "\r" in line else (line,):
+        if "#012" in part or ("\\n" in part and not _DRIVE.search(part)):
+            yield from _LINE_BREAK.split(part)
+        else:
+            yield part
 
 
 def objects(line: str) -> Iterator[tuple[int, str]]:
@@ -323,7 +326,8 @@ def tokens(text: str) -> Tokens:
         for each in numbers
         if not taken[each.start]
         and each not in bases
-        and not _REGISTER.fullmatch(each.word)
+        # Of CUDA `Host Frame: [0x480aa6]`, and no register
+        and (not _REGISTER.fullmatch(each.word) or text[each.start - 1] == "[")
     ]
     found = _ID.search(text)
     return Tokens(
