@@ -90,7 +90,7 @@ class OpenModule:
     @property
     def is_old_miss(self) -> bool:
         """Whether nothing was found a while ago: it may be there by now."""
-        is_missing = self.reader is None and self.find_files is None
+        is_missing = self.reader is None and not self.path
         return is_missing and time.monotonic() - self.checked >= _MISS_SECONDS
 
     @property

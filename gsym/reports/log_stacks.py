@@ -101,7 +101,7 @@ class LogStacks:
 
     def _open(self, named: StackModule) -> OpenModule:
         found = self._opened.get(named)
-        if found is None or found.module.is_old_miss:
+        if found is None or found.is_old_miss:
             if len(self._opened) >= _MOST_OPEN:
                 self._opened.clear()
             if self._modules is None:
