@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     uuid: bytes
     merged_functions: bool
     call_sites: bool
+    embedded_sources: bool
     path_map: tuple[tuple[str, str], ...]
     verbose: bool
     full_walk: bool

@@ -176,7 +176,8 @@ enum {
     DW_LNE_define_file = 3,
     DW_LNE_CUDA_inlined_call = 0x90,
     DW_LNCT_path = 1,
-    DW_LNCT_directory_index = 2
+    DW_LNCT_directory_index = 2,
+    DW_LNCT_LLVM_source = 0x2001
 };
 
 #endif

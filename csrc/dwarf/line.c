@@ -22,6 +22,7 @@ typedef struct line_header {
 void dwarf_line_table_deinit(dwarf_line_table *table) {
     free(table->files.items);
     free(table->directories.items);
+    free(table->sources.items);
     free(table->sequences.items);
     free(table->by_low.items);
 }
@@ -49,6 +50,12 @@ static line_string string_at(uint16_t form, uint64_t raw) {
 static dwarf_string find_string(const dwarf_unit *unit, const line_string *string) {
     if (string->bytes != NULL) return (dwarf_string){string->bytes, (size_t)string->raw};
     return dwarf_string_value(unit, string->form, string->raw);
+}
+
+dwarf_string dwarf_line_text(const dwarf_unit *unit, const line_string *string,
+                             uint64_t *left) {
+    if (string->bytes != NULL) return (dwarf_string){string->bytes, (size_t)string->raw};
+    return dwarf_long_string_value(unit, string->form, string->raw, left);
 }
 
 /* Read a file of version 2 to 4 after its name: directory, time, size. */
@@ -140,6 +147,10 @@ static bool read_table(dwarf_line_table *table, const line_header *header, curso
             }
             if (formats.types[i] == DW_LNCT_path) name = string;
             if (formats.types[i] == DW_LNCT_directory_index) directory = raw;
+            if (formats.types[i] == DW_LNCT_LLVM_source && is_files &&
+                table->reads_sources &&
+                !LIST_ADD(table->sources, (line_source){(uint32_t)n, string}))
+                return false;
         }
         if (!(is_files ? add_file(table, name, directory) : add_directory(table, name)))
             return false;
@@ -497,7 +508,7 @@ static bool sort_by_low(dwarf_line_table *table) {
 static void clear(dwarf_line_table *table) {
     table->version = 0;
     table->end = 0;
-    table->files.count = table->directories.count = 0;
+    table->files.count = table->directories.count = table->sources.count = 0;
     table->sequences.count = table->by_low.count = 0;
 }
 
@@ -540,6 +551,16 @@ bool dwarf_run_line_program_with_calls(dwarf_line_table *table, row_list *rows,
                                        dwarf_budget *budget, warning_list *warnings) {
     calls->calls.count = 0;
     return run_line_program(table, rows, calls, unit, budget, warnings);
+}
+
+bool dwarf_read_line_files(dwarf_line_table *table, const dwarf_unit *unit) {
+    line_header header = {0};
+    cursor c;
+    bool is_known;
+    clear(table);
+    if (!unit->has_stmt_list) return true;
+    c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
+    return read_header(table, &header, &c, &is_known);
 }
 
 /* ---- files --------------------------------------------------------------------------- */

@@ -17,6 +17,12 @@ typedef struct line_file {
     uint64_t directory;
 } line_file;
 
+/* The text of a file that is embedded in the line table. */
+typedef struct line_source {
+    uint32_t file; /* index in the files of the table */
+    line_string text;
+} line_source;
+
 typedef struct line_sequence {
     uint64_t low;  /* address of the first row */
     uint64_t high; /* first address after the sequence */
@@ -61,10 +67,12 @@ typedef struct line_calls {
 } line_calls;
 
 typedef struct dwarf_line_table {
+    bool reads_sources; /* set by the caller: list `sources` */
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* its end in .debug_line */
     LIST(line_file) files;
     LIST(line_string) directories;
+    LIST(line_source) sources; /* of files that have a text, in their order */
     LIST(line_sequence) sequences; /* in program order */
     LIST(sequence_entry) by_low; /* sorted by `low`, then in program order; sequences may
                                    overlap */
@@ -82,6 +90,12 @@ bool dwarf_run_line_program(dwarf_line_table *table, row_list *rows, const dwarf
 bool dwarf_run_line_program_with_calls(dwarf_line_table *table, row_list *rows,
                                        line_calls *calls, const dwarf_unit *unit,
                                        dwarf_budget *budget, warning_list *warnings);
+/* Read only the directories, files and sources of the unit's line table. False where memory
+ * ran out; of a damaged table, what was read before the damage is kept. */
+bool dwarf_read_line_files(dwarf_line_table *table, const dwarf_unit *unit);
+/* Return the text of a file; its bytes are NULL if it is too long, see cursor_name(). */
+dwarf_string dwarf_line_text(const dwarf_unit *unit, const line_string *string,
+                             uint64_t *left);
 /* Return the file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which means no file. */
 const line_file *dwarf_line_table_file(const dwarf_line_table *table, uint64_t index,

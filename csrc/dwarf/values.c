@@ -50,6 +50,11 @@ dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t 
     return string.bytes == NULL ? (dwarf_string){"", 0} : string;
 }
 
+dwarf_string dwarf_long_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                                     uint64_t *left) {
+    return find_string(unit, form, raw, left);
+}
+
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
     if (GSYM_LIKELY(form == DW_FORM_strp)) return unit->input;
     if (form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt)

@@ -5,6 +5,10 @@
 #include "dwarf/unit.h"
 
 dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw);
+/* Return a string that may be long; its bytes are NULL if it is too long, see
+ * cursor_name(). */
+dwarf_string dwarf_long_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                                     uint64_t *left);
 /* Return the file in whose .debug_str a string of this form has its offset, or NULL. */
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form);
 /* Return the string of a field that the DIE at `die_offset` has. A string that is too long,

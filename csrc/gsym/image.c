@@ -260,30 +260,36 @@ size_t image_head_size(const gsym_image *image) {
            ((size_t)image->header.section_count + 1) * GSYM_V2_SECTION_ENTRY_SIZE;
 }
 
-/* Return the end of a version-1 file without the part that names the module. Only the
- * package reads this part: a text, then 16 bytes with a magic number and the size of the
- * text. A file with it is padded to 512 bytes, as one with an index is. */
-static uint64_t end_before_module(const gsym_image *image) {
+/* Return the start of the part with a magic number that ends at `end`; `end` if another
+ * part does. Only the package reads these parts: any bytes, then 16 bytes with the magic
+ * number and how many bytes were before. */
+static uint64_t end_before(const gsym_image *image, uint64_t end, const char magic[8]) {
     enum { FOOTER_SIZE = 16 };
-    static const char magic[8] = "GSYMIDEN";
-    uint64_t end = image->size - FOOTER_SIZE, size;
+    uint64_t first = image->header.function_info_offset, size;
     cursor c;
-    if (image->size % INDEX_FILE_MULTIPLE != 0 || image->size < FOOTER_SIZE ||
-        image->header.shared_size != 0 || end < image->header.function_info_offset)
-        return image->size;
-    c = cursor_at(image->data, (size_t)image->size, (size_t)end, false);
-    if (memcmp(c.at, magic, sizeof magic) != 0) return image->size;
-    cursor_skip(&c, sizeof magic);
+    if (end < FOOTER_SIZE || end - FOOTER_SIZE < first) return end;
+    c = cursor_at(image->data, (size_t)end, (size_t)end - FOOTER_SIZE, false);
+    if (memcmp(c.at, magic, 8) != 0) return end;
+    cursor_skip(&c, 8);
     size = cursor_u64(&c);
-    return size <= end - image->header.function_info_offset ? end - size : image->size;
+    return size <= end - FOOTER_SIZE - first ? end - FOOTER_SIZE - size : end;
+}
+
+/* Return the end of a version-1 file without the parts that name the module and that have
+ * its sources. A file with one is padded to 512 bytes, as one with an index is. */
+static uint64_t end_of_records(const gsym_image *image) {
+    uint64_t end = image->size;
+    if (end % INDEX_FILE_MULTIPLE != 0 || image->header.shared_size != 0) return end;
+    end = end_before(image, end, "GSYMIDEN");
+    return end_before(image, end, "GSYMSRCS");
 }
 
 /* Open the part with indexes; if it does not match the file, it is ignored. In version 1 it
- * is at the end of the file or before the part that names the module. */
+ * is at the end of the file or before these parts. */
 static void open_index(gsym_image *image, const extent *section) {
     gsym_header *header = &image->header;
     bool is_v1 = header->version == GSYM_VERSION_1;
-    uint64_t end = is_v1 ? end_before_module(image) : section->offset + section->size;
+    uint64_t end = is_v1 ? end_of_records(image) : section->offset + section->size;
     if (is_v1 && end < image->size)
         header->function_info_size = end - header->function_info_offset;
     if ((is_v1 ? end % INDEX_FILE_MULTIPLE != 0 : !section->present) ||

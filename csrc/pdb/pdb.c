@@ -426,3 +426,21 @@ void gsym_pdb_close(gsym_pdb *pdb) {
 void gsym_pdb_header_get(const gsym_pdb *pdb, gsym_pdb_header *header_ret) {
     *header_ret = pdb->header;
 }
+
+/* ---- streams by number --------------------------------------------------------------- */
+
+uint32_t gsym_pdb_stream_size(const gsym_pdb *pdb, uint32_t stream) {
+    return msf_stream_size(&pdb->file, stream);
+}
+
+gsym_status gsym_pdb_stream_read(const gsym_pdb *pdb, uint32_t stream, uint8_t *bytes,
+                                 size_t size, gsym_error *error) {
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
+    bool has_failed = copy.failed;
+    bool is_whole = !has_failed && cursor_need(&c, size);
+    if (is_whole && size > 0) memcpy(bytes, c.at, size);
+    buffer_deinit(&copy);
+    if (has_failed) return gsym_fail_memory(error);
+    return is_whole ? GSYM_OK : fail_at(pdb, stream, "the end", error);
+}

@@ -1,4 +1,4 @@
-"""Source files of frames, from the folders that the server may read."""
+"""Source files of frames: of their modules, then of folders that may be read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from gsym.api.request import (
 )
 from gsym.errors import FormatError
 from gsym.modules.key import key_of_debug_id
+from gsym.modules.source_files import sources_of_module
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gsym.modules.symbolizer import Symbolizer
+    from gsym.writing.source_part import SourceFiles
 
 
 _LONGEST = 256  # characters of a path in an error
@@ -131,11 +133,12 @@ def answer_source(
     Raises:
         ExtensionError: There is no such file for that address.
     """
-    for path in _paths(request, symbolizer):
+    paths, sources = _files(request, symbolizer)
+    for path in paths:
         if request.file == (path_map(path) if path_map else path):
             try:
-                text = roots.read(path, most)
-            except OSError:
+                text = sources.text(path) or roots.read(path, most)
+            except (OSError, FormatError):
                 text = None
             if text is None:
                 reason = f"no source file '{request.file[:_LONGEST]}': "
@@ -149,8 +152,10 @@ def answer_source(
     raise ExtensionError(reason, _NOT_FOUND)
 
 
-def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:
-    """The source files of all frames at the address."""
+def _files(
+    request: SourceRequest, symbolizer: Symbolizer
+) -> tuple[list[str], SourceFiles]:
+    """The paths of all frames at the address, and the files that the module has."""
     try:
         key = key_of_debug_id(request.debug_name, request.debug_id)
     except ValueError:
@@ -162,4 +167,5 @@ def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:
         raise ExtensionError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
     if found.lookup is None:
         raise ExtensionError("no symbols for this address", _NOT_FOUND)
-    return [frame.path for frame in found.lookup.frames if frame.path]
+    paths = [frame.path for frame in found.lookup.frames if frame.path]
+    return paths, sources_of_module(found.module.reader)

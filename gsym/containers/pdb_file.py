@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from gsym.containers.architectures import pe_architecture
-from gsym.engine.native import bytes_of, ffi, lib, new_object
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -35,6 +35,19 @@ class PdbFile:
         self.guid: bytes = bytes(header.guid)
         self.age: int = int(header.age)
         self.machine: int = int(header.machine)
+
+    def stream(self, number: int) -> bytes:
+        """The bytes of a stream; none if it does not exist.
+
+        Raises:
+            FormatError: A page of it is damaged.
+        """
+        size = lib.gsym_pdb_stream_size(self.handle, number)
+        data, error = bytearray(size), new_error()
+        target = ffi.from_buffer("uint8_t[]", data)
+        status = lib.gsym_pdb_stream_read(self.handle, number, target, size, error)
+        check(status, error, self.path)
+        return bytes(data)
 
     @property
     def architecture(self) -> str:

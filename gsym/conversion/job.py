@@ -62,6 +62,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     index: bool = True,
     identity: bool = True,
     data_symbols: bool = False,
+    embedded_sources: bool = False,
     no_symbols: bool = False,
     path_map: Sequence[tuple[str, str]] | Mapping[str, str] = (),
     verbose: bool = False,
@@ -120,6 +121,10 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         data_symbols: Also keep the symbols of variables of an ELF file, for logs with
             markup; other readers ignore them. With them version 1 has no index.
             Variables of an input GSYM file are always kept.
+        embedded_sources: Also keep source files that the debug information has
+            (`clang -gembed-source`, files in a PDB), and where it says that others are
+            (Source Link, srcsrv), for `context` of `symbolicate`; other readers ignore
+            them. Those of an input GSYM file are always kept.
         no_symbols: Omit functions that only a symbol table contains.
         path_map: (old, new) prefixes of source paths, or a dict of them; the first
             match is used.
@@ -396,6 +401,8 @@ def _check(request: ConversionRequest) -> None:
     if options.segment_size is not None:
         if options.data_symbols:
             raise ValueError("data_symbols: segments cannot have them")
+        if options.embedded_sources:
+            raise ValueError("embedded_sources: segments cannot have them")
         return
     for path in (request.input, options.call_sites_yaml):
         if path is not None and is_same_file(request.output, path):

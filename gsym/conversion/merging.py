@@ -20,6 +20,7 @@ from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.data_part import data_part_of, merge_data_parts
 from gsym.writing.selection import ImageSource
+from gsym.writing.source_part import merged_sources, sources_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         warnings={},
         details=(),
         data_part=data_part,
+        sources=merged_sources(map(sources_of, _parts(sources, files), paths)),
     )
     shared = {*MergeReport._fields} & {*report._fields}
     return MergeReport(

@@ -179,6 +179,12 @@ class ConvertOptions(NamedTuple):
         "them",
         default=False,
     )
+    embedded_sources: bool = _declared(
+        FLAG,
+        "also keep source files that the debug information has, and where it says that "
+        "others are (Source Link, srcsrv), for --context; other readers ignore them",
+        default=False,
+    )
     no_symbols: bool = _declared(
         FLAG,
         "omit functions that are only in a symbol table",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.data_symbols import DataSymbol
     from gsym.writing.selection import Selection
+    from gsym.writing.source_part import SourceFiles
 
 
 class ConversionRequest(NamedTuple):
@@ -76,6 +77,7 @@ class ConversionRequest(NamedTuple):
 
 
 _CONTRADICTION = "Id omitted: it contradicts the UUID"
+_NO_SOURCES = "No source file found: the debug information has none"
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
 _COUNTS_OF_INPUT = (
     "functions_debug_info",
@@ -157,9 +159,12 @@ class ConversionOutput:
         symbol_sources: dict[str, int] | None = None,
         variables: Iterable[DataSymbol] = (),
         data_part: bytes = b"",
+        sources: SourceFiles | None = None,
     ) -> ConversionReport:
         """Write the file, or its segments."""
         request = self._request
+        if request.options.embedded_sources and not sources:
+            warnings = warnings | {_NO_SOURCES: 1}
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites
 
@@ -176,12 +181,12 @@ class ConversionOutput:
             outputs: tuple[str, ...] = (request.output,)
             named, omitted = self._sound(self._named(module, build_id))
             warnings = warnings | omitted
-            counts, is_written, note = self._write_file(part, named)
+            counts, is_written, note = self._write_file(part, sources, named)
             notes += note
         else:
             counts = self._finish()
             outputs, is_written = self._write_segments(request.options.segment_size)
-            warnings = warnings | _left_out(part)
+            warnings = warnings | _left_out(part, sources)
         if self._cut_functions:
             cut = warnings.get(LIMIT_REACHED, 0) + self._cut_functions
             warnings = warnings | {LIMIT_REACHED: cut}
@@ -213,9 +218,9 @@ class ConversionOutput:
         )
 
     def _write_file(
-        self, part: bytes, named: ModuleKey
+        self, part: bytes, sources: SourceFiles | None, named: ModuleKey
     ) -> tuple[dict[str, int], bool, tuple[str, ...]]:
-        """Write one file, with the part that names its module.
+        """Write one file, with its source files and the part that names its module.
 
         Returns:
             The counts of the report, whether the file was written, and a note if a
@@ -236,12 +241,22 @@ class ConversionOutput:
                 file.discard()
                 counts["file_size"] = os.path.getsize(request.output)
                 return counts, False, kept
-            for chunk in iter_finished(self.creator, size):
-                file.write(chunk)
+            paths: set[str] = set()
+            if sources:
+                image = self._finished()
+                paths = _paths_in(image)
+                file.write(image)
+            else:
+                for chunk in iter_finished(self.creator, size):
+                    file.write(chunk)
             if part:
                 from gsym.writing.data_part import DATA_ALIGNMENT
 
                 part = bytes(-size % DATA_ALIGNMENT) + part
+            if sources:
+                from gsym.writing.source_part import make_source_part
+
+                part += make_source_part(sources, paths, size + len(part))
             part += module_part(named, size + len(part))
             file.write(part)
             counts["file_size"] = size + len(part)
@@ -338,14 +353,25 @@ class ConversionOutput:
         check(status, self._error, self._label)
 
 
-def _left_out(data_part: bytes) -> dict[str, int]:
-    """The warning that variables have no place."""
-    if not data_part:
-        return {}
+def _paths_in(image: bytes) -> set[str]:
+    """The paths of the source files of a GSYM file."""
+    from gsym.reading.reader import Reader
+
+    with Reader(image) as reader:
+        return {*reader.files()}
+
+
+def _left_out(data_part: bytes, sources: SourceFiles | None) -> dict[str, int]:
+    """The warnings that variables and source files have no place."""
     from gsym.writing.data_part import count_variables
 
-    count = count_variables(data_part)
-    return {"Variable omitted: no place for it in segments": count}
+    counts = {
+        "Variable omitted: no place for it in segments": count_variables(data_part),
+        "Source file omitted: no place for it in segments": len(sources.texts)
+        if sources
+        else 0,
+    }
+    return {text: count for text, count in counts.items() if count}
 
 
 def peak_memory() -> int:

@@ -16,9 +16,12 @@ from gsym.modules.key import ModuleKey
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Buffer
 
 _MAGIC = b"GSYMIDEN"
+SOURCES_MAGIC = b"GSYMSRCS"  # of the part before it, see `writing.source_part`
 FOOTER_SIZE = 16
 # Limit: The part that names the module
 MOST_BYTES = 64 << 10  # of the text, with padding
@@ -72,6 +75,23 @@ def module_part_start(tail: Buffer, size: int) -> int:
     start = size - FOOTER_SIZE - text_size
     is_part = len(end) == FOOTER_SIZE and end.startswith(_MAGIC) and start >= 0
     return start if is_part and text_size <= MOST_BYTES else size
+
+
+def source_part_start(tail: Callable[[int], Buffer], size: int) -> int:
+    """The offset of the part with source files, or at which one would end.
+
+    *tail* returns a number of last bytes of the file, of *size* bytes in all.
+    """
+    end = module_part_start(tail(FOOTER_SIZE), size)
+    footer = bytes(memoryview(tail(size - end + FOOTER_SIZE))[:FOOTER_SIZE])
+    start = end - FOOTER_SIZE - int.from_bytes(footer[len(SOURCES_MAGIC) :], "little")
+    is_part = end >= FOOTER_SIZE and footer.startswith(SOURCES_MAGIC) and start >= 0
+    return start if is_part else end
+
+
+def end_without_parts(data: memoryview) -> int:
+    """The end of what stands before the source files and the names of the module."""
+    return source_part_start(lambda size: data[-size:], len(data))
 
 
 def read_module_part(tail: Buffer) -> ModuleKey | None:

@@ -309,12 +309,24 @@ class Reader:
         """Module of the file; None if only `uuid` is known."""
         return self._images.module
 
+    def tail(self, size: int) -> memoryview:
+        """The last bytes of the file, at most *size*."""
+        return self._images.tail(size)
+
     @property
     def module_part_size(self) -> int:
         """Bytes of the part that names the module, or 0."""
         from gsym.modules.part import FOOTER_SIZE, module_part_start
 
         return self.size - module_part_start(self._images.tail(FOOTER_SIZE), self.size)
+
+    @property
+    def source_part_size(self) -> int:
+        """Bytes of the part with source files, or 0."""
+        from gsym.modules.part import source_part_start
+
+        start = source_part_start(self.tail, self.size)
+        return self.size - self.module_part_size - start
 
     def module_like(self, wanted: ModuleKey | None = None) -> ModuleKey:
         """Module of the file, to be compared with *wanted*.

@@ -69,6 +69,7 @@ class Statistics(NamedTuple):
     string_table: int  # without strings that belong to the binary around the file
     function_info: int  # all records with the padding between them
     function_index: int  # index of large functions
+    source_files: int  # the part with source files
     module_names: int  # the part that names the module
     # version 2: (type, size) of unknown sections
     unknown_sections: tuple[tuple[int, int], ...]
@@ -103,6 +104,7 @@ def measure(reader: Reader) -> Statistics:
         "string_table": _strings_size(header, reader.module_part_size),
         "function_info": header.function_info_size,
         "function_index": header.index_size,
+        "source_files": reader.source_part_size,
         "module_names": reader.module_part_size,
     }
     claimed = sum(parts.values()) + sum(size for _, size in unknown)

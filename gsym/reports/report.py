@@ -37,14 +37,19 @@ class SourceContext(NamedTuple):
 
     Attributes:
         first: Number of the first one; lines count from 1.
-        lines: Their texts.
+        lines: Their texts; none if the file is not at hand.
+        link: Its URL, or the command that fetches it, as the debug information says;
+            only in the place of lines, else "".
     """
 
     first: int
     lines: tuple[str, ...]
+    link: str = ""
 
     def shown(self, line: int) -> list[str]:
-        """The lines with their numbers, *line* marked."""
+        """The lines with their numbers, *line* marked; or the place of the file."""
+        if self.link:
+            return [f"source: {self.link}"]
         width = len(str(self.first + len(self.lines)))
         return [
             f"{'>' if number == line else ' '} {number:>{width}} | {text}".rstrip()

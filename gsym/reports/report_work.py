@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.store.listing import StoreListing
     from gsym.store.modules import Entry
+    from gsym.writing.source_part import SourceFiles
 
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
@@ -298,6 +299,20 @@ class ReportWork:
             tuple(notes),
             self._parts(),
             self._stack.is_verbatim,
+        )
+
+    def sources(self, module: int, *, reads_binaries: bool = True) -> SourceFiles:
+        """The source files that the module with this index has with it.
+
+        Args:
+            module: The index.
+            reads_binaries: Whether its binaries may be read, not only its GSYM file.
+        """
+        from gsym.modules.source_files import sources_of_module
+
+        found = self.modules[module]
+        return sources_of_module(
+            found.reader, found.binaries() if reads_binaries else ()
         )
 
     def _choose_folded(self, answers: list[ReportFrame]) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from posixpath import isabs, normpath
 
 from gsym.cache import BoundedCache
+from gsym.errors import GsymError
 from gsym.model import rewritten
 from gsym.modules.key import ModuleKey
 from gsym.reports.report import SourceContext
+from gsym.reports.source_links import source_link
+from gsym.writing.source_part import MAX_SOURCE
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -17,11 +21,11 @@ if TYPE_CHECKING:
 
     from gsym.model import Frame
     from gsym.reports.report import Report, ReportFrame
+    from gsym.writing.source_part import SourceFiles
 
     ReadSource = Callable[[ModuleKey, str], bytes | None]
     """Reads the source file that a module has under a path; None if it is not there."""
 
-MAX_SOURCE = 8 << 20  # bytes of a source file
 _MAX_FILES = 64  # that are kept
 # Limit: Source lines before and after that of a call
 MAX_AROUND = 100
@@ -30,17 +34,23 @@ MAX_AROUND = 100
 class SourceLines:
     """Adds source lines to reports.
 
+    The source files that a module has with it come first, then those that *read* finds.
+    Of others, what the module says of their place is added.
+
     Args:
         read: Reads source files.
         around: Number of lines before and after that of a call.
+        sources: Returns the source files that the module with an index has with it.
     """
 
-    def __init__(self, read: ReadSource, around: int) -> None:
+    def __init__(
+        self, read: ReadSource, around: int, sources: Callable[[int], SourceFiles]
+    ) -> None:
         self._read = read
         self._around = min(around, MAX_AROUND)
-        self._files: BoundedCache[tuple[ModuleKey, str], list[str]] = BoundedCache(
-            _MAX_FILES
-        )
+        self._find_sources = sources
+        self._sources: dict[int, SourceFiles] = {}
+        self._files: BoundedCache[tuple[int, str], list[str]] = BoundedCache(_MAX_FILES)
 
     def added(self, report: Report) -> Report:
         """The report with the source lines of calls whose source files are there."""
@@ -52,7 +62,8 @@ class SourceLines:
         def with_sources(frame: ReportFrame) -> ReportFrame:
             if not frame.calls:
                 return frame
-            sources = [self._around_call(keys[frame.module], it) for it in frame.calls]
+            at = frame.module
+            sources = [self._around_call(at, keys[at], each) for each in frame.calls]
             return frame._replace(sources=tuple(sources))
 
         return report._replace(
@@ -62,23 +73,34 @@ class SourceLines:
             )
         )
 
-    def _around_call(self, key: ModuleKey, call: Frame) -> SourceContext | None:
+    def _around_call(
+        self, module: int, key: ModuleKey, call: Frame
+    ) -> SourceContext | None:
         if not call.line or not call.path:
             return None
-        lines = self._files.get((key, call.path))
+        if module not in self._sources:
+            self._sources[module] = self._find_sources(module)
+        sources = self._sources[module]
+        lines = self._files.get((module, call.path))
         if lines is None:
-            data = None
-            with suppress(OSError, ValueError):
-                data = self._read(key, call.path)
-            if data is None or len(data) > MAX_SOURCE:
-                data = b""
-            lines = data.decode("utf-8", "replace").splitlines()
-            self._files.keep((key, call.path), lines)
-        first = max(call.line - self._around, 1)
-        shown = lines[first - 1 : call.line + self._around]
-        if call.line > len(lines):
-            return None  # it is another version of the file
-        return SourceContext(first, tuple(map(_printable, shown)))
+            lines = self._read_lines(sources.text, call.path)
+            lines = lines or self._read_lines(partial(self._read, key), call.path)
+            self._files.keep((module, call.path), lines)
+        if call.line <= len(lines):
+            first = max(call.line - self._around, 1)
+            shown = lines[first - 1 : call.line + self._around]
+            return SourceContext(first, tuple(map(_printable, shown)))
+        # The file is not there, or it is another version.
+        link = source_link(sources.links, call.path) if sources.links else ""
+        return SourceContext(call.line, (), _printable(link)) if link else None
+
+    @staticmethod
+    def _read_lines(read: Callable[[str], bytes | None], path: str) -> list[str]:
+        with suppress(OSError, ValueError, GsymError):
+            data = read(path)
+            if data is not None and len(data) <= MAX_SOURCE:
+                return data.decode("utf-8", "replace").splitlines()
+        return []
 
 
 class LocalSources:

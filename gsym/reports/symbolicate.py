@@ -316,8 +316,9 @@ def _answered(work: ReportWork, modules: ReportModules, lines: ContextLines) -> 
         return report
     from gsym.reports.source_lines import LocalSources, SourceLines
 
-    sources = LocalSources(modules.folders, lines.path_map, modules.fetch_source)
-    return SourceLines(sources.read, lines.around).added(report)
+    local = LocalSources(modules.folders, lines.path_map, modules.fetch_source)
+    shown = SourceLines(local.read, lines.around, work.sources)
+    return shown.added(report)
 
 
 def parse_dump(path: str, find: FindFiles) -> ParsedReport:

@@ -25,11 +25,13 @@ from starlette.responses import Response
 from gsym.api.source import SourceRoots
 from gsym.errors import (
     AmbiguousModuleError,
+    FormatError,
     GsymError,
     SourceError,
     UuidMismatchError,
 )
 from gsym.modules.key import PART, SAME, ModuleKey, compare
+from gsym.modules.source_files import sources_of_module
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.server.errors import HttpError
@@ -214,15 +216,16 @@ class BinaryFiles:
 
     def _source(self, entry: Entry, path: str) -> bytes:
         most = self._service.settings.limits.max_source
+        text = None
         with open_reader(entry.path) as reader:
             wanted = _plain(path)  # clients ask for what DWARF has
             known = next(
                 (each for each in reader.files() if _plain(each) == wanted), ""
             )
-        try:
-            text = self._roots.read(known, most) if known else None
-        except OSError:
-            text = None
+            with suppress(OSError, FormatError):
+                text = sources_of_module(reader).text(known)
+                if known and text is None:
+                    text = self._roots.read(known, most)
         if text is None:
             raise not_found("no such source file of the module")
         if len(text) > most:

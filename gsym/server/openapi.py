@@ -123,10 +123,14 @@ _Address = Annotated[str, Meta(pattern="^0x[0-9a-f]+$")]
 
 
 class SourceContext(msgspec.Struct, forbid_unknown_fields=True):
-    """Source lines around that of a call, from the number of the first one."""
+    """Source lines around that of a call, from the number of the first one.
+
+    Where the file is not at hand, `link` is its URL or the command that fetches it.
+    """
 
     first: _Line
     lines: list[str]
+    link: str
 
 
 class ReportCall(msgspec.Struct, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import msgspec
 from anyio import fail_after
@@ -236,7 +237,9 @@ class Reports:
         def read(_key: ModuleKey, path: str) -> bytes | None:
             return self._roots.read(path, most)
 
-        return SourceLines(read, context).added(report)
+        # Binaries are not read: they may be those of strangers.
+        sources = partial(work.sources, reads_binaries=False)
+        return SourceLines(read, context, sources).added(report)
 
     def record(
         self,

@@ -12,10 +12,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gsym.engine.native import lib, to_bytes
+from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.modules.key import fits_uuid, is_hex, read_debug_id
-from gsym.modules.part import FOOTER_SIZE, module_part_start, read_module_part
+from gsym.modules.part import (
+    FOOTER_SIZE,
+    end_without_parts,
+    module_part_start,
+    read_module_part,
+)
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
+from gsym.writing.source_part import SourceFiles, sources_of
 
 _MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
 _MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")
@@ -29,6 +36,7 @@ _INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_PADDING = 7
 _DATA = "the data symbols"
+_SOURCES = "the source files"
 _MODULE = "the names of the module"
 _DATA_PADDING = DATA_ALIGNMENT - 1
 _SECTION_NAMES = {
@@ -110,6 +118,10 @@ class Layout:
         end = module_part_start(data, len(data))
         if end < len(data):
             self._add(_MODULE, end, len(data) - end)
+        sources = end_without_parts(data)
+        if sources < end:
+            self._add(_SOURCES, sources, end - sources)
+            end = sources
         self.uuid: bytes = self._read_uuid()
         start = data_part_start(data[:end], end)
         if start >= 0:
@@ -213,7 +225,7 @@ class Layout:
 
     def _add_index_at_end(self) -> None:
         """Find the index by its last bytes."""
-        end = module_part_start(self.data, len(self.data))
+        end = end_without_parts(self.data)
         start = end - struct.calcsize("<" + _INDEX_TRAILER)
         is_possible = end % _INDEX_FILE_MULTIPLE == 0
         if not is_possible or start < self.parts["StringTable"].end:
@@ -257,7 +269,7 @@ class Layout:
     def function_info(self) -> Extent:
         """The extent in which records are allowed."""
         start, end = self.parts["StringTable"].end, len(self.data)
-        for name in (_MODULE, "Index"):
+        for name in (_MODULE, _SOURCES, "Index"):
             if name in self.parts:
                 end = self.parts[name].start
         if start > end:  # the strings are shared and come last
@@ -271,6 +283,7 @@ def check_tables(layout: Layout) -> Iterator[Finding]:
     yield from _check_addresses(layout)
     yield from _check_strings(layout)
     yield from _check_files(layout)
+    yield from _check_sources(layout)
     yield from _check_module(layout)
 
 
@@ -340,6 +353,26 @@ def _check_files(layout: Layout) -> Iterator[Finding]:
             if strp >= size:
                 reason = f"file {index}: string {strp:#x} is past the string table"
                 yield Finding(where, reason)
+
+
+def _check_sources(layout: Layout) -> Iterator[Finding]:
+    """Errors in the part with source files."""
+    if _SOURCES not in layout.parts:
+        return
+    try:
+        sources = sources_of(layout.data)
+    except FormatError as error:
+        yield Finding(error.offset or 0, error.reason)
+        return
+    yield from filter(None, (_check_text(sources, each) for each in sources.texts))
+
+
+def _check_text(sources: SourceFiles, path: str) -> Finding | None:
+    try:
+        _ = sources.texts[path]
+    except FormatError as error:
+        return Finding(error.offset or 0, f"{error.reason} ({path})")
+    return None
 
 
 def _check_module(layout: Layout) -> Iterator[Finding]:

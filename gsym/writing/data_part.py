@@ -11,12 +11,11 @@ Other readers only use the tables of the first file.
 
 from __future__ import annotations
 
-import os
 from struct import Struct
 
 from gsym.errors import GsymError
 from gsym.model import FunctionInfo
-from gsym.modules.part import FOOTER_SIZE, module_part_start
+from gsym.modules.part import end_without_parts
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def count_variables(part: bytes) -> int:
 def data_part_of(data: Buffer) -> bytes:
     """The part of a GSYM file with these bytes, or b""."""
     view = memoryview(data)
-    view = view[: module_part_start(view, len(view))]
+    view = view[: end_without_parts(view)]
     start = data_part_start(view, len(view))
     return bytes(view[start:]) if start >= 0 else b""
 
@@ -91,7 +90,7 @@ def _make(variables: list[FunctionInfo], uuid: bytes) -> bytes:
 def data_part_start(tail: Buffer, size: int) -> int:
     """The offset of the part in a file, or -1.
 
-    *tail* and *size* are without the part that names the module.
+    *tail* and *size* are without what `end_without_parts` leaves out.
     """
     end = memoryview(tail)[-_FOOTER.size :]
     if len(end) < _FOOTER.size:
@@ -109,19 +108,14 @@ def open_data_part(
     Returns:
         None if there are none, or they are damaged.
     """
+    from gsym.containers.mapped_file import map_file
     from gsym.reading.reader import Reader
 
-    with open(path, "rb") as file:
-        end = os.fstat(file.fileno()).st_size if size is None else offset + size
-        file.seek(max(offset, end - FOOTER_SIZE))
-        end = offset + module_part_start(file.read(FOOTER_SIZE), end - offset)
-        file.seek(max(offset, end - _FOOTER.size))
-        start = data_part_start(file.read(_FOOTER.size), end - offset)
-        if start < 0:
-            return None
-        file.seek(offset + start)
-        image = file.read(end - _FOOTER.size - offset - start)
+    data = map_file(path)
+    part = data_part_of(data[offset : len(data) if size is None else offset + size])
+    if not part:
+        return None
     try:
-        return Reader(image, path=path)
+        return Reader(part[: -_FOOTER.size], path=path)
     except GsymError:
         return None

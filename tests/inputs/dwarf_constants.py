@@ -218,3 +218,4 @@ class Content(IntEnum):
     timestamp = 3
     size = 4
     MD5 = 5
+    LLVM_source = 0x2001

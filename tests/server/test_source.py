@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +12,10 @@ import gsym
 from gsym.api.source import SourceRoots
 from gsym.modules.key import ModuleKey
 from gsym.modules.symbolizer import Symbolizer
+from gsym.server.modules import make_symbolizer
 from gsym.store.modules import Entry
 from tests.server.modules import LIB_ID, KnownModules
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, made_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +108,51 @@ def test_a_source_file_is_returned(sources: Sources) -> None:
                 "file": sources.paths[number],
                 "source": text,
             }
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_files_that_a_module_has_with_it_are_served(
+    is_enabled: bool,  # noqa: FBT001 - of the setting
+    clang: str,
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    path = tmp_path / "a.c"
+    text_of_file = "int twice(int x) {\n    return x * 2;\n}\n"
+    path.write_text(text_of_file)
+    options = ["-g", "-gdwarf-5", "-gembed-source", "-fPIC", "-shared", "-nostdlib"]
+    command = [clang, *options, "-Wl,--build-id", "-o", "lib.so", str(path)]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    path.unlink()
+    gsym.convert(tmp_path / "lib.so", folder / "lib.gsym", embedded_sources=True)
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "store"),
+        "sources": [str(folder)],
+        "enable_source": is_enabled,
+    }
+    with gsym.open(folder / "lib.gsym") as reader:
+        key, build_id = reader.module, reader.uuid.hex()
+        (start,) = (each.start for each in reader.functions() if each.name == "twice")
+    assert key is not None
+    symbolizer = make_symbolizer(made_settings(**settings))
+    with RunningServer(symbolizer, **settings) as server:
+        found = server.ask("GET", f"/buildid/{build_id}/source{path}")
+        assert found.status == (200 if is_enabled else 404)
+        request = {"debugName": key.debug_file, "debugId": key.debug_id}
+        request |= {"moduleOffset": hex(start), "file": str(path)}
+        answer = server.post(request, "/source/v1")
+        assert answer.status == (200 if is_enabled else 404)
+        if is_enabled:
+            assert found.body.decode() == answer.json["source"] == text_of_file
+        text = f"{{{{{{module:0:lib.so:elf:{build_id}}}}}}}\n"
+        text += "{{{mmap:0x10000:0x10000:load:0:rx:0}}}\n"
+        text += f"{{{{{{bt:0:{0x10000 + start:#x}}}}}}}\n"
+        report = server.ask("POST", "/symbolicate/report?context=1", text.encode())
+        (call,) = report.json["threads"][0]["frames"][0]["calls"]
+        lines = {"first": 1, "lines": text_of_file.splitlines()[:2], "link": ""}
+        assert call.get("source") == (lines if is_enabled else None)
+    symbolizer.close()
 
 
 def test_only_files_of_the_folders_are_read(sources: Sources) -> None:

@@ -267,6 +267,11 @@ gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_map
                           gsym_pdb **pdb_ret, gsym_error *error);
 void gsym_pdb_close(gsym_pdb *pdb);
 void gsym_pdb_header_get(const gsym_pdb *pdb, gsym_pdb_header *header_ret);
+/* Return the size of a stream by its number, 0 if it does not exist. */
+uint32_t gsym_pdb_stream_size(const gsym_pdb *pdb, uint32_t stream);
+/* Copy a stream, all of its bytes. */
+gsym_status gsym_pdb_stream_read(const gsym_pdb *pdb, uint32_t stream, uint8_t *bytes,
+                                 size_t size, gsym_error *error);
 
 /* ---- conversion: DWARF and symbols to a creator ------------------------------- */
 
@@ -426,6 +431,28 @@ gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *a
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    const gsym_unit_index *index, const uint32_t *units,
                                    size_t count, gsym_error *error);
+
+/* The texts of source files that line tables have embedded (DW_LNCT_LLVM_source of DWARF
+ * 5), each path once. */
+typedef struct gsym_embedded_sources gsym_embedded_sources;
+
+typedef struct gsym_embedded_source {
+    const char *path; /* as functions have it; not NUL-terminated */
+    size_t path_size;
+    const char *text; /* bytes of a section */
+    size_t text_size; /* at least 1 */
+} gsym_embedded_source;
+
+/* Collect the texts of all units of a conversion that was scanned; its sections must
+ * outlive the result. */
+gsym_status gsym_embedded_sources_create(gsym_conversion *conversion,
+                                         gsym_embedded_sources **sources_ret,
+                                         gsym_error *error);
+void gsym_embedded_sources_destroy(gsym_embedded_sources *sources);
+size_t gsym_embedded_sources_count(const gsym_embedded_sources *sources);
+/* Return source `index` < gsym_embedded_sources_count(). */
+void gsym_embedded_source_at(const gsym_embedded_sources *sources, size_t index,
+                             gsym_embedded_source *source_ret);
 
 /* A skeleton unit of a main file. */
 typedef struct gsym_skeleton {

@@ -69,7 +69,8 @@ class Addresses:
 
     def one(self, module: Module, shown_module: str, address: int) -> bytes:
         """The answer to one address, as requested."""
-        return self._answer_one(self._formatter(module, shown_module), address)
+        formatter = self._formatter(module, shown_module)
+        return self._answer_one(module, formatter, address)
 
     def locations(
         self, module: Module, places: Sequence[tuple[Reader, int]]
@@ -80,16 +81,17 @@ class Addresses:
         for reader, address in places:
             is_own = reader is module.reader
             own = formatter if is_own else Formatter(reader, style)
-            found.append(self._answer_one(own, address))
+            found.append(self._answer_one(module, own, address))
         return [location for location in found if location]
 
-    def _answer_one(self, formatter: Formatter, address: int) -> bytes:
+    def _answer_one(self, module: Module, formatter: Formatter, address: int) -> bytes:
         known = formatter.name_bytes
         answer = formatter.one(address)
         self._count(formatter.name_bytes - known)
         if not self._context_lines:
             return answer
-        return with_source(answer, self._context_lines, is_json=self._output.json)
+        is_json = self._output.json
+        return with_source(answer, self._context_lines, module.source, is_json=is_json)
 
     def _formatter(self, module: Module, shown_module: str | None) -> Formatter:
         """The formatter of a module and its name; None: for source locations."""
@@ -125,12 +127,21 @@ class Addresses:
 _MAX_SOURCE_SIZE = 64 << 20  # bytes read of a source file
 
 
-def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
-    """An answer of the engine, with each mark replaced by *count* source lines."""
+def with_source(
+    answer: bytes,
+    count: int,
+    embedded: Callable[[str], bytes | None],
+    *,
+    is_json: bool,
+) -> bytes:
+    """An answer of the engine, with each mark replaced by *count* source lines.
+
+    Those of a file that *embedded* returns come first.
+    """
     text, *marks = answer.split(b"\0")
     parts = [text]
     for path, line, after in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
-        source = source_context(to_str(path), int(line), count)
+        source = source_context(to_str(path), int(line), count, embedded)
         if source and is_json:
             import json
 
@@ -139,18 +150,22 @@ def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
     return b"".join(parts)
 
 
-def source_context(path: str, line: int, count: int) -> str:
+def source_context(
+    path: str, line: int, count: int, embedded: Callable[[str], bytes | None]
+) -> str:
     """*count* lines of the file at *path* around *line*; "" if it cannot be read."""
     if count <= 0 or not path:
         return ""
     first = max(1, line - count // 2)
     last = first + count - 1
     width = len(str(last - 1)) if last > 1 else 0
-    try:
-        with open(path, "rb") as file:
-            text = file.read(_MAX_SOURCE_SIZE)
-    except (OSError, ValueError):  # a name may contain a NUL
-        return ""
+    text = embedded(path)
+    if text is None:
+        try:
+            with open(path, "rb") as file:
+                text = file.read(_MAX_SOURCE_SIZE)
+        except (OSError, ValueError):  # a name may contain a NUL
+            return ""
     return "".join(
         f"{number:>{width}}{' >: ' if number == line else '  : '}{row}\n"
         for number, row in _rows(text, first, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.cache import BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import GsymError, reason_of
+from gsym.errors import FormatError, GsymError, reason_of
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
 from gsym.modules.key import key_of_build_id
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
     from gsym.modules.places import FoundFile
     from gsym.store.modules import Attempt
+    from gsym.writing.source_part import SourceFiles
 
 
 _MAX_MODULES = 128
@@ -47,6 +48,18 @@ class Module:
         base = _image_base(path) if options.relative_address else 0
         self.shift: int = base - options.adjust_vma  # added to requested addresses
         self._symbols: tuple[DataSymbols, ...] | None = None
+        self._sources: SourceFiles | None = None
+
+    def source(self, path: str) -> bytes | None:
+        """A source file that the module has with it; None if it does not."""
+        if self._sources is None:
+            from gsym.modules.source_files import sources_of_module
+
+            self._sources = sources_of_module(self.reader, (self._path,))
+        try:
+            return self._sources.text(path)
+        except FormatError:
+            return None
 
     def symbol(self, name: str, offset: int) -> list[tuple[Reader, int]]:
         """Readers and addresses of the bytes *offset* after the starts of functions."""

@@ -45,6 +45,7 @@ _SECTIONS = (
     ("string_table", "string table"),
     ("function_info", "function records"),
     ("function_index", "index"),
+    ("source_files", "source files"),
     ("module_names", "names of the module"),
 )
 _INFO_TYPES = (

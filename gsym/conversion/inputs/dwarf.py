@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbol
     from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.report import ConversionReport
+    from gsym.writing.source_part import SourceFiles
 
 # Below this much .debug_info a second thread costs more than it brings.
 _BYTES_PER_THREAD = 4 << 20
@@ -80,6 +81,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
                 functions_pclntab=job.go_functions,
                 symbol_sources=job.symbol_sources,
                 variables=job.variables() if request.options.data_symbols else (),
+                sources=job.sources,
             )
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
@@ -159,10 +161,14 @@ class DwarfJob(UnitJob):
         # sentences on split units that were not found, and on a pclntab that cannot be
         # read
         self.notes: tuple[str, ...] = ()
+        # the source files in line tables, where they are wanted
+        self.sources: SourceFiles | None = None
 
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
         self.scan()
+        if self._request.options.embedded_sources:
+            self.read_sources()
         if lib.gsym_conversion_skeleton_count(self.handle):
             self._find_split_units()
         if self._request.options.pclntab != "only":
@@ -184,6 +190,14 @@ class DwarfJob(UnitJob):
             self._call(lib.gsym_conversion_add_live_code, file.handle)
         self._add_path_map()
         self._call(lib.gsym_conversion_scan)
+
+    def read_sources(self) -> SourceFiles:
+        """Find the source files in the line tables of scanned units."""
+        from gsym.conversion.embedded_sources import sources_of_units
+
+        owner = self._files, *self._sections
+        self.sources = sources_of_units(self.handle, owner, self._path)
+        return self.sources
 
     def _add_line_functions(self) -> None:
         """Read lines that come without DIEs: of -lineinfo of CUDA, of BTF."""

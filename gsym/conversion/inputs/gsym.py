@@ -15,6 +15,7 @@ from gsym.modules.key import ModuleKey
 from gsym.modules.part import read_module_part
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
+from gsym.writing.source_part import sources_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -66,4 +67,5 @@ def convert(request: ConversionRequest) -> ConversionReport:
         warnings={},
         details=(),
         data_part=data_part,
+        sources=sources_of(data, request.input),
     )

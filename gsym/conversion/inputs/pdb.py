@@ -13,6 +13,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.modules.key import ModuleKey
+    from gsym.writing.source_part import SourceFiles
 
 _BYTES_PER_THREAD = 4 << 20
 
@@ -56,12 +57,22 @@ def convert_pdb(
             companions=companions,
             warnings=job.warnings(),
             details=job.details(),
+            sources=_sources(request, pdb),
         )
     except EmptyError:
         if not job.has_managed_code:
             raise
         reason = "a PDB of .NET code alone, which has no addresses of its own"
         raise UnsupportedError(reason, path=pdb.path) from None
+
+
+def _sources(request: ConversionRequest, pdb: PdbFile) -> SourceFiles | None:
+    """The source files and links of a PDB, where they are wanted."""
+    if not request.options.embedded_sources:
+        return None
+    from gsym.conversion.embedded_sources import sources_of_pdb
+
+    return sources_of_pdb(pdb)
 
 
 class PdbJob(UnitJob):
