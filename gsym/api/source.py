@@ -17,6 +17,7 @@ from gsym.api.request import (
 from gsym.errors import FormatError
 from gsym.modules.key import key_of_debug_id
 from gsym.modules.source_files import sources_of_module
+from gsym.reports.source_links import source_link
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -142,7 +143,10 @@ def answer_source(
                 text = None
             if text is None:
                 reason = f"no source file '{request.file[:_LONGEST]}': "
-                raise ExtensionError(reason + roots.where(path), _NOT_FOUND)
+                reason += roots.where(path)
+                if link := source_link(sources.links, path):
+                    reason += f"; the debug information names {link[:_LONGEST]}"
+                raise ExtensionError(reason, _NOT_FOUND)
             if len(text) > most:
                 reason = f"the file has more than {most} bytes"
                 raise ExtensionError(reason, _TOO_LARGE)

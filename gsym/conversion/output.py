@@ -78,6 +78,7 @@ class ConversionRequest(NamedTuple):
 
 _CONTRADICTION = "Id omitted: it contradicts the UUID"
 _NO_SOURCES = "No source file found: the debug information has none"
+_LARGE_SOURCE = "Source file omitted: it has more than 64 MiB"
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
 _COUNTS_OF_INPUT = (
     "functions_debug_info",
@@ -165,6 +166,8 @@ class ConversionOutput:
         request = self._request
         if request.options.embedded_sources and not sources:
             warnings = warnings | {_NO_SOURCES: 1}
+        if sources and sources.too_large:
+            warnings = warnings | {_LARGE_SOURCE: sources.too_large}
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites
 

@@ -1,4 +1,4 @@
-"""Where a PDB says that source files are: Source Link and srcsrv.
+"""Links of a PDB to source files on servers: Source Link and srcsrv.
 
 `sourcelink` is JSON: under "documents" a pattern of paths for each URL. A pattern that
 ends with `*` stands for paths with this beginning, and the rest of a path for the `*`
@@ -23,8 +23,10 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from re import Match
 
-# Limit: Values of srcsrv
-_MAX_VALUE, _MAX_DEPTH = 1 << 16, 32  # characters, values in values
+# Limit: Value of a variable of srcsrv
+_MAX_VALUE = 1 << 16
+# Limit: Variables of srcsrv in variables
+_MAX_DEPTH = 32
 _MAX_VARIABLES = 10  # of a line for a file
 _CALL = regex(r"(?i)%(fnvar|fnbksl|fnfile)%\(([^()]*)\)")
 _NAME = regex(r"%([^%\n]*)%")

@@ -111,11 +111,9 @@ def open_data_part(
     from gsym.containers.mapped_file import map_file
     from gsym.reading.reader import Reader
 
-    data = map_file(path)
-    part = data_part_of(data[offset : len(data) if size is None else offset + size])
-    if not part:
-        return None
     try:
-        return Reader(part[: -_FOOTER.size], path=path)
+        data = map_file(path)
+        part = data_part_of(data[offset : len(data) if size is None else offset + size])
+        return Reader(part[: -_FOOTER.size], path=path) if part else None
     except GsymError:
         return None

@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
 MAX_SOURCE = 8 << 20  # bytes of a source file of which lines are shown
-MAX_TEXT = 64 << 20  # bytes of a text in the part
+# Limit: Embedded source file, and text that says where files are
+MAX_TEXT = 64 << 20
 _FOOTER = Struct("<QQ8sQ")
 # What JSON of another shape raises.
 _OTHER_JSON = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-# Limit: The index of embedded source files
+# Limit: Index of embedded source files
 _INDEX_FLOOR, _INDEX_FACTOR = 1 << 20, 32
 
 
@@ -64,6 +65,12 @@ class SourceFiles(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.links)
+
+    @property
+    def too_large(self) -> int:
+        """Number of texts that a part cannot have."""
+        sizes = [*map(len, self.texts.values()), *(len(text) for _, text in self.links)]
+        return sum(size > MAX_TEXT for size in sizes)
 
     def text(self, path: str) -> bytes | None:
         """The contents of a file; None if it is not there or too large."""

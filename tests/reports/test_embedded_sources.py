@@ -21,7 +21,7 @@ from tests.conversions import convert_bytes
 from tests.inputs.dwarf_constants import Content, Form
 from tests.inputs.line_program import PATH_AND_DIRECTORY, File, LineProgram, sequence
 from tests.inputs.program import function, program, unit
-from tests.symbolizer_runs import LLVM_SYMBOLIZER
+from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +96,7 @@ def test_paths_are_mapped_as_those_of_functions(
     )
     with gsym.open(target) as reader:
         assert [*sources_of_reader(reader).texts] == sorted(reader.files())
-        assert all(each.startswith("/mapped/") for each in reader.files())
+        assert [each for each in reader.files() if "/mapped/" not in each] == []
 
 
 def test_without_the_option_files_are_as_before(
@@ -167,17 +167,14 @@ def test_the_innermost_lines_are_those_of_llvm_symbolizer(
         ]
     options = ["--print-source-context-lines=5", "--output-style=JSON"]
     arguments = [*options, "-e", str(program_file), *addresses]
-    done = subprocess.run(
-        [LLVM_SYMBOLIZER, *arguments], capture_output=True, check=True
-    )
     symbolizer(arguments)
     ours = json.loads(capsys.readouterr().out)
-    theirs = json.loads(done.stdout)
+    theirs = json.loads(run_llvm(*arguments).out)
     assert len(ours) == len(theirs) == len(addresses)
     for one, other in zip(ours, theirs, strict=True):
         # LLVM takes lines of outer calls from the disk, where the file is not.
         assert one["Symbol"][0].get("Source") == other["Symbol"][0]["Source"]
-        assert all("Source" in each for each in one["Symbol"])
+        assert [each for each in one["Symbol"] if "Source" not in each] == []
 
 
 # ---- PDB ----
