@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.conversion.identity import elf_text_identifier, identify
+from gsym.conversion.identity import elf_text_identifier, identify, read_first
 from gsym.modules.key import (
     OTHER,
     SAME,
@@ -26,6 +27,7 @@ from gsym.modules.key import (
     uuid_code_id,
     uuid_debug_id,
 )
+from tests.inputs import macho
 from tests.inputs.elf import Elf, Section
 from tests.inputs.pe import (
     CODEVIEW,
@@ -358,3 +360,25 @@ def test_a_text_that_builds_share_is_no_build_id_of_go() -> None:
 def test_the_hash_of_code_is_that_of_the_hashes_of_sections(parts: list[bytes]) -> None:
     hashes = b"".join(xxh64(each).to_bytes(8, "little") for each in parts if each)
     assert hash_of_code(parts) == (f"{xxh64(hashes):016x}" if hashes else "")
+
+
+def _said(uuid: bytes, _own: ModuleKey) -> ModuleKey:
+    return ModuleKey(code_id=uuid.hex().upper())
+
+
+def test_a_binary_is_read_if_a_gsym_file_may_be_of_it(tmp_path: Path) -> None:
+    """Of a fat file, the slice of its UUID; what is no binary is passed over."""
+    cpus, uuids = ((macho.X86_64, 3), (macho.ARM64, 0)), (b"1" * 16, b"2" * 16)
+    slices = [
+        (cpu, macho.Macho([macho.code()], uuid=uuid, cpu=cpu).to_bytes())
+        for cpu, uuid in zip(cpus, uuids, strict=True)
+    ]
+    whole, text = tmp_path / "app", tmp_path / "text"
+    whole.write_bytes(macho.fat(*slices))
+    text.write_bytes(b"text")
+    paths = [str(tmp_path / "missing"), str(text), str(whole)]
+    for uuid in uuids:
+        said = partial(_said, uuid)
+        assert read_first(paths, said, lambda each: each.uuid) == uuid
+    assert read_first(paths, partial(_said, b"3" * 16), lambda each: each.uuid) is None
+    assert read_first(paths, None, lambda each: each.uuid) is None  # which slice?
