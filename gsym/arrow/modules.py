@@ -166,13 +166,7 @@ class _OpenModules:
                 break
         if keys or self._listing is None or found.reader is None:
             return found
-        return OpenModule(
-            found.entry,
-            found.reader,
-            found.attempts,
-            is_cached=found.is_cached,
-            unsure=NAME_ALONE,
-        )
+        return found.copied(found.path, NAME_ALONE)
 
     def _named(self, name: str) -> list[ModuleKey]:
         """The module of a name, in a store that added last, which may change."""

@@ -211,11 +211,7 @@ def _better(
     attempts += stored.attempts
     if stored.reader is None or (known.reader is not None and not stored.has_lines):
         return known
-    found = OpenModule(
-        stored.entry, stored.reader, is_cached=stored.is_cached, unsure=stored.unsure
-    )
-    found.path = known.path
-    return found
+    return stored.copied(known.path, stored.unsure)
 
 
 def _rank(module: OpenModule) -> tuple[bool, bool]:

@@ -111,6 +111,12 @@ class OpenModule:
         """Function that returns what its GSYM file says of the module; None without."""
         return None if self.reader is None else self.reader.module_like
 
+    def copied(self, path: str, unsure: str) -> OpenModule:
+        """The module for one who has another file of it, or other doubts."""
+        copy = OpenModule(self.entry, self.reader, self.attempts, unsure=unsure)
+        copy.path, copy.is_cached = path, self.is_cached
+        return copy
+
     def open_reader(self) -> Reader:
         """The reader."""
         if self.reader is None:
