@@ -10,13 +10,14 @@ import os
 from bisect import bisect_right
 from copy import copy
 from itertools import accumulate
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from elftools.common.utils import struct_parse
 from elftools.dwarf.enums import ENUM_DW_FORM
 from elftools.dwarf.structs import DWARFStructs
 
 from gsym.model import LineEntry, Range, rewritten
+from gsym.unwinding.expressions import ByteReader, DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -102,7 +103,8 @@ class LineTable:
             (_text(file["name"]), int(file["dir_index"] or 0))
             for file in header.get("file_entry") or ()
         ]
-        byteorder = "little" if cu.structs.little_endian else "big"
+        is_little = cu.structs.little_endian
+        byteorder: Literal["little", "big"] = "little" if is_little else "big"
         machine = _Machine(header, opcodes, start, byteorder, files)
         machine.run()
         self._files = files
@@ -297,14 +299,12 @@ class _Machine:
         header: Any,
         opcodes: bytes,
         start: int,
-        byteorder: str,
+        byteorder: Literal["little", "big"],
         files: list[tuple[str, int]],
     ) -> None:
         self.sequences: list[LineSequence] = []
-        self._opcodes = opcodes
-        self._at = 0
+        self._code = ByteReader(opcodes, 0, byteorder)
         self._start = start  # offset of the opcodes in .debug_line
-        self._byteorder: Any = byteorder
         self._files = files
         self._opcode_base: int = header["opcode_base"]
         self._operand_counts: list[int] = header["standard_opcode_lengths"]
@@ -321,13 +321,13 @@ class _Machine:
         """
         try:
             self._run()
-        except (IndexError, ValueError):
+        except (DamagedError, ValueError):
             return
 
     def _run(self) -> None:
-        while self._at < len(self._opcodes):
-            opcode = self._opcodes[self._at]
-            self._at += 1
+        code = self._code
+        while code.at < len(code.data):
+            opcode = code.byte()
             if opcode >= self._opcode_base:
                 operation, line = divmod(opcode - self._opcode_base, self._line_range)
                 self._advance(operation)
@@ -346,7 +346,7 @@ class _Machine:
         self._addresses: list[int] = []
         self._row_files: list[int] = []
         self._lines: list[int] = []
-        self._sequence_start = self._start + self._at
+        self._sequence_start = self._start + self._code.at
 
     def _emit(self) -> None:
         self._addresses.append(self._address)
@@ -361,37 +361,36 @@ class _Machine:
         if opcode == _DW_LNS_COPY:
             self._emit()
         elif opcode == _DW_LNS_ADVANCE_PC:
-            self._advance(self._uleb())
+            self._advance(self._code.leb())
         elif opcode == _DW_LNS_ADVANCE_LINE:
-            self._line += self._sleb()
+            self._line += self._code.leb(signed=True)
         elif opcode == _DW_LNS_SET_FILE:
-            self._file = self._uleb()
+            self._file = self._code.leb()
         elif opcode == _DW_LNS_CONST_ADD_PC:
             self._advance((255 - self._opcode_base) // self._line_range)
         elif opcode == _DW_LNS_FIXED_ADVANCE_PC:
-            self._address += self._fixed(2)
+            self._address += self._code.fixed(2)
             self._operation = 0
         else:
             for _ in range(self._operand_counts[opcode - 1]):
-                self._uleb()
+                self._code.leb()
 
     def _extended(self) -> None:
-        size = self._uleb()
-        next_opcode = self._at + size
-        kind = self._opcodes[self._at] if size and self._at < len(self._opcodes) else 0
-        self._at += 1
+        code = self._code
+        size = code.leb()
+        next_opcode = code.at + size
+        kind = code.byte() if size else 0
         if kind == _DW_LNE_END_SEQUENCE:
-            self._at = next_opcode
+            code.at = next_opcode
             self._end_sequence()
         elif kind == _DW_LNE_SET_ADDRESS:
-            self._address = self._fixed(size - 1)
+            self._address = code.fixed(size - 1)
             self._operation = 0
         elif kind == _DW_LNE_DEFINE_FILE:
-            end = self._opcodes.index(0, self._at)
-            name = self._opcodes[self._at : end]
-            self._at = end + 1
-            self._files.append((_text(name), self._uleb()))
-        self._at = next_opcode
+            name = code.take(code.data.index(0, code.at) - code.at)
+            code.at += 1
+            self._files.append((_text(name), code.leb()))
+        code.at = next_opcode
 
     def _end_sequence(self) -> None:
         if self._addresses and min(self._addresses) < self._address:
@@ -407,27 +406,6 @@ class _Machine:
                 )
             )
         self._begin_sequence()
-
-    def _fixed(self, size: int) -> int:
-        raw = self._opcodes[self._at : self._at + size]
-        self._at += size
-        return int.from_bytes(raw, self._byteorder)
-
-    def _uleb(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._opcodes[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return value
-
-    def _sleb(self) -> int:
-        before = self._at
-        value = self._uleb()
-        bits = 7 * (self._at - before)
-        return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _text(raw: bytes | None) -> str:
