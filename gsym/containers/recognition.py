@@ -66,7 +66,13 @@ _KINDS = (
     FileKind(
         "portable pdb",
         (b"BSJB",),
-        "a portable PDB file: .NET code has no addresses of its own",
+        "a portable PDB file: .NET code has no addresses of its own; 'dotnet-stack "
+        "symbolicate' reads it",
+    ),
+    FileKind(
+        "R8 mapping",
+        (b"# compiler: R8",),
+        "a mapping of R8: 'retrace' reads it, with a stack trace of Java",
     ),
     FileKind(
         "minidump",

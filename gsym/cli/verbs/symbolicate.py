@@ -11,7 +11,7 @@ from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse
 from gsym.cli.options import HEADER, JSON, SERVER, STORE_TO_READ, STRICT, parse_address
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
-from gsym.containers.recognition import recognise_file
+from gsym.containers.recognition import recognise_file, refuse
 from gsym.errors import GsymError
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 10  # parts that are written at once
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 _BINARIES = frozenset({"object", "fat", "archive", "pdb", "gsym"})
+_OF_OTHER_TOOLS = frozenset({"portable pdb", "R8 mapping"})
 _NO_REPORT = (
     "a binary, and no report: 'gsym lookup FILE ADDRESS' answers its addresses, "
     "--source takes it for those of a report"
@@ -262,8 +263,11 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
             return _print_report(report, path, values)
         if is_core:
             raise GsymError("not a core file and not a minidump", path=path)
-        if os.path.isfile(file) and recognise_file(file) in _BINARIES:
+        kind = recognise_file(file) if os.path.isfile(file) else ""
+        if kind in _BINARIES:
             raise GsymError(_NO_REPORT, path=path)
+        if kind in _OF_OTHER_TOOLS:
+            refuse(kind, path)
         with _opened(file) as opened:
             document = LongText(opened).document()
             # Whether decoded JSON is a request to the symbolication API, or jobs of one

@@ -56,7 +56,7 @@ _MARKUP = regex(r"\{\{\{(?:bt|pc|mmap|module):")
 _BY_PDB = " with portable PDB files"
 _UNSUPPORTED = (
     (
-        r"\((?:SourceFile|Unknown Source|r8-map-id-\w+):\d+\)",
+        r"\((?:SourceFile|Unknown Source|PG|r8-map-id-\w+):\d+\)",
         *("Names that R8 or ProGuard has changed", "retrace mapping.txt REPORT", ""),
     ),
     (
