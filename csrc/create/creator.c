@@ -51,6 +51,8 @@ void gsym_creator_destroy(gsym_creator *creator) {
     free(creator->call_sites.items);
     free(creator->uuid);
     string_table_deinit(&creator->strings);
+    free(creator->order.moved.items);
+    free(creator->order.starts);
     file_table_deinit(&creator->files);
     buffer_deinit(&creator->encoded);
     buffer_deinit(&creator->index);
@@ -196,7 +198,8 @@ gsym_status creator_encode(gsym_creator *creator, const gsym_function *function,
 gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
                                creator_record *record, gsym_error *error) {
     record->blob_size = (uint32_t)bytes->size;
-    record->index_size = 0;
+    record->names_size = record->index_size = 0;
+    record->flags &= ~(uint32_t)RECORD_HAS_NAMES;
     return creator_store(creator, bytes->bytes, bytes->size, &record->blob, error);
 }
 

@@ -23,6 +23,9 @@ enum {
     RECORD_LINES = 32,
     /* Several units may describe the function, of which the linker kept the first copy. */
     RECORD_COPY = 64,
+    /* After the blob stands where the names of inlined calls are in it, as in index_source;
+     * it has no other number of a string but its own name. */
+    RECORD_HAS_NAMES = 128,
     RECORD_BINDING_SHIFT = 8 /* the symbol_binding is in the highest bits */
 };
 
@@ -44,7 +47,8 @@ typedef struct creator_record {
         const char *pending_name;
     };
     uint32_t blob_size;  /* bytes of the blob or of the pending name */
-    uint32_t index_size; /* bytes of its index, which follow the blob; 0: not made yet */
+    uint32_t names_size; /* bytes after the blob, with RECORD_HAS_NAMES */
+    uint32_t index_size; /* bytes of its index after these; 0: not made yet */
     uint32_t row_count;
     uint32_t node_count; /* inline nodes below the root */
     uint32_t flags;

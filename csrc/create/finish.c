@@ -17,6 +17,7 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     GSYM_TRY(creator_assign_lines(creator, error));
     GSYM_TRY(creator_place_call_sites(creator, error));
     GSYM_TRY(creator_continue(creator, error));
+    GSYM_TRY(creator_order_strings(creator, error));
     creator->is_finished = true;
     GSYM_TRY(creator_lay_out(creator, error));
     report->functions = creator->records.count;

@@ -18,7 +18,7 @@
  *
  * The bytes up to the file table are made at once. Strings, records and sections are handed
  * out in pieces from the memory where they are, so that the complete file is never in
- * memory. */
+ * memory. Records get the numbers of their strings in the file just before. */
 #include <inttypes.h>
 
 #include "base/checksum.h"
@@ -189,8 +189,11 @@ static void put_tables(const gsym_creator *creator, const file_layout *l, buffer
     buffer_align(out, 4);
     buffer_put_u32(out, (uint32_t)files->count);
     for (size_t i = 0; i < files->count; ++i) {
-        buffer_put_uint(out, files->items[i].directory, creator->strp_size);
-        buffer_put_uint(out, files->items[i].basename, creator->strp_size);
+        const file_entry *file = &files->items[i];
+        buffer_put_uint(out, creator_final_strp(creator, file->directory),
+                        creator->strp_size);
+        buffer_put_uint(out, creator_final_strp(creator, file->basename),
+                        creator->strp_size);
     }
 }
 
@@ -205,7 +208,8 @@ static void add_indexes(gsym_creator *creator, buffer *index, uint32_t count) {
         cursor c = cursor_at(record->blob, record->blob_size, 0,
                              creator_big_endian(creator));
         if (record->index_size != 0)
-            buffer_put(index, record->blob + record->blob_size, record->index_size);
+            buffer_put(index, record->blob + record->blob_size + record->names_size,
+                       record->index_size);
         else if (record->blob != NULL)
             (void)function_index_encode(&encoder, index, &c, creator->strp_size);
         index_section_add(index, i, offset);
@@ -288,15 +292,18 @@ static void begin_record(gsym_creator *creator, const creator_record *record) {
     buffer *small = &creator->output.small;
     start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);
     buffer_put_u32(small, (uint32_t)record->size);
-    buffer_put_uint(small, record->name, creator->strp_size);
+    buffer_put_uint(small, creator_final_strp(creator, record->name), creator->strp_size);
     if (record->blob == NULL) buffer_put_u64(small, 0); /* EndOfList */
     put_out_piece(&creator->output, small->bytes, small->size);
 }
 
 static void finish_record(gsym_creator *creator, const creator_record *record) {
     size_t start = 4 + creator->strp_size;
-    if (record->blob != NULL)
-        put_out_piece(&creator->output, record->blob + start, record->blob_size - start);
+    buffer *small = &creator->output.small;
+    if (record->blob == NULL) return;
+    creator_put_blob(creator, record, small);
+    if (!small->failed)
+        put_out_piece(&creator->output, small->bytes + start, small->size - start);
 }
 
 static void put_out_padding(creator_output *output) {
@@ -344,13 +351,18 @@ static void next_section_piece(gsym_creator *creator) {
 static bool next_piece(gsym_creator *creator) {
     creator_output *output = &creator->output;
     bool shares = is_sharing(creator);
+    size_t start, size;
     switch (output->part) {
         case OUTPUT_HEAD:
             put_out_piece(output, output->head.bytes, output->head.size);
             output->part = shares ? OUTPUT_RECORDS : OUTPUT_STRINGS;
             return true;
         case OUTPUT_STRINGS:
-            put_out_piece(output, creator->strings.bytes, creator->strings.size);
+            if (creator_next_strings(creator, output->index++, &start, &size)) {
+                put_out_piece(output, creator->strings.bytes + start, size);
+                return true;
+            }
+            output->index = 0;
             output->part = shares ? OUTPUT_END : OUTPUT_RECORDS;
             return true;
         case OUTPUT_RECORDS:
@@ -369,6 +381,7 @@ static bool next_piece(gsym_creator *creator) {
             return true;
         case OUTPUT_SHARING:
             put_out_sharing(output, &creator->strings);
+            output->index = 0;
             output->part = OUTPUT_STRINGS;
             return true;
         case OUTPUT_END: return false;

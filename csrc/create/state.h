@@ -6,7 +6,8 @@
  * range (record_order.c compares them, symbol_names.c names them); asked.c leaves those
  * that affect requested addresses; symbol_lines.c gives lines to symbols; call_sites.c adds
  * call sites to the remaining functions; continuations.c adds entries for the rest of a
- * function after one nested in it; layout.c produces the bytes. */
+ * function after one nested in it; string_order.c decides the order of the strings;
+ * layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
 #define GSYM_CREATE_STATE_H
 
@@ -48,6 +49,21 @@ typedef struct named_call_sites {
 
 typedef LIST(named_call_sites) named_call_sites_list;
 
+/* A string that comes earlier in the file than in the table of the creator. */
+typedef struct moved_string {
+    uint64_t from; /* its strp in the creator */
+    uint64_t to;   /* in the file */
+} moved_string;
+
+/* The strings at the start of the file's table; the others follow in their order. */
+typedef struct string_order {
+    LIST(moved_string) moved; /* ascending; empty, or the first is the empty string, and the
+                                 last stands for the end: of the table, and of those that
+                                 move */
+    uint32_t *starts; /* for each block of the table the first item, but the empty string,
+                         at its start or later */
+} string_order;
+
 typedef enum output_part {
     OUTPUT_HEAD, /* up to the file table */
     OUTPUT_STRINGS,
@@ -62,7 +78,7 @@ typedef struct creator_output {
     buffer head;
     buffer small; /* padding, the start of a record, the record of shared strings */
     output_part part;
-    size_t index;         /* record or section that comes next */
+    size_t index;         /* run of strings, record or section that comes next */
     bool is_inside;       /* the start of record or section `index` was handed out, its
                              body was not */
     const uint8_t *piece; /* bytes that come next */
@@ -79,6 +95,7 @@ struct gsym_creator {
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;
+    string_order order; /* of the finished file */
     file_table files;
     record_list records;
     record_list lines; /* line tables for symbols; see RECORD_LINES */
@@ -210,8 +227,23 @@ gsym_status creator_assign_lines(gsym_creator *creator, gsym_error *error);
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
+/* Decide in which order the strings are in the file. */
+gsym_status creator_order_strings(gsym_creator *creator, gsym_error *error);
 /* Decide the offset of each part of the file, and make its header and tables. */
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
+
+/* ---- string_order.c, for layout.c ------------------------------------------------ */
+
+/* Return the number in the file of a string of the creator. */
+uint64_t creator_final_strp(const gsym_creator *creator, uint64_t strp);
+/* Find run `index` of the strings in the order of the file: `size` bytes of the creator's
+ * table. False at the end. */
+bool creator_next_strings(const gsym_creator *creator, size_t index, size_t *start_ret,
+                          size_t *size_ret);
+/* Put the blob of a record in an empty buffer, with the numbers of strings in the file,
+ * but for its own name. */
+void creator_put_blob(const gsym_creator *creator, const creator_record *record,
+                      buffer *out);
 
 /* Sizes in a file. */
 

@@ -15,11 +15,13 @@ void index_source_clear(index_source *source) {
     source->tree.locations.count = source->tree.ranges.count = 0;
     source->lines_size = source->calls_size = 0;
     source->is_far = false;
+    source->names.size = 0;
 }
 
 void index_source_deinit(index_source *source) {
     free(source->checkpoints.items);
     call_tree_deinit(&source->tree);
+    buffer_deinit(&source->names);
 }
 
 /* ---- encode ----------------------------------------------------------------- */
@@ -120,7 +122,9 @@ static gsym_status encode_own(buffer *out, unsigned strp_size,
     if (function->row_count != 0) {
         start = begin_info(out, GSYM_INFO_LINE_TABLE);
         GSYM_TRY(line_table_encode(out, function->address, function->rows,
-                                   function->row_count, source, error));
+                                   function->row_count,
+                                   source == NULL || source->only_names ? NULL : source,
+                                   error));
         GSYM_TRY(check_last_row(function, error));
         GSYM_TRY(end_info(out, start, "LineTable", error));
     }
@@ -170,6 +174,7 @@ static gsym_status encode_merged(buffer *out, unsigned strp_size,
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, index_source *source,
                                  gsym_error *error) {
+    if (source != NULL) source->last_name = out->size;
     GSYM_TRY(encode_own(out, strp_size, function, source, error));
     if (function->merged_count != 0)
         GSYM_TRY(encode_merged(out, strp_size, function, error));

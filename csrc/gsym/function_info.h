@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/cursor.h"
 
-/* ---- what the index of a function is made of ----------------------------------- */
+/* ---- what an encoder tells of a record ------------------------------------------- */
 
 /* The state of a line program after one of its rows. */
 typedef struct line_checkpoint {
@@ -44,8 +44,13 @@ typedef struct call_tree {
 
 enum { INDEX_LINE_SPACING = 64 }; /* bytes of opcodes between two checkpoints */
 
-/* Empty when zeroed; its memory is kept from one function to the next. */
+/* What the index of a function is made of, and where the names in its record are. Empty
+ * when zeroed; its memory is kept from one function to the next. */
 typedef struct index_source {
+    bool only_names; /* the rest is not wanted */
+    buffer names;    /* of inlined calls: distances, ULEB128, from the start of the record
+                        to the first name, and from each to the next */
+    size_t last_name; /* offset in the output, or that of the record */
     uint64_t lines_size; /* bytes of the line table, and of the tree of calls below */
     uint64_t calls_size;
     checkpoint_list checkpoints;
@@ -58,7 +63,7 @@ void index_source_deinit(index_source *source);
 
 /* ---- encode ------------------------------------------------------------------- *
  * `source` is NULL or, empty before the call, gets checkpoints and tree of calls, as
- * decoding the record would find them. */
+ * decoding the record would find them, and the places of names. */
 
 /* Encode rows, which must ascend from `start` on. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
@@ -196,6 +201,12 @@ typedef struct inline_nodes {
 
 /* Read the next node; match_ret->start is not set. False at the end. */
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
+
+enum { SMALLEST_NODE = 6 }; /* bytes of a node without its name */
+
+/* Find the names of all nodes of a valid tree, as offsets in the payload, and return how
+ * many there are. There is room for one in each SMALLEST_NODE + strp_size bytes. */
+size_t inline_info_names(const cursor *payload, unsigned strp_size, uint32_t *names_ret);
 
 /* Append all nodes. False if the tree is damaged, if offsets need more than 32 bits, or if
  * memory ran out, which sets tree->failed. */

@@ -69,14 +69,17 @@ typedef struct tree_encoder {
     node_path path;
 } tree_encoder;
 
-/* Add a node to the tree from which the index is made. The node begins at offset `at` of
- * the output; its name is what is written next. */
+/* Note where a name is, which is written next. Add its node, which begins at offset `at` of
+ * the output, to the tree from which the index is made. */
 static bool note_node(tree_encoder *encoder, size_t at, const gsym_inline_node *node) {
     index_source *source = encoder->source;
     call_tree *tree = &source->tree;
     const gsym_range *range = encoder->ranges + node->range_first;
     const gsym_range *end = range + node->range_count;
     uint32_t number = (uint32_t)tree->nodes.count + 1, parent = 0;
+    buffer_put_uleb(&source->names, encoder->out->size - source->last_name);
+    source->last_name = encoder->out->size;
+    if (source->names.failed || source->only_names) return !source->names.failed;
     if (node->depth != 0)
         parent = (uint32_t)(encoder->path.items[node->depth - 1] - encoder->nodes) + 1;
     if (!LIST_RESERVE(tree->nodes, 1) || !LIST_RESERVE(tree->ranges, node->range_count) ||
@@ -286,6 +289,43 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
         if (has_children) parent = (uint32_t)tree->nodes.count;
     } while (parent != 0 && !c.failed);
     return !c.failed;
+}
+
+/* Skip two numbers: usually by one load, without a branch on their sizes. */
+static inline __attribute__((always_inline)) void skip_pair(cursor *c) {
+    uint64_t ends = 0;
+    if (GSYM_LIKELY(cursor_left(c) >= sizeof ends))
+        ends = ~cursor_load64(c->at, CURSOR_HOST_BIG_ENDIAN) & UINT64_C(0x8080808080808080);
+    ends &= ends - 1;
+    if (GSYM_LIKELY(ends != 0)) {
+        c->at += __builtin_ctzll(ends) / 8 + 1;
+        return;
+    }
+    cursor_skip_leb(c);
+    cursor_skip_leb(c);
+}
+
+size_t inline_info_names(const cursor *payload, unsigned strp_size, uint32_t *names_ret) {
+    cursor c = *payload;
+    size_t count = 0;
+    uint64_t depth = 0; /* number of lists of siblings that have not ended */
+    do {
+        uint64_t range_count = cursor_uleb_1(&c);
+        bool has_children;
+        if (range_count == 0) {
+            depth -= depth != 0;
+            continue;
+        }
+        skip_pair(&c);
+        while (GSYM_UNLIKELY(--range_count != 0) && !c.failed) skip_pair(&c);
+        has_children = cursor_u8(&c) != 0;
+        names_ret[count] = (uint32_t)(c.at - payload->at);
+        cursor_skip(&c, strp_size);
+        skip_pair(&c);
+        count += !c.failed;
+        depth += has_children;
+    } while (depth != 0 && !c.failed);
+    return count;
 }
 
 void call_tree_deinit(call_tree *tree) {

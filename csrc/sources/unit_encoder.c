@@ -159,7 +159,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                              .name = is_nameless ? PLACEHOLDER_NAME
                                                  : unit->strps.items[function->name]};
     size_t offset = encoder->chunk.size, size;
-    index_source *source = encoder->has_index ? &encoder->index.source : NULL;
+    index_source *source = &encoder->index.source;
     creator_record *record;
     bool has_blob;
     if (!put_rows(encoder, unit, function, &encoded) ||
@@ -170,7 +170,8 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                (encoder->encodes_all || is_nameless ||
                 encoded.row_count + encoded.node_count + encoded.call_site_count > 0);
     if (has_blob) {
-        if (source != NULL) index_source_clear(source);
+        index_source_clear(source);
+        source->only_names = !encoder->has_index;
         GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded,
                                       source, error));
     }
@@ -178,10 +179,6 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
                          "a function needs a record of more than 4 GiB");
-    if (has_blob && source != NULL) {
-        (void)function_index_put(&encoder->index, &encoder->chunk);
-        if (encoder->chunk.failed) return gsym_fail_memory(error);
-    }
     record = unit_encoder_record(encoder, encoder->record_count++);
     *record =
         creator_record_of(&encoded, (uint32_t)GSYM_ORIGIN_DEBUG_INFO | RECORD_COPY |
@@ -194,7 +191,17 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     if (function->is_not_asked) record->name = 0;
     record->blob_offset = has_blob ? offset : 0;
     record->blob_size = (uint32_t)size;
-    record->index_size = (uint32_t)(encoder->chunk.size - offset - size);
+    if (has_blob && encoded.call_site_count == 0) {
+        record->flags |= RECORD_HAS_NAMES;
+        record->names_size = (uint32_t)source->names.size;
+        buffer_put(&encoder->chunk, source->names.bytes, source->names.size);
+    }
+    if (has_blob && encoder->has_index) {
+        size = encoder->chunk.size;
+        (void)function_index_put(&encoder->index, &encoder->chunk);
+        record->index_size = (uint32_t)(encoder->chunk.size - size);
+    }
+    if (encoder->chunk.failed) return gsym_fail_memory(error);
     record->row_count = own_rows(unit, function, encoded.row_count);
     return GSYM_OK;
 }

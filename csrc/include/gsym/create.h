@@ -38,7 +38,8 @@ void gsym_creator_destroy(gsym_creator *creator);
 gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
                                   gsym_error *error);
 /* Intern a string without a NUL: store it if it is not there, and return its string offset.
- * The bytes are copied. */
+ * The file may have another one: strings that many inlined calls use come first there. The
+ * bytes are copied. */
 gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
                                     uint64_t *strp_ret, gsym_error *error);
 /* Intern a path as a directory and a base name; joining them restores the path. *file_ret
