@@ -390,6 +390,79 @@ TOOLS: dict[str, tuple[Writer, bool]] = {
         ),
         False,
     ),
+    "LeakTracer": (
+        lambda stack: f"leak, stack={' '.join(hex(f.address) for f in stack)}, size=4",
+        MAPPED,
+    ),
+    "LTTng": (
+        lambda stack: (
+            "[08:00:01.1] host app:event: { cpu_id = 0 }, { callstack_user = [ "
+            + ", ".join(f"[{n}] = {f.address:#x}" for n, f in enumerate(stack))
+            + " ] }, { x = 1 }\n"
+        ),
+        MAPPED,
+    ),
+    "DynamoRIO": (
+        lines(
+            lambda _, f: f"0x00007ffc1ed9a5f0 {f.address:#018x}",
+            "<Application /srv/bin/app (4711).  Internal crash.\n",
+            f"/srv/bin/app={APP:#018x}\n/srv/lib/libmid.so={LIB:#018x}\n>",
+        ),
+        False,
+    ),
+    ".NET createdump": (
+        document(
+            lambda stack: {
+                "stack_frames": [
+                    {
+                        "native_address": f"0x{f.address:X}",
+                        "native_offset": f"{f.plus:#x}",
+                        "native_module": f.name,
+                        "unmanaged_name": f.function,
+                    }
+                    for f in stack
+                ]
+            }
+        ),
+        MAPPED,
+    ),
+    "Backtrace": (
+        document(
+            lambda stack: {
+                "threads": {
+                    "4711": {
+                        "name": "app",
+                        "fault": True,
+                        "stack": [
+                            {
+                                "address": hex(f.address),
+                                "funcName": f.function,
+                                "library": f.path,
+                            }
+                            for f in stack
+                        ],
+                    }
+                }
+            }
+        ),
+        MAPPED,
+    ),
+    "Embrace": (
+        document(
+            lambda stack: {
+                "b": [
+                    {
+                        "mo": f.path,
+                        "pc": hex(f.address),
+                        "rel_pc": hex(f.offset),
+                        "sym": f.function,
+                    }
+                    for f in stack
+                ]
+            }
+        ),
+        False,
+    ),
     "JSON lines": (
         lines(
             lambda n, f: json.dumps(
@@ -427,6 +500,40 @@ libbacktrace*: {f.address:#x} {f.function}\n\t/src/app.c:{n}
 libbacktrace without names*: {f.address:#x} ???\n\t???:0
 Icinga 2: \t({n}) {f.name}: {f.function} (+{f.plus:#x}) [{f.address:#x}]
 Icinga 2 without names: \t({n}) {f.name}: <unknown function> (+{f.offset:#x}) [0x0]
+gperftools heap checker*: \t@ {f.address:x} {f.function}
+DrMingw*: {f.address:016X} 0000000000000001  {f.name}!{f.function}+{f.plus:#x}
+Julia*: unknown function (ip: {f.address:#x}) at {f.path}
+SBCL*: {n:4}: fp=0x7ffc1ed9a5f0 pc={f.address:#x} Foreign function {f.function}
+gdb info symbol: {f.function} + {f.plus} in section .text of {f.path}
+Solaris pstack*:  {f.address:016x} {f.function} (1, 2) + {f.plus:x}
+Haiku*: \t\t0x7ffc1ed9a5f0\t{f.address:#x}\t{f.function} + {f.plus:#x}
+printstack: {f.path}:{f.function}+{f.plus:#x}
+HP-UX: ({n:2})  {f.address:#018x}   {f.function} + {f.plus:#x} [{f.path}]
+dmalloc*: 1700000000: {n}: not freed: '0x7f00a010|s1' from 'ra={f.address:#x}'
+VTune: {f.name}!{f.function}+{f.plus:#x} - [unknown source file]
+Pin:   {f.function}+{f.plus:#x} ({f.path})
+perf trace:                                        {f.function}+{f.plus:#x} ({f.path})
+Asterisk: # {n}: [{f.address:#x}] {f.path}({f.function}+{f.plus:#x}) [{f.address:#x}]
+GStreamer*: {f.function} ({f.path}:{f.address:#x})
+Xen*: (XEN)    [<{f.address:016x}>] R {f.function}+{f.plus:#x}/0x99
+NetBSD: {f.function}() at {f.name}:{f.function}+{f.plus:#x}
+mdb: {f.name}`{f.function}+{f.plus:#x}(1, 2)
+jhsdb*: {f.address:#018x}\t{f.function} + {f.plus:#x}
+GraalVM*:   C  SP 0x00007ffc1ed9a5f0 IP {f.address:#018x}  {f.function}+{f.plus:#x}
+Blender*: {f.name:<20}:0x{f.address:016X}  {f.function}
+Charm++*:   [0:{n}] {f.name} {f.address:#x} {f.function}
+BIND*: #{n} {f.address:#x} in {f.function}()+{f.plus:#x}
+Zabbix: 4711:080001 {n}: {f.path}: poller #1({f.function}+{f.plus:#x}) [{f.address:#x}]
+RethinkDB*: {n} [{f.address:#x}]: {f.function}() at {f.address:#x} ({f.path})
+Tarantool*: #{n}  {f.address:#x} in {f.function}+{f.plus}
+Informix*: {f.address:#018x} ({f.name}) {f.function}
+Greenplum*: {n}    {f.address:#x} {f.name} {f.function} + {f.plus:#x}
+StackWalker*: {f.address:016X} ({f.name}): (filename not available): {f.function}
+Aerospike: Nov 23 2026 08:00:01 GMT: frame {n}: {f.path}({f.function}+{f.plus:#x})
+kamailio*: 0(4711) CRITICAL: <core> {f.function}[{f.address:#x}]
+Delphi JCL*: [{f.address:016X}] {f.name}.{f.function} + ${f.plus:X}
+Sybase*: pc: {f.address:#018x} {f.function}+{f.plus:#x}(0x1, 0x2)
+VxWorks*: {f.address:#018x} {f.function:<15}+{f.plus:#x}: next (1, 2)
 """
 
 

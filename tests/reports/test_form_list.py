@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks import evidence, json_frames
 from gsym.reports.stacks.recognition import PROGRAMS, parse_report
 from tests.conftest import REPOSITORY
@@ -38,13 +41,29 @@ def test_each_sample_line_is_of_its_form() -> None:
         assert (line, stack.form) == (line, form)
 
 
-def test_each_sample_line_is_of_its_form_behind_a_prefix() -> None:
-    for form, cell in LINES.items():
-        line = cell.strip("`").replace("\\|", "|")
-        for prefix in PREFIXES:
-            text = f"{prefix}{line}\n"
-            stack = parse_report(text, load_addresses={"app": 0x555555554000})
-            assert (text, stack.form) == (text, form)
+def frames(text: str) -> tuple[str, list[tuple[object, ...]]]:
+    """The form of a text, and its frames without their places in it."""
+    stack = parse_report(text, load_addresses={"app": 0x555555554000})
+    several = (part for part in stack.parts if isinstance(part, StackFrame))
+    paths = [each.path for each in stack.modules]
+    return stack.form, [
+        (each.text, paths[each.module] if each.module >= 0 else "", *each[2:7])
+        for each in several
+    ]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("form", LINES)
+def test_a_stack_of_each_form_is_the_same_behind_a_prefix_and_in_one_line(
+    form: str, prefix: str
+) -> None:
+    line = LINES[form].strip("`").replace("\\|", "|")
+    alone = frames(f"{line}\n{line}\n")
+    assert alone[0] == form
+    assert len(alone[1]) >= 2
+    assert frames(f"{prefix}{line}\n{prefix}{line}\n") == alone
+    for between in (r"\n", "#012"):
+        assert frames(f"{prefix}{line}{between}{line}\n") == alone
 
 
 def test_every_form_has_a_report() -> None:

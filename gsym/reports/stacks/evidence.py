@@ -65,7 +65,6 @@ _SAYS_MODULE = regex(r"\b(?:module|image|library|object)\b", re.IGNORECASE)
 _GLIBC = "glibc backtrace()"
 _IS_GLIBC = regex(r"(?:\S|^)(?:\([^()\s]*\))? ?\[0x[0-9a-fA-F]+\]|\(\+0x[0-9a-fA-F]+\)")
 
-
 FORMS = frozenset({FORM, _GLIBC})
 """What the lines are called whose frames are found by evidence."""
 
@@ -198,10 +197,7 @@ class Line:
 
     def only_module(self) -> str:
         """The path that it has, if it has nothing else."""
-        text = self.text.strip()
-        for lead in ("in ", "at ", "from "):
-            text = text.removeprefix(lead)
-        text = text.rpartition(" ")[2]
+        text = self.text.strip().rpartition(" ")[2]  # behind "in", "at" and the like
         found = tokens(text)
         several = found.mentions
         is_only = len(several) == 1 and not (found.numbers or found.offsets)

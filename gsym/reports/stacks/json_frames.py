@@ -17,6 +17,7 @@ from gsym.memory.stack_parts import (
 )
 from gsym.patterns import regex
 from gsym.reports.stacks.documents import as_object
+from gsym.reports.stacks.evidence import Line
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ _NAME = regex(
 _NAMES_BEST = ("path", "code", "package", "mod", "file", "binary", "image", "name")
 _INDEX = regex(r"(?:module|image|library|lib|mapping|binary)(?:index|id|idx)?")
 _FUNCTION = regex(
-    r"(?:function|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
+    r"(?:func|function|sym|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
 )
 _IN_BRACKETS = regex(r"\[([^\[\]]{1,1024})\]$")
 _THREAD_NAME = regex(r"(?:thread)?name")
@@ -67,6 +68,7 @@ _CRASHED_INDEX = regex(r"(?:crashing|crashed|faulting|requesting)thread(?:index)
 _REASON = regex(r"(?:crash|exception|signal)?(?:reason|type|kind|signal)")
 _IS_REASON = regex(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
 _LEAST_START = 0x10000  # of a module in a process
+_PAGE = 4096
 
 
 def form_of(report: Any) -> str:
@@ -110,17 +112,14 @@ class _Fields:
 
     def number(self, kind: re.Pattern[str]) -> int | None:
         """The first number whose key is of a kind."""
-        for key, value in self._item.items():
-            if kind.fullmatch(key) and (found := _number(value)) is not None:
-                return found
-        return None
+        items = self._item.items()
+        numbers = (_number(value) for key, value in items if kind.fullmatch(key))
+        return next((each for each in numbers if each is not None), None)
 
     def text(self, kind: re.Pattern[str]) -> str:
         """The first text whose key is of a kind, or ""."""
-        for key, value in self._item.items():
-            if kind.fullmatch(key) and isinstance(value, str) and value:
-                return value
-        return ""
+        values = (each for key, each in self._item.items() if kind.fullmatch(key))
+        return next((each for each in values if isinstance(each, str) and each), "")
 
     def name(self) -> str:
         """The best name of a module, or ""."""
@@ -129,11 +128,13 @@ class _Fields:
             for key, value in self._item.items()
             if key and _NAME.fullmatch(key) and isinstance(value, str) and value
         }
-        for word in _NAMES_BEST:
-            for key, value in found.items():
-                if word in key:
-                    return value
-        return next(iter(found.values()), "")
+        best = (found[key] for word in _NAMES_BEST for key in found if word in key)
+        return next(best, next(iter(found.values()), ""))
+
+    def path(self) -> str:
+        """The first text that is nothing but the path of a module, or ""."""
+        texts = (each for each in self._item.values() if isinstance(each, str))
+        return next((each for each in texts if Line(each).only_module() == each), "")
 
     @property
     def is_crashed(self) -> bool:
@@ -195,7 +196,8 @@ class _Walk:
         name = fields.name()
         debug_id, code_id = fields.text(_DEBUG_ID), fields.text(_CODE_ID)
         start = fields.number(_BASE)
-        is_frame = fields.number(_ADDRESS) is not None and start is None
+        is_moved = start is not None and start % _PAGE == 0
+        is_frame = fields.number(_ADDRESS) is not None and not is_moved
         if not name or is_frame or (start is None and not (debug_id or code_id)):
             return NO_MODULE
         return self._place(_identified(name, debug_id, code_id), fields, start)
@@ -244,7 +246,7 @@ class _Walk:
                 if index < len(several) and several[index] != NO_MODULE:
                     return several[index]
         after = _IN_BRACKETS.search(fields.text(_FUNCTION))  # of Node.js: `main [node]`
-        name = fields.name() or (after[1] if after else "")
+        name = fields.name() or (after[1] if after else fields.path())
         if not name:
             return NO_MODULE
         code_id = fields.text(_CODE_ID)
@@ -293,10 +295,9 @@ def _lists(report: Any) -> Iterator[list[Mapping[str, Any]]]:
 
 def _is_frame(item: Mapping[str, Any]) -> bool:
     fields = _Fields(item)
-    if fields.number(_ADDRESS) is not None:
-        return True
     has_module = fields.number(_INDEX) is not None or bool(fields.name())
-    return fields.number(_OFFSET) is not None and has_module
+    has_offset = fields.number(_OFFSET) is not None and has_module
+    return has_offset or fields.number(_ADDRESS) is not None
 
 
 def _frame_lists(

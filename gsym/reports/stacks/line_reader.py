@@ -346,7 +346,9 @@ class LineReader:
         number, address, base = place
         size = None if cut.size is None else hex_number(plain[cut.size]) or None
         stack = self._stack
-        may_return = form.has_heading and not stack.has_heading
+        may_return = form.returns == "none" or (
+            form.has_heading and not stack.has_heading
+        )
         # fmt: off
         return _new(StackFrame, (  # there are many, so in the order of the fields
             line[cut.start : cut.end], number, address, base, is_return, symbol, plus,

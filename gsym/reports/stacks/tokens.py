@@ -54,11 +54,11 @@ _SUFFIX = (
     r"|pdb|sym)"
 )
 # An archive's member belongs to its path: `/data/app/base.apk!lib/arm64/libapp.so`.
-_END = r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|[\s()\[\]<>\"'|;,{}@`:!]|$)"
+_END = r"(?=\+ ?(?:0x)?[0-9a-fA-F]+(?!\w)|\+\(|=0x|[\s()\[\]<>\"'|;,{}@`:!]|$)"
 _PATH = regex(
     r"\"(?P<quoted>(?:[A-Za-z]:\\|\.{0,2}/)(?:[^\"()<>\[\]+]|\(x86\))+)\""
     rf"|(?<![\w./\\~-])(?P<path>(?:[A-Za-z]:[\\/]|\\\\|\.{{0,2}}/)"
-    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!]|(?<=apk)!|(?<=jar)!|(?<==)@)+?){_END}"
+    rf"(?:[^\s()\[\]<>\"'|;,{{}}@`:!=]|=(?!0x)|(?<=apk)!|(?<=jar)!|(?<==)@)+?){_END}"
     rf"|(?<![\w./\\])(?P<file>[\w.+~-]{{1,200}}?\.{_SUFFIX}(?:/[0-9a-fA-F]{{33,40}})?){_END}",
     re.IGNORECASE,
 )
@@ -108,12 +108,12 @@ _REGISTER = regex(
     r"[er]?[abcd]x|[er]?[sd]il?|[er]?[sb]p|[rxwqdvf]\d{1,2}|[astk]\d{1,2}|fp|gp|tp|ssp"
     r"|[cdefgs]s|[cd]r\d|[er]?flags|pstate|[ac]?psr|ps|sar|exc\w+|l(?:count|beg|end)"
     r"|si_addr|frame|cfa|esr|far|badaddr|cause|status|psp|msp|[fo]rig_\w+|handle|tid"
-    r"|thread|stack|size|bias|gsbase|fsbase",
+    r"|thread|size|bias|gsbase|fsbase",
     re.IGNORECASE,
 )
 _COUNTER = frozenset({"pc", "rip", "eip", "epc", "nip", "psw", "at", "counter"})
 _NO_NAME = regex(r"(?:\?+|<[\w ]+>|\((?:null|unknown)\)|\[unknown\]|n/a)$")
-_OF_MODULE = ("!", "`", "@")  # between a module and its function
+_OF_MODULE = regex(r"[!`@]|:(?!:)")  # between a module and its function
 # `main.c:12`, and a time, after which the time zone is.
 _PLACE = regex(r":\d{1,9}(?:[.,]\d{1,9})?$")
 _IDENTIFIER = regex(r"[\w.$@~]+$")
@@ -402,7 +402,7 @@ def _offset(
     places = [
         (each.start, each.end)
         for each in mentions
-        if each.is_sure or text.startswith(_OF_MODULE, each.end)
+        if each.is_sure or _OF_MODULE.match(text, each.end)
     ]
     places += [(each.start, each.end) for each in numbers]
     for start, end in places:  # `app:(+0x1189)[0x55d1c0ffe189] + 0x10`
