@@ -5,7 +5,7 @@
 Makes DIR/big/giant.so: CPython, PostgreSQL, SQLite and zstd from Debian's source
 packages, which apt-get fetches (its sources need `deb-src`), compiled with -flto and
 linked in one partition. Other benchmarks take it by `--input giant.so`. The link takes
-seven minutes of a processor and 3 GB of memory.
+seven minutes of a processor and 4 GB of memory.
 """
 
 from __future__ import annotations
