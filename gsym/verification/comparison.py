@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
     from gsym.reading.reader import Reader
+    from gsym.verification.described import Key
     from gsym.verification.reference import Reference
 
 _T = TypeVar("_T")
@@ -67,8 +68,10 @@ class Comparer:
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
         self._described = dict(reference.described.functions)
-        self._converted = dict(reference.converted)
-        self._starts = {key[0]: key for key in reversed(self._converted)}
+        self._next = next(reference.converted, None)  # of a new conversion
+        self._has_converted = self._next is not None
+        # Functions of a new conversion up to the start of the current one.
+        self._converted: dict[Key, FunctionInfo] = {}
         self.functions = 0
         self.others = 0
         self.undecided = 0
@@ -84,6 +87,7 @@ class Comparer:
             return
         starts = FunctionTable(reader).starts
         for info in reader.functions():
+            yield from self._advance(info.start)
             key = info.start, info.start + info.size
             described = self._described.pop(key, [])
             converted = self._converted.pop(key, None)
@@ -99,11 +103,20 @@ class Comparer:
                 following = bisect_right(starts, info.start)
                 end = starts[following] if following < len(starts) else UINT64_END
                 yield from self._explain(info, end)
-        for key, missing in sorted(self._converted.items()):
-            self._described.pop(key, None)
-            yield Difference(key[0], "function", _function_text(missing), NOTHING)
+        yield from self._advance(UINT64_END)
         left_out = len(self._described)
         self.uncompared.update({_LEFT_OUT: left_out} if left_out else {})
+
+    def _advance(self, start: int) -> Iterator[Difference]:
+        """Functions before *start* that the file lacks; those at it are next."""
+        while self._next is not None and self._next.start <= start:
+            key = self._next.start, self._next.start + self._next.size
+            self._converted[key] = self._next
+            self._next = next(self._reference.converted, None)
+        for key in [each for each in self._converted if each[0] < start]:
+            missing = self._converted.pop(key)
+            self._described.pop(key, None)
+            yield Difference(key[0], "function", _function_text(missing), NOTHING)
 
     def _compare_headers(self, reader: Reader) -> Iterator[Difference]:
         reference, header = self._reference, reader.header
@@ -142,10 +155,10 @@ class Comparer:
         One of both may not say the size of a symbol, which in the file then extends to
         the *end*, where the next one starts.
         """
-        key = self._starts.get(info.start, (0, 0))
+        key = next(iter(self._converted), (0, 0))  # at the same start
         other = self._converted.pop(key, None)
         is_within = other is not None and not info.size and end <= key[1]
-        is_empty = not self._reference.converted and self._reference.described.unread
+        is_empty = not self._has_converted and self._reference.described.unread
         self.others += not is_empty
         if other is not None and (is_within or not other.size):
             self._described.pop(key, None)

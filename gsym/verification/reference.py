@@ -10,11 +10,13 @@ import gsym.reading.reader
 from gsym.conversion.job import convert_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.options import ConvertOptions
     from gsym.model import FunctionInfo
     from gsym.modules.key import Comparison
-    from gsym.verification.described import Described, Key
+    from gsym.verification.described import Described
 
 
 class Reference:
@@ -22,7 +24,7 @@ class Reference:
 
     Attributes:
         described: What the DWARF describes.
-        converted: The functions of a new conversion.
+        converted: The functions of a new conversion, ascending; to be read once.
         build_id: That of the new conversion; b"" for none.
         base_address: Where the image starts; None where nothing says it.
         fit: Whether the GSYM file is of this build.
@@ -39,7 +41,7 @@ class Reference:
         is_sample: bool,
     ) -> None:
         self.described = described
-        self.converted: dict[Key, FunctionInfo] = {}
+        self.converted: Iterator[FunctionInfo] = iter(())
         self.build_id = b""
         self.base_address: int | None = None
         self.fit = fit
@@ -57,8 +59,8 @@ class Reference:
         with TemporaryDirectory() as folder:
             path = str(Path(folder, "new.gsym"))
             convert_file(source, path, options, sync_folder=False)
-            with gsym.reading.reader.open(path) as reader:
-                self.build_id = reader.header.uuid
-                self.base_address = reader.header.base_address
-                for info in reader.functions():
-                    self.converted[info.start, info.start + info.size] = info
+            # A mapped file stays when its folder is removed.
+            reader = gsym.reading.reader.open(path)
+        self.build_id = reader.header.uuid
+        self.base_address = reader.header.base_address
+        self.converted = reader.functions()

@@ -229,12 +229,9 @@ def test_what_a_conversion_reads_wrongly_is_found_by_the_second_decoder(
 
     def convert(self: Reference, source: InputFile, options: ConvertOptions) -> None:
         whole(self, source, options)
-        self.converted = {
-            key: rows(lambda row: row._replace(line=7), 0)(info)
-            if info.line_table
-            else info
-            for key, info in self.converted.items()
-        }
+        change = rows(lambda row: row._replace(line=7), 0)
+        found = (change(info) if info.line_table else info for info in self.converted)
+        self.converted = (info for info in found if info is not None)
 
     monkeypatch.setattr(Reference, "convert", convert)
     assert subjects(compare(path, binary)) == {"lines"}
