@@ -156,6 +156,22 @@ static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
     gsym_unit_index_destroy(index);
 }
 
+/* Read every byte of the embedded source files. */
+static void read_sources(gsym_conversion *conversion) {
+    gsym_embedded_sources *sources = NULL;
+    gsym_embedded_source source;
+    volatile unsigned sum = 0; /* so that no read is left out */
+    gsym_error error = {0};
+    if (gsym_embedded_sources_create(conversion, &sources, &error) != GSYM_OK) return;
+    for (size_t i = 0; i < gsym_embedded_sources_count(sources); ++i) {
+        gsym_embedded_source_at(sources, i, &source);
+        for (size_t at = 0; at < source.path_size; ++at) sum = (uint8_t)source.path[at];
+        for (size_t at = 0; at < source.text_size; ++at) sum = (uint8_t)source.text[at];
+    }
+    (void)sum;
+    gsym_embedded_sources_destroy(sources);
+}
+
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
                            fuzz_input *input) {
     const gsym_object *object = input->object;
@@ -169,6 +185,7 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
                                                input->size, &error);
     if (input->size & 8) add_debug_map(conversion, object);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
+    if (status == GSYM_OK) read_sources(conversion);
     if (status == GSYM_OK && input->size & 128 &&
         gsym_conversion_skeleton_count(conversion) == 0) {
         convert_parts(conversion, input);
