@@ -7,7 +7,7 @@ read letter by letter.
 from __future__ import annotations
 
 import os
-from operator import index
+from _operator import index  # `operator` adds a module to import
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

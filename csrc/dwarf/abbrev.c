@@ -310,10 +310,18 @@ static void drop_jumps(abbrev_table *table, const abbrev *a) {
     table->op_count = kept;
 }
 
-/* Whether the walk needs nothing of DIEs with this abbreviation and steps over them. */
-static bool is_stepped_over(const abbrev *a) {
-    return !a->has_children && a->action != ACTION_FUNCTION &&
-           a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
+/* Note the sizes of DIEs of which the walk needs nothing; of several abbreviations with one
+ * code, the first counts. */
+static void note_leaves(abbrev_table *table) {
+    memset(table->leaf_sizes, 0, sizeof table->leaf_sizes);
+    for (size_t i = table->count; i-- > 0;) {
+        const abbrev *a = &table->items[i];
+        bool is_leaf = !a->has_children && a->action != ACTION_FUNCTION &&
+                       a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
+        if (a->code < 0x80)
+            table->leaf_sizes[a->code] =
+                is_leaf && a->fixed_size < UINT16_MAX ? (uint16_t)(a->fixed_size + 1) : 0;
+    }
 }
 
 static int compare_codes(const void *left, const void *right) {
@@ -440,13 +448,13 @@ bool abbrev_compile_table(abbrev_table *table, const form_sizes *sizes, cursor c
         if (c.failed || table->op_count > UINT32_MAX - 16) break;
         drop_jumps(table, a);
         a->op_count = (uint32_t)table->op_count - a->op_first;
-        a->leaf_size = is_stepped_over(a) ? a->fixed_size : UINT32_MAX;
         if (a->code != ++table->count) table->is_sequential = false;
         if (a->code == last) break;
     }
     table->is_damaged = c.failed;
     if (!table->is_sequential)
         qsort(table->items, table->count, sizeof *table->items, compare_codes);
+    note_leaves(table);
     return true;
 }
 

@@ -64,8 +64,6 @@ typedef struct abbrev_op abbrev_op;
 typedef struct abbrev {
     uint64_t code;
     uint64_t attributes; /* offset of its attributes in .debug_abbrev */
-    uint32_t leaf_size;  /* fixed_size if the walk needs nothing of its DIEs, else
-                            UINT32_MAX */
     uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
     uint32_t op_first;
     uint32_t op_count;
@@ -91,6 +89,9 @@ typedef struct abbrev_table {
     size_t count, capacity;
     abbrev_op *ops;
     size_t op_count, op_capacity;
+    /* By the only byte of a code: the size of DIEs of which the walk needs nothing, code
+     * included; 0 for all other bytes. */
+    uint16_t leaf_sizes[UINT8_MAX + 1];
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
     bool is_cut; /* it was ended early because it overlaps more tables than allowed */

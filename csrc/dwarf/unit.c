@@ -265,11 +265,17 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     return true;
 }
 
-uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
-                               const cursor *attributes) {
+uint64_t dwarf_other_sibling(const dwarf_unit *unit, const abbrev *a,
+                             const cursor *attributes) {
     cursor c = *attributes;
     dwarf_fields fields;
     uint64_t offset;
+    if (!a->has_sibling) return 0;
+    if (a->sibling_size != 0) {
+        cursor_skip(&c, a->sibling_at);
+        offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
+        return c.failed ? 0 : offset;
+    }
     if (!abbrev_read(unit->abbrevs, a, &c, &fields) || !dwarf_has(&fields, FIELD_SIBLING) ||
         !dwarf_reference_value(unit, fields.form[FIELD_SIBLING], fields.raw[FIELD_SIBLING],
                                &offset))

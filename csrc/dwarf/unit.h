@@ -88,28 +88,26 @@ static inline bool dwarf_lines_key(const dwarf_unit *unit, uint64_t *key_ret) {
 }
 /* Return a cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
-/* Does what dwarf_sibling() does for DIEs in which DW_AT_sibling has no fixed offset. */
-uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
-                               const cursor *attributes);
+/* Prefetch the DIE at `offset`, if that is in the section of the unit before its end. */
+static inline void dwarf_unit_fetch(const dwarf_unit *unit, uint64_t offset) {
+    if (offset < unit->header->end)
+        __builtin_prefetch(unit->input->sections[unit->section].data + offset);
+}
+/* Does what dwarf_sibling() does for DIEs in which DW_AT_sibling is not an offset of four
+ * bytes at a fixed place. */
+uint64_t dwarf_other_sibling(const dwarf_unit *unit, const abbrev *a,
+                             const cursor *attributes);
 
 /* Return the offset of the DIE after this one and all below it, 0 if it has no
  * DW_AT_sibling or one beyond the end of the cursor, which stands at its attributes. */
-static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
-                                     const cursor *attributes) {
-    uint64_t offset;
-    if (!a->has_sibling) return 0;
-    if (GSYM_LIKELY(a->sibling_size == 4 &&
-                    cursor_left(attributes) >= a->sibling_at + sizeof(uint32_t))) {
-        offset = unit->header->offset +
-                 cursor_load32(attributes->at + a->sibling_at, attributes->swap);
-    } else if (a->sibling_size != 0) {
-        cursor c = *attributes;
-        cursor_skip(&c, a->sibling_at);
-        offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
-        if (c.failed) return 0;
-    } else {
-        offset = dwarf_varying_sibling(unit, a, attributes);
-    }
+static inline __attribute__((always_inline)) uint64_t
+dwarf_sibling(const dwarf_unit *unit, const abbrev *a, const cursor *attributes) {
+    uint64_t offset =
+        GSYM_LIKELY(a->sibling_size == 4 &&
+                    cursor_left(attributes) >= a->sibling_at + sizeof(uint32_t))
+            ? unit->header->offset +
+                  cursor_load32(attributes->at + a->sibling_at, attributes->swap)
+            : dwarf_other_sibling(unit, a, attributes);
     return offset > cursor_offset(attributes) &&
                    offset <= (uint64_t)(attributes->end - attributes->start)
                ? offset

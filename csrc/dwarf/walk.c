@@ -82,8 +82,9 @@ static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t chil
     return true;
 }
 
-static uint64_t sibling_of(const walker *w, const abbrev *a, const cursor *attributes) {
-    return w->jumps && a->has_sibling ? dwarf_sibling(w->unit, a, attributes) : 0;
+static inline uint64_t sibling_of(const walker *w, const abbrev *a,
+                                  const cursor *attributes) {
+    return w->jumps ? dwarf_sibling(w->unit, a, attributes) : 0;
 }
 
 /* ---- the attributes of a DIE --------------------------------------------------------- */
@@ -269,28 +270,29 @@ static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
     return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
 }
 
+/* Go on below a DIE, or after one without children. */
+static visit_result go_on(walker *w, const abbrev *a, cursor *c, walk_level level) {
+    if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
+    return !a->has_children || descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
 /* Pass over a DIE and all below it or, without DW_AT_sibling, over its attributes. */
-static visit_result pass_over(walker *w, const abbrev *a, cursor *c, walk_level level) {
-    if (a->has_children) {
-        uint64_t sibling = sibling_of(w, a, c);
-        if (sibling != 0) {
-            c->at = c->start + sibling;
-            return VISIT_OK;
-        }
-        if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
-        return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
-    }
-    return step_over(w, a, c);
+static inline visit_result pass_over(walker *w, const abbrev *a, cursor *c) {
+    uint64_t sibling = a->has_children ? sibling_of(w, a, c) : 0;
+    if (GSYM_UNLIKELY(sibling == 0)) return go_on(w, a, c, w->level);
+    c->at = c->start + sibling;
+    return VISIT_OK;
 }
 
 static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     walk_level level = w->level;
     uint64_t sibling = w->level.in_code ? 0 : sibling_of(w, a, c);
-    cursor children = *c;
+    cursor children;
     if (sibling != 0 && !w->keeps_scopes) {
         c->at = c->start + sibling;
         return VISIT_OK;
     }
+    children = *c;
     level.function = level.call = NO_INDEX;
     if (!a->has_children) return step_over(w, a, c);
     if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
@@ -336,7 +338,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     }
     if (is_declaration && !w->level.in_code) {
         *c = attributes;
-        return pass_over(w, a, c, level);
+        return pass_over(w, a, c);
     }
     if (!a->has_children) return VISIT_OK;
     level.in_code = true;
@@ -364,14 +366,13 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
 }
 
 static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
-    walk_level level = w->level;
-    if (w->unit->input->call_sites && level.function != NO_INDEX) {
+    if (w->unit->input->call_sites && w->level.function != NO_INDEX) {
         cursor attributes = *c;
         dwarf_fields fields;
         if (!abbrev_read(w->unit->abbrevs, a, &attributes, &fields)) return VISIT_DAMAGED;
         if (!add_call_site(w, &fields, a->tag)) return VISIT_NO_MEMORY;
     }
-    return pass_over(w, a, c, level);
+    return pass_over(w, a, c);
 }
 
 static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
@@ -380,16 +381,13 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
         return step_over(w, a, c);
     }
     switch (a->action) {
-        case ACTION_DATA: return pass_over(w, a, c, w->level);
+        case ACTION_DATA: return pass_over(w, a, c);
         case ACTION_CLASS: return visit_class(w, a, c, offset);
         case ACTION_SCOPE: return visit_namespace(w, a, c, offset);
         case ACTION_FUNCTION: return visit_function(w, a, c, offset);
         case ACTION_INLINED: return visit_inlined(w, a, c, offset);
         case ACTION_CALL_SITE: return visit_call_site(w, a, c);
-        default:
-            if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
-            if (!a->has_children) return VISIT_OK;
-            return descend(w, w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+        default: return go_on(w, a, c, w->level);
     }
 }
 
@@ -402,35 +400,39 @@ static bool clear(unit_walk *walk) {
     return LIST_RESERVE(walk->ranges, 1);
 }
 
+/* Step over DIEs of which nothing is needed, up to one that is not such a leaf or not
+ * complete. */
+static inline void pass_leaves(const abbrev_table *abbrevs, cursor *c) {
+    const uint8_t *at = c->at, *end = c->end;
+    while (at < end) {
+        size_t size = abbrevs->leaf_sizes[*at];
+        if (size == 0 || size > (size_t)(end - at)) break;
+        at += size;
+    }
+    c->at = at;
+}
+
 /* Visit the DIEs from the cursor on; *at_ret is the offset of the DIE before which the walk
  * pauses. If the unit is damaged, what was read before is kept. The end of the last list of
  * children may be missing. */
 static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
-    const abbrev *abbrevs = w->unit->abbrevs->items;
-    size_t known = w->unit->abbrevs->is_sequential ? w->unit->abbrevs->count : 0;
-    /* In a unit of 4 GiB or more, UINT32_MAX as leaf_size is not larger than all sizes, and
-     * so does not tell leaves from other DIEs. */
-    if (cursor_left(&c) >= UINT32_MAX) known = 0;
-    while (cursor_left(&c) > 0) {
-        const uint8_t *at = c.at;
-        uint64_t code = cursor_uleb_1(&c);
+    for (;;) {
+        const uint8_t *at;
+        uint64_t code;
         const abbrev *a;
         visit_result result;
+        pass_leaves(w->unit->abbrevs, &c);
+        if (cursor_left(&c) == 0) return VISIT_OK;
+        at = c.at;
+        code = cursor_uleb_1(&c);
+        if (code == 0) {
+            if (c.failed || !ascend(w, (uint64_t)(at - c.start))) return VISIT_OK;
+            continue;
+        }
         /* Prefetch: jumps over DIEs prevent the processor from doing so by itself. */
         __builtin_prefetch(at + 512);
         __builtin_prefetch(at + 1024);
-        if (GSYM_LIKELY(code - 1 < known)) {
-            a = &abbrevs[code - 1];
-            if (a->leaf_size <= cursor_left(&c)) {
-                c.at += a->leaf_size;
-                continue;
-            }
-        } else if (code == 0) {
-            if (c.failed || !ascend(w, (uint64_t)(at - c.start))) break;
-            continue;
-        } else {
-            a = abbrev_find(w->unit->abbrevs, code);
-        }
+        a = abbrev_find(w->unit->abbrevs, code);
         *at_ret = (uint64_t)(at - c.start);
         result = a == NULL ? VISIT_DAMAGED : visit(w, a, &c, *at_ret);
         if (GSYM_LIKELY(result == VISIT_OK)) continue;
@@ -438,7 +440,6 @@ static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
             dwarf_warn(w->warnings, GSYM_WARN_DIE_DAMAGED, *at_ret, code);
         return result;
     }
-    return VISIT_OK;
 }
 
 bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {

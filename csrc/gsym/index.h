@@ -19,8 +19,9 @@ typedef struct call_boundaries {
     /* Item 2 * n is the start of range n, item 2 * n + 1 its end. As many free items
      * follow, for sorting. */
     LIST(struct numbered_address) edges;
-    LIST(uint32_t) ranks; /* index of the boundary at each edge */
-    bool failed;          /* memory ran out */
+    LIST(uint32_t) ranks;   /* index of the boundary at each edge */
+    LIST(uint16_t) rank_at; /* by offset: index of the boundary */
+    bool failed;            /* memory ran out */
 } call_boundaries;
 
 /* List the boundaries of a tree. False if the tree needs too much work, or if memory ran

@@ -216,7 +216,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->joiner.keeps_nameless = !conversion->keeps_repeated;
         worker->joiner.shared_lines = conversion->lines;
         worker->joiner.budget = &conversion->budget;
-        worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
+        worker->joiner.known = calloc(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->pdb.pdb = conversion->pdb;
         worker->pdb.base = conversion->pdb_base;

@@ -358,6 +358,14 @@ static bool place_calls_of_part(unit_functions *result, unit_joiner *joiner, uin
     return true;
 }
 
+enum { NODES_AHEAD = 8 };
+
+/* Prefetch what unit_name_of_origin() reads first. */
+static inline void fetch_origin(const unit_joiner *joiner, uint64_t origin) {
+    number_map_fetch(&joiner->name_map, origin);
+    dwarf_unit_fetch(&joiner->unit, origin);
+}
+
 bool unit_find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                      uint32_t part, unit_function *function) {
     const unit_walk *walk = &joiner->walk;
@@ -375,6 +383,8 @@ bool unit_find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sourc
     } else {
         for (uint32_t i = source->node_first; i < source->node_end && !is_cut; ++i) {
             const walk_node *node = &walk->nodes.items[i];
+            if (walk->nodes.count - i > NODES_AHEAD)
+                fetch_origin(joiner, node[NODES_AHEAD].origin);
             if (node->function == source_index &&
                 !place_call(result, joiner, i, walk->ranges.items + node->range_first,
                             node->range_count, root, &is_elsewhere, &is_cut))

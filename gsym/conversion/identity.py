@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from os.path import basename
-from struct import Struct
 
 from gsym.arguments import path_of
 from gsym.errors import FormatError, GsymError, UuidMismatchError
@@ -32,11 +31,12 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from os import PathLike
-    from typing import TypeAlias, TypeVar
+    from typing import Literal, TypeAlias, TypeVar
 
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
 
+    ByteOrder: TypeAlias = Literal["big", "little"]
     # What a GSYM file says of its module, given that of a binary: `module_like` of its
     # reader.
     Saying: TypeAlias = Callable[[ModuleKey], ModuleKey]
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
 _GO_NOTE = b".note.go.buildid"
+_NOTE_HEADER_SIZE = 12  # size of the name, size of the contents, type
 _NOTHING = ModuleKey()
 
 # From the names of LLVM's target triples; what is missing has the same name.
@@ -247,7 +248,7 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
     if not uuid:
         text = _section(binary, b".text")
         identifier = b"" if text is None else elf_text_identifier(text)
-    byteorder = "big" if binary.big_endian else "little"
+    byteorder: ByteOrder = "big" if binary.big_endian else "little"
     return found._replace(
         os="Linux",
         debug_id=elf_debug_id(identifier, byteorder) if identifier.strip(b"\0") else "",
@@ -284,13 +285,12 @@ def _section(binary: ObjectFile, name: bytes) -> memoryview | None:
         return None
 
 
-def _go_id(note: memoryview | None, byteorder: str) -> str:
+def _go_id(note: memoryview | None, byteorder: ByteOrder) -> str:
     """The build id in a note of Go's linker."""
-    form = Struct("<III" if byteorder == "little" else ">III")  # sizes, and the type
-    if note is None or len(note) < form.size:
+    if note is None or len(note) < _NOTE_HEADER_SIZE:
         return ""
-    name_size, size, _ = form.unpack_from(note)
-    start = form.size + -(-name_size // 4) * 4
+    name_size, size = (int.from_bytes(note[at : at + 4], byteorder) for at in (0, 4))
+    start = _NOTE_HEADER_SIZE + -(-name_size // 4) * 4
     return bytes(note[start : start + size]).decode("ascii", "replace").rstrip("\0")
 
 

@@ -41,7 +41,8 @@ def random_call(
     ranges = []
     for _ in range(rng.choice([1, 1, 1, 2, 5])):
         start = rng.randrange(base, end + 8)
-        ranges.append((start, start + rng.choice([0, 1, 4, 30, 100])))
+        size = rng.choice([0, 1, 4, 30, 100]) if rng.randrange(200) else 1 << 20
+        ranges.append((start, start + size))
     low = ranges[0][0]
     children = [
         random_call(rng, low, max(low + 1, end), depth + 1)
