@@ -548,3 +548,25 @@ def test_the_thread_that_crashed_has_its_registers_in_ips_reports(name: str) -> 
     other, crashed = gsym.symbolicate(made).threads
     assert crashed.registers == registers
     assert other.registers == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["f367642ba4 fd60f05845 7750937213", "a1b2c 0x7f12ab1000", "123+456 1+2"]
+)
+def test_a_number_is_no_module(line: str) -> None:
+    stack = parse_report(f"{line}\n" * 3)
+    assert stack.modules == ()
+    assert frames_of(stack) == []
+
+
+@given(st.lists(st.text("0123456789abcdefx, \t\n"), max_size=9))
+def test_lines_of_numbers_are_text(pieces: list[str]) -> None:
+    text = "0x".join(pieces)
+    stack = parse_report(text)
+    assert "".join(map(str, stack.parts)) == text
+    assert stack.modules == ()
+
+
+def test_numbers_above_the_name_of_a_module_may_be_in_it() -> None:
+    stack = parse_report("0x1189 0x1200\nlibfoo.so\n")
+    assert [frame.address for frame in frames_of(stack)] == [0x1189, 0x1200]

@@ -13,6 +13,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.containers.recognition import recognise_file, refuse
 from gsym.errors import GsymError
+from gsym.garbage_collection import no_garbage_collection
 from gsym.reports.link_addresses import NOT_PLACED
 from gsym.reports.passages import FileText, LongText, open_text, seekable
 from gsym.reports.report import SEVERAL
@@ -282,6 +283,7 @@ def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
     return symbolicate_jobs(path, document, values)
 
 
+@no_garbage_collection()
 def _symbolicate_report(
     path: str,
     file: BinaryIO,

@@ -248,9 +248,19 @@ def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
 
 
 def candidates(
-    line: Line, around: Surroundings, before: Sequence[Line], after: Line | None
+    line: Line,
+    around: Surroundings,
+    before: Sequence[Line],
+    after: Callable[[], Line | None],
 ) -> Iterator[Candidate]:
-    """The candidates for frames in a line, in order."""
+    """The candidates for frames in a line, in order.
+
+    Args:
+        line: The line.
+        around: Facts from the rest of the report.
+        before: The lines before it, the last one first.
+        after: Returns the line after it.
+    """
     if not line.parts or _SAYS_NOTHING.search(line.text):
         return
     for at, part in line.parts:
@@ -265,14 +275,14 @@ class _Maker:
         part: Tokens,
         around: Surroundings,
         before: Sequence[Line],
-        after: Line | None,
+        after: Callable[[], Line | None],
     ) -> None:
         self._part = part
         self._around = around
         self._is_sure = [each.is_sure for each in part.mentions]
         self._usual: list[int] = []
         if not any(self._is_sure):
-            self._usual = [*self._nearby(before, after)]
+            self._usual = [*self._nearby(before, after())]
 
     def candidates(self) -> Iterator[Candidate]:
         """The candidates, in the order of their places."""

@@ -306,10 +306,13 @@ class LineReader:
         """The candidates for frames in the text of a line."""
         line = evidence.Line(text, shape.first)
         before, self._before = self._before, [line, *self._before[:3]]
-        later = (each for each in lines[at + 1 : at + 3] if each not in BREAKS)
-        after = next(map(evidence.Line, map(text_of, later)), None)
+
+        def after() -> evidence.Line | None:
+            later = (each for each in lines[at + 1 : at + 3] if each not in BREAKS)
+            return next(map(evidence.Line, map(text_of, later)), None)
+
         if not self._is_placed and line.is_numbers:
-            near = before if after is None else [*before, after]
+            near = filter(None, (*before, after()))
             if all(each.is_numbers for each in near):
                 return []
         if line.is_plain(self._around) or not line.parts:

@@ -412,7 +412,8 @@ def _offset(
         return None
     if not name:
         return _named_beside(made, text, left)
-    if _NO_NAME.search(name) or _DIGITS.fullmatch(name) or name.isdigit():
+    has_letter = name.lower() != name.upper() or not name.isascii()
+    if _NO_NAME.search(name) or _DIGITS.fullmatch(name) or not has_letter:
         return made
     return made._replace(start=left - len(name), name=name)
 
