@@ -1,9 +1,9 @@
 /* fuzz_text.c - libFuzzer target: bytes that claim to be a GSYM file, printed.
  *
- * Masks their numbers, dumps them, exports them as Breakpad text, demangles their names, and
- * answers lines with addresses, logs with markup and stacks of requests. After a lack of memory the same text
- * and names are used again, as Python does. tools/fuzz.sh builds and runs this under
- * sanitizers. */
+ * Masks their numbers, dumps them, exports them as Breakpad text, demangles their names,
+ * and answers lines with addresses, logs with markup and stacks of requests. After a lack
+ * of memory the same text and names are used again, as Python does. tools/fuzz.sh builds
+ * and runs this under sanitizers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

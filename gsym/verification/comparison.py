@@ -72,9 +72,9 @@ class Comparer:
         self._has_converted = self._next is not None
         # Functions of a new conversion up to the start of the current one.
         self._converted: dict[Key, FunctionInfo] = {}
-        self.functions = 0
-        self.others = 0
-        self.undecided = 0
+        self.functions: int = 0
+        self.others: int = 0
+        self.undecided: int = 0
         self.uncompared: Counter[str] = Counter(reference.described.uncompared)
 
     def differences(self, reader: Reader) -> Iterator[Difference]:

@@ -40,8 +40,8 @@ class Described:
         self, file: DwarfFile, path_map: Sequence[tuple[str, str]] = ()
     ) -> None:
         self.functions: dict[Key, list[FunctionInfo]] = {}
-        self.units = 0
-        self.all_units = 0
+        self.units: int = 0
+        self.all_units: int = 0
         self.unread: dict[Place, str] = {}
         self.uncompared: Counter[str] = Counter()
         self._file = file

@@ -40,13 +40,13 @@ class Reference:
         *,
         is_sample: bool,
     ) -> None:
-        self.described = described
+        self.described: Described = described
         self.converted: Iterator[FunctionInfo] = iter(())
-        self.build_id = b""
+        self.build_id: bytes = b""
         self.base_address: int | None = None
-        self.fit = fit
-        self.is_sample = is_sample
-        self.notes = notes
+        self.fit: Comparison = fit
+        self.is_sample: bool = is_sample
+        self.notes: tuple[str, ...] = notes
         if fit.reason and not fit.is_refused:
             self.notes += (f"the file may be of another build: {fit.reason}",)
 
