@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from functools import partial
 
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
@@ -13,7 +14,7 @@ from gsym.modules.finder import SEARCH, Finder
 from gsym.modules.key import ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
-from gsym.modules.resolver import Resolver
+from gsym.modules.resolver import Resolver, SingleFlight
 from gsym.modules.symbolizer import Symbolizer
 from gsym.sizes import read_size
 from gsym.store.directory import Store
@@ -151,6 +152,7 @@ class _OpenModules:
             most_mapped=memory,
             recheck=_RECHECK_SECONDS,
         )
+        self._flights = SingleFlight()  # a conversion takes long
         self._keys: BoundedCache[bytes | str, list[ModuleKey]] = BoundedCache(
             _MOST_KEYS
         )
@@ -161,7 +163,7 @@ class _OpenModules:
             keys = self._keys.keep(module, _keys_of(module))
         found = OpenModule(None, None)
         for key in keys or self._named(str(module)):
-            found = self._symbolizer.open(key)
+            found = self._flights.run(key, partial(self._symbolizer.open, key))
             if found.reader is not None:
                 break
         if keys or self._listing is None or found.reader is None:

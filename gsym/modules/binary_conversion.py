@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import get_ident
 from tempfile import TemporaryDirectory
 
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
@@ -125,7 +126,8 @@ def _convert_into(
     *,
     is_debug: bool,
 ) -> MadeGsym:
-    path, made = file.path, f"{place.path}.{os.getpid()}{_SUFFIX}"
+    writer = f"{os.getpid()}-{get_ident()}"  # others may convert it meanwhile
+    path, made = file.path, f"{place.path}.{writer}{_SUFFIX}"
     report = _make(file, made, search, debug_info)
     if report is None:
         return None, (), "", ""

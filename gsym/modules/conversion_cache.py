@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import get_ident
 
 from gsym.cache import remove_oldest, stamp_at
 from gsym.conversion.companions import cache_root, symbol_cache
@@ -74,7 +75,7 @@ class Stamp:
         if not self.is_current():
             return
         link = self._link(what)
-        temporary = f"{link}.{os.getpid()}"
+        temporary = f"{link}.{os.getpid()}-{get_ident()}"
         try:
             os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)
             os.symlink(text, temporary)

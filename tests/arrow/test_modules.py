@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.arrow import Modules, symbolize
+from gsym.modules import binary_conversion
 from gsym.modules.key import elf_debug_id
 from tests.arrow_batches import START, put
+from tests.companions import ID, debug_file, place
 from tests.store_modules import build_id, write_gsym
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from gsym.modules.open_module import OpenModule
     from gsym.store.directory import Store
 
 
@@ -145,3 +149,32 @@ def test_a_name_in_a_folder_may_be_that_of_another_file_later(
     write_gsym(tmp_path / "some.gsym", 5)
     uuids.append(modules.find("some").open_reader().uuid)
     assert uuids[0] != uuids[1]
+
+
+def test_threads_convert_a_binary_of_a_folder_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    place(tmp_path / "bin" / "app", debug_file(ID))
+    modules = Modules(tmp_path / "bin")
+    start = threading.Barrier(4, timeout=60)
+    found: list[OpenModule] = []
+    made: list[int] = []
+
+    def make(*arguments: object) -> object:
+        made.append(threading.get_ident())
+        return convert(*arguments)
+
+    def find() -> None:
+        start.wait()
+        found.append(modules.find(ID))
+
+    convert: Callable[..., object] = binary_conversion._make
+    monkeypatch.setattr(binary_conversion, "_make", make)
+    threads = [threading.Thread(target=find) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert [each.reason for each in found] == [""] * 4
+    assert len(made) == 1

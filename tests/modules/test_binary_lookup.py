@@ -9,17 +9,22 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.cli.main import main
 from gsym.conversion.identity import compare_binary
+from gsym.modules import binary_conversion
 from gsym.modules.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
 from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
 from tests.inputs.split_examples import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SEARCH = BinarySearch(debug_file_directories=())
 
@@ -345,3 +350,34 @@ def test_a_slice_of_a_fat_file_is_chosen(
         assert name in output.read_text()
     assert main(["lookup", str(path), "0x1000"]) == 1
     assert "choose one architecture" in capsys.readouterr().err
+
+
+def test_threads_that_convert_one_binary_keep_files_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place(tmp_path / "app", debug_file(ID))
+    both = threading.Barrier(2, timeout=60)
+
+    def make(*arguments: object) -> object:
+        report = convert(*arguments)
+        both.wait()
+        return report
+
+    convert: Callable[..., object] = binary_conversion._make
+    monkeypatch.setattr(binary_conversion, "_make", make)
+    found: list[object] = []
+
+    def find() -> None:
+        try:
+            found.append(names(find_gsym(path, SEARCH)))
+        except BaseException as error:  # noqa: BLE001 - in a thread
+            found.append(error)
+
+    threads = [threading.Thread(target=find) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == [found[0]] * 2
+    assert isinstance(found[0], list)
+    assert found[0]
