@@ -12,6 +12,7 @@ from gsym.confined.adding import describe
 from gsym.containers.inflation import import_zstd
 from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
+from gsym.leb128 import read_leb
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of
 from gsym.store.modules import Entry
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _MAGICS = (MAGIC, b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08")  # plain, zstd, gzip
 _LONGEST_MAGIC = max(map(len, _MAGICS))
-_MORE = 0x80  # continuation bit of a varint
 _GSYM, _SYMBFILE = "module.gsym", "symbfile.zst"
 
 
@@ -135,17 +135,6 @@ def _join(symbfiles: Sequence[str], target: str) -> None:
 
 def _header_end(symbfile: memoryview) -> int:
     """Offset of the first message after the header of a valid symbfile."""
-    length, at = _varint(symbfile, len(MAGIC))
-    _, at = _varint(symbfile, at)
+    length, at = read_leb(symbfile, len(MAGIC))
+    _, at = read_leb(symbfile, at)
     return at + length
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number, and the offset after it."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & ~_MORE) << shift
-        at, shift = at + 1, shift + 7
-        if byte < _MORE:
-            return value, at

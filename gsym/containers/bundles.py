@@ -27,6 +27,7 @@ from gsym.containers.lz4_frames import inflate_lz4_block
 from gsym.containers.object_file import ObjectFile
 from gsym.engine.native import to_str
 from gsym.errors import FormatError, MemberError, UnsupportedError
+from gsym.leb128 import read_leb
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ _LZ4, _ZSTD = 0x2000, 0x8000  # flags of it
 _CORE_MODULE, _COMPONENT = 1, 4  # kinds of sections
 _HEADER_SIZE = 8
 _PIECE = 1 << 16
-_MORE, _MAX_LEB = 0x80, 5
+_MAX_LEB = 5  # bytes of a number of 32 bits
 
 
 class _Budget:
@@ -244,7 +245,7 @@ def _core_modules(data: memoryview, path: str) -> Iterator[Bundled]:
             ends.pop()
             continue
         kind, place = data[at], at
-        size, at = _leb(data[: ends[-1]], at + 1)
+        size, at = read_leb(data[: ends[-1]], at + 1, _MAX_LEB)
         if at == 0:
             raise FormatError("a section is cut off", path=path, offset=place)
         contents = _part(data[: ends[-1]], at, size, path)
@@ -256,13 +257,3 @@ def _core_modules(data: memoryview, path: str) -> Iterator[Bundled]:
             at += _HEADER_SIZE
         else:
             at += size
-
-
-def _leb(data: memoryview, at: int) -> tuple[int, int]:
-    """A ULEB128 of 32 bits, and its end; 0 where it is cut off."""
-    value = 0
-    for index, byte in enumerate(data[at : at + _MAX_LEB]):
-        value |= (byte & ~_MORE) << 7 * index
-        if not byte & _MORE:
-            return value, at + index + 1
-    return 0, 0

@@ -9,6 +9,7 @@ from struct import (
 )
 
 from gsym.errors import FormatError
+from gsym.leb128 import read_leb
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -102,8 +103,6 @@ def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
 
 _WASM_MAGIC = b"\0asm"
 _WASM_CODE = 10  # the kind of the code section
-_LONGEST_SIZE = 5  # bytes of a ULEB128 of 32 bits
-_MORE = 0x80  # the bit of all but its last byte
 
 
 class Segment(NamedTuple):
@@ -195,12 +194,10 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
 def _wasm_code(data: memoryview) -> Iterator[Segment]:
     at = 2 * len(_WASM_MAGIC)
     while at < len(data):
-        kind, size, start = data[at], 0, at + 1
-        for shift, byte in enumerate(data[start : start + _LONGEST_SIZE]):
-            size |= (byte & ~_MORE) << 7 * shift
-            start += 1
-            if not byte & _MORE:
-                break
+        kind = data[at]
+        size, start = read_leb(data, at + 1)
+        if not start:
+            return
         if kind == _WASM_CODE:
             yield Segment(start, min(size, len(data) - start), 0, is_executable=True)
         at = start + size

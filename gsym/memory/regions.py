@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gsym.model import UINT64_MAX
+from gsym.ranges import range_at
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -90,10 +91,7 @@ class Regions:
 
     def covering(self, address: int) -> Region | None:
         """The region that covers an address."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self.regions[at].end:
-            return None
-        return self.regions[at]
+        return range_at(self.regions, address, self._starts)
 
     def region(self, address: int) -> Region | None:
         """The part of a region from an address on; None if nothing is there."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from gsym.memory.address_ranges import AddressRanges
 from gsym.model import UINT64_END
 from gsym.patterns import regex
+from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

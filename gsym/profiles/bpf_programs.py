@@ -13,12 +13,15 @@ import struct
 from bisect import bisect_right
 from itertools import chain
 
-from gsym.profiles.model import Frame, line_of
+from gsym.profiles.model import frame_at
+from gsym.ranges import range_at
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gsym.profiles.model import Frame
 
 BPF_PROGRAMS, BPF_TYPES = 25, 26
 """The numbers of the features of perf."""
@@ -52,11 +55,7 @@ class BpfFunction(NamedTuple):
 
     def frame(self, address: int) -> Frame:
         """The function and line at an address in it."""
-        at = bisect_right(self.lines, address, key=lambda line: line[0]) - 1
-        if at < 0:
-            return Frame(self.name)
-        _, path, line = self.lines[at]
-        return Frame(self.name, path=path, line=line_of(line))
+        return frame_at(self.name, self.lines, address)
 
 
 class BpfPrograms:
@@ -78,10 +77,7 @@ class BpfPrograms:
 
     def find(self, address: int) -> BpfFunction | None:
         """The function at an address."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self._all[at].end:
-            return None
-        return self._all[at]
+        return range_at(self._all, address, self._starts)
 
     def _unpack(self, codes: str, data: bytes, at: int = 0) -> tuple[int, ...]:
         return struct.unpack_from(self._order + codes, data, at)

@@ -7,7 +7,6 @@ import re
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.patterns import regex
-from gsym.profiles.protobuf import each_field
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -252,6 +251,8 @@ def _is_perfetto(head: bytes) -> bool:
     """Whether messages begin with a packet that no profile begins with."""
     if head[:1] != bytes((_PACKET,)):
         return False
+    from gsym.profiles.protobuf import each_field
+
     try:
         first = next(each_field(head))
         inside = next(each_field(head[first.content : first.end]), None)

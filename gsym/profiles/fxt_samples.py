@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import Backtrace, Mmap, Module, begins_trace
-from gsym.memory.address_ranges import AddressRanges
 from gsym.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
+from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

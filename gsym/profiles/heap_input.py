@@ -34,7 +34,6 @@ from math import exp
 
 from gsym.errors import FormatError
 from gsym.garbage_collection import no_garbage_collection
-from gsym.memory.address_ranges import AddressRanges
 from gsym.modules.maps import read_maps
 from gsym.patterns import regex
 from gsym.profiles.binaries import module_at
@@ -57,6 +56,7 @@ from gsym.profiles.recognition import (
     JEMALLOC_HEAP,
     word_layout,
 )
+from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

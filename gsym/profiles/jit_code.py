@@ -12,22 +12,21 @@ from __future__ import annotations
 import os
 import re
 import struct
-from bisect import bisect_right
 
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
-from gsym.memory.address_ranges import AddressRanges
 from gsym.memory.symbol_lists import read_perf_map
 from gsym.patterns import regex
 from gsym.profiles.binaries import is_usable
-from gsym.profiles.model import Frame, Unsure, line_of
+from gsym.profiles.model import Unsure, frame_at
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.profiles.model import Profile
+    from gsym.profiles.model import Frame, Profile
 
 JITDUMP = regex(r".*/jit-\d{1,10}\.dump", re.ASCII)
 ANONYMOUS = ("//anon", "/anon_hugepage", "/dev/zero", "/memfd:", "[anon", "/SYSV")
@@ -166,11 +165,7 @@ class _Code:
         if number is None:
             return None
         _, _, _, name, lines = self._functions[number]
-        at = bisect_right(lines, address, key=lambda line: line[0]) - 1
-        if at < 0:
-            return Frame(name)
-        _, path, line = lines[at]
-        return Frame(name, path=path, line=line_of(line))
+        return frame_at(name, lines, address)
 
 
 def _read_jitdump(data: memoryview) -> Iterator[_Function]:

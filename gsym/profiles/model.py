@@ -6,7 +6,9 @@ location is an address in a mapping, and has frames.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import suppress
+from operator import itemgetter
 
 from gsym.modules.key import (
     ModuleKey,
@@ -153,6 +155,13 @@ _MOST_LINE = 1 << 31
 def line_of(value: object) -> int:
     """The number of a line; 0 for anything else."""
     return value if type(value) is int and 0 <= value < _MOST_LINE else 0
+
+
+def frame_at(name: str, lines: Sequence[tuple[int, str, int]], address: int) -> Frame:
+    """The frame of a function; *lines* are address, path and line, ascending."""
+    at = bisect_right(lines, address, key=itemgetter(0))
+    _, path, line = lines[at - 1] if at else (0, "", 0)
+    return Frame(name, path=path, line=line_of(line))
 
 
 _PLACED = regex(

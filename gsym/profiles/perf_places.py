@@ -11,6 +11,7 @@ from gsym.modules.key import elf_debug_id
 from gsym.profiles.binaries import PathModule, module_at
 from gsym.profiles.jit_code import ANONYMOUS, JitCode
 from gsym.profiles.model import Frame, Mapping, ProfileBuilder
+from gsym.ranges import range_at
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -310,9 +311,9 @@ class _Loaded:
 
     def add(self, part: PerfMapping) -> None:
         self._of_path[part.path] = part
-        end = part.start + part.size
+        end = part.end
         first = bisect_right(self._starts, part.start)
-        if first and _end(self._parts[first - 1]) > part.start:
+        if first and self._parts[first - 1].end > part.start:
             first -= 1
         last = first
         while last < len(self._parts) and self._starts[last] < end:
@@ -321,9 +322,9 @@ class _Loaded:
         for hidden in self._parts[first:last]:
             if hidden.start < part.start:
                 rests.insert(0, hidden._replace(size=part.start - hidden.start))
-            if _end(hidden) > end:
+            if hidden.end > end:
                 offset = hidden.file_offset + end - hidden.start
-                size = _end(hidden) - end
+                size = hidden.end - end
                 rests.append(hidden._replace(start=end, size=size, file_offset=offset))
         self._parts[first:last] = rests
         self._starts[first:last] = [rest.start for rest in rests]
@@ -333,10 +334,7 @@ class _Loaded:
         return self._of_path.get(path)
 
     def find(self, address: int) -> PerfMapping | None:
-        place = bisect_right(self._starts, address) - 1
-        if place < 0 or address >= _end(self._parts[place]):
-            return None
-        return self._parts[place]
+        return range_at(self._parts, address, self._starts)
 
 
 def _is_kernel_module(path: str) -> bool:
@@ -347,7 +345,3 @@ def _is_kernel_module(path: str) -> bool:
     return ".ko" in path.rpartition("/")[2] or not (
         path == _KERNEL or path.startswith("/")
     )
-
-
-def _end(part: PerfMapping) -> int:
-    return part.start + part.size

@@ -108,6 +108,11 @@ class PerfMapping(NamedTuple):
     build_id: str = ""
     inode: int = 0
 
+    @property
+    def end(self) -> int:
+        """The address after the last."""
+        return self.start + self.size
+
 
 class PerfFork(NamedTuple):
     """A new thread; of a new process if the numbers of processes differ."""

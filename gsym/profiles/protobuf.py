@@ -8,6 +8,7 @@ not UTF-8.
 from __future__ import annotations
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.leb128 import read_leb
 from gsym.profiles.model import MOST_FRAMES, read_unit
 from gsym.records import NamedTuple
 
@@ -44,8 +45,13 @@ _FIXED64 = 1
 LENGTH_DELIMITED = 2
 """The wire type of texts, messages and packed numbers."""
 _FIXED32 = 5
+PPROF_TYPES = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
+    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
+    13: (VARINT, LENGTH_DELIMITED),
+}
+"""The wire types of the fields of pprof, which has those of OTLP among them."""
 _MOST_NUMBER = (1 << 29) - 1
-_MOST_VARINT_BYTES = 10
 
 
 def each_field(data: bytes) -> Iterator[Field]:
@@ -80,12 +86,10 @@ def each_field(data: bytes) -> Iterator[Field]:
 
 def varint(data: bytes, at: int, start: int) -> tuple[int, int]:
     """A number at *at*, and where it ends."""
-    value = 0
-    for index, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
-            return value, at + index + 1
-    raise FormatError("a number of a protobuf field is truncated", offset=start)
+    value, end = read_leb(data, at)
+    if not end:
+        raise FormatError("a number of a protobuf field is truncated", offset=start)
+    return value, end
 
 
 _MOST_TRIED = 1 << 20

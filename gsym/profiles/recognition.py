@@ -15,7 +15,6 @@ from gsym.patterns import regex
 from gsym.profiles.foreign import require_known, require_known_text
 from gsym.profiles.input_bytes import read_inflated, read_pieces, text_decoder
 from gsym.profiles.perf_layout import is_perf_script
-from gsym.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,12 +30,6 @@ _HEAD_BYTES = 1 << 20
 _MAX_FIELDS = 1 << 16
 _FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
 _LAST_OF_OTLP = 2
-# Of the fields of pprof, which has those of OTLP among them.
-_WIRE_TYPES = {
-    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
-    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
-    13: (VARINT, LENGTH_DELIMITED),
-}
 
 ADDRESS = regex(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
 MODULE_OFFSET = regex(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
@@ -148,12 +141,19 @@ def sized_message(data: bytes) -> bytes | None:
 
 def message_kind(data: bytes, *, is_whole: bool) -> str:
     """Protobuf message that begins like this; "" for none, or if it is uncertain."""
+    from gsym.profiles.protobuf import (  # texts are none
+        LENGTH_DELIMITED,
+        PPROF_TYPES,
+        VARINT,
+        each_field,
+    )
+
     is_pprof = False
     try:
         for number, field in enumerate(each_field(data)):
             if number == _MAX_FIELDS:
                 return "pprof"  # OTLP has not as many without a resource
-            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
+            if field.wire_type not in PPROF_TYPES.get(field.number, ()):
                 return ""
             if field.number == _FIRST and field.content < field.end:
                 # A type of values has numbers in it, a resource has messages.

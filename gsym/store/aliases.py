@@ -12,14 +12,13 @@ import os
 from contextlib import suppress
 
 from gsym.store.layout import CODE_IDS, link_of_slot
-from gsym.writing.atomic_file import sync
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LIST = "aliases"
-_NEW_LIST = "aliases.new"  # until it is renamed
 _NEW_LINK = "link"  # in the folder of the module, until it is renamed
 _TRIES = 100
 _FIELDS = 2  # of a line: path and file
@@ -57,13 +56,8 @@ def read_aliases(folder: str) -> dict[str, str]:
 def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
     """List *aliases* in the folder of their module."""
     lines = (f"{alias}\t{file}\n" for alias, file in sorted(aliases.items()))
-    # A file left by a killed process is overwritten.
-    new = os.path.join(folder, _NEW_LIST)
-    with open(new, "wb") as list_file:
+    with AtomicFile(os.path.join(folder, _LIST)) as list_file:
         list_file.write(os.fsencode("".join(lines)))
-    sync(new)
-    os.replace(new, os.path.join(folder, _LIST))
-    sync(folder)
 
 
 def add_aliases(

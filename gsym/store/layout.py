@@ -40,7 +40,6 @@ from gsym.modules.key import (
     read_debug_id,
     read_go_id,
 )
-from gsym.store.locking import owned_folder
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -378,16 +377,11 @@ def make_store(path: str) -> None:
     Raises:
         GsymError: The folder contains other files.
     """
-    from gsym.writing.atomic_file import AtomicFile, sync
+    from gsym.writing.atomic_file import AtomicFile
 
     os.makedirs(path, exist_ok=True)
     check_place(path)
     if is_store(path):  # created meanwhile
         return
-    # In its temporary folder, where files left by a killed process are removed.
-    with owned_folder(os.path.join(path, TEMPORARY) + os.sep) as folder:
-        new = os.path.join(folder, MARKER)
-        with AtomicFile(new) as file:
-            file.write(b'{"layout": %d}\n' % _LAYOUT)
-        os.replace(new, os.path.join(path, MARKER))
-    sync(path)
+    with AtomicFile(os.path.join(path, MARKER)) as file:
+        file.write(b'{"layout": %d}\n' % _LAYOUT)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import gsym.reading.reader
+from gsym.containers.mapped_file import map_file
 from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError, SourceError, UnsupportedError
 from gsym.net.buckets import BUCKETS
@@ -130,8 +131,6 @@ def _write(entry: Entry, kind: str, target: str) -> None:
 
 def copy_file(source: str, target: str) -> None:
     """Copy a file; *target* is complete or absent."""
-    from gsym.containers.mapped_file import map_file
-
     data = map_file(source)
     with AtomicFile(target) as file:
         file.write(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.leb128 import read_leb
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -36,16 +37,11 @@ class ByteReader:
 
     def leb(self, *, signed: bool = False) -> int:
         """A number in LEB128."""
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the last one
-                break
-            if shift > _MAX_SHIFT:
-                raise DamagedError
-        return value - (1 << shift) if signed and byte & 0x40 else value
+        value, end = read_leb(self.data, self.at, _MAX_LEB, signed=signed)
+        if not end:
+            raise DamagedError
+        self.at = end
+        return value
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
@@ -59,7 +55,7 @@ class ByteReader:
         return int.from_bytes(self.take(size), self.order, signed=signed)
 
 
-_MAX_SHIFT = 140  # bits; padding is allowed
+_MAX_LEB = 21  # bytes; padding is allowed
 _MAX_STACK = 256
 
 

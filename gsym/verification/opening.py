@@ -23,8 +23,8 @@ from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, UnsupportedError
 from gsym.model import UINT64_END, Range
 from gsym.modules.key import SAME, Comparison, compare
+from gsym.ranges import merged
 from gsym.verification.decoder.file import DebugSections, DwarfFile, sections_of
-from gsym.verification.decoder.ranges import merged
 from gsym.verification.described import Described
 from gsym.verification.reference import Reference
 

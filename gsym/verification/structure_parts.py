@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error
+from gsym.leb128 import read_leb
 from gsym.model import UINT64_END
 from gsym.reading.decoded_functions import CALL_SITE, NODE, RANGE, ROW, unpack
 from gsym.verification.structure import BrokenError, Extent, Finding, Layout
@@ -17,7 +18,6 @@ _LEB = rb"[\x80-\xff]*[\x00-\x7f]"
 _LINE_TABLE = re.compile(
     rb"(?:%b){3}(?:[\x04-\xff]|[\x01-\x03]%b)*\x00" % (_LEB, _LEB), re.DOTALL
 )
-_MAX_LEB_SIZE = 10
 _ONE_LEB = re.compile(_LEB, re.DOTALL)
 _TWO_LEBS = re.compile(rb"(?:%b){2}" % _LEB, re.DOTALL)
 
@@ -116,12 +116,10 @@ def _skip(
 
 def _uleb(layout: Layout, offset: int, end: int, what: str) -> tuple[int, int]:
     """Offset after an unsigned LEB128 number, and the number."""
-    after = _skip(_ONE_LEB, layout, offset, end, what)
-    if after - offset > _MAX_LEB_SIZE:
+    value, after = read_leb(layout.data, offset)
+    if not 0 < after <= end:
+        _skip(_ONE_LEB, layout, offset, end, what)
         raise BrokenError(offset, f"a number of {what} has more than 64 bits")
-    value = 0
-    for byte in reversed(layout.data[offset:after]):
-        value = value << 7 | byte & 0x7F
     return after, value
 
 

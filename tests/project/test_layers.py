@@ -57,11 +57,12 @@ BESIDE = (
         "config",
         "arguments",
         "sizes",
+        "leb128",
         "patterns",
         "conditions",
     ),
     *("errors", "hints"),
-    "model",
+    *("model", "ranges"),
 )
 
 # The folders of the engine, lowest first; include/ has the public header.

@@ -6,12 +6,13 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, LineEntry, Range
+from gsym.ranges import merged, range_at
 from gsym.verification.decoder.functions import UnitFunctions
 from gsym.verification.decoder.lines import own_sequence
-from gsym.verification.decoder.ranges import gaps, merged, range_at
 from gsym.verification.decoder.split import SplitUnits
 from gsym.verification.decoder.units import DECODING_ERRORS, Unit, Units
 from gsym.verification.described import Place, move_function, move_rows, reason_of
+from tests.referee.ranges import gaps
 from tests.referee.reference import Reference, rows_within
 
 if TYPE_CHECKING:

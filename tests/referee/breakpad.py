@@ -20,8 +20,8 @@ from gsym.model import (
     Range,
     rewritten,
 )
-from gsym.verification.decoder.ranges import extend
 from tests.referee.file import Symbol
+from tests.referee.ranges import extend
 from tests.referee.reference import Reference
 
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, Range
 from gsym.modules.key import PART, SAME, ModuleKey, compare
+from gsym.ranges import merged
 from gsym.reading.function_table import FunctionTable
 from gsym.verification.comparison import (
     NOTHING,
@@ -22,7 +23,7 @@ from gsym.verification.comparison import (
     range_text,
     without_call_sites,
 )
-from gsym.verification.decoder.ranges import gaps, merged
+from tests.referee.ranges import gaps
 from tests.referee.reference import Reference, rows_within
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from elftools.elf.sections import (
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
-from gsym.verification.decoder.ranges import merged, range_at
+from gsym.ranges import merged, range_at
 from tests.referee.file import (
     FUNCTION_TYPES,
     MAPPING_SYMBOL,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from gsym.containers.inflation import believable_size, import_zstd
 from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.model import UINT64_END, Range
+from gsym.ranges import range_at
 from gsym.verification.decoder.file import DWARF_SECTIONS, DebugSections, DwarfFile
-from gsym.verification.decoder.ranges import range_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
-from gsym.verification.decoder.ranges import merged, range_at
+from gsym.ranges import merged, range_at
 from tests.referee.file import ReferenceFile, Symbol, text_of
 
 _MAGIC_64 = 0xFEEDFACF

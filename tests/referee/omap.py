@@ -15,7 +15,7 @@ from struct import iter_unpack
 from typing import NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.verification.decoder.ranges import extend
+from tests.referee.ranges import extend
 
 _END = 1 << 31  # of addresses; what has none is marked with 0 or such a number
 

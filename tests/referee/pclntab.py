@@ -11,8 +11,8 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
-from gsym.verification.decoder.ranges import extend
 from tests.referee.elf import ReferenceElf
+from tests.referee.ranges import extend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, rewritten
-from gsym.verification.decoder.ranges import extend
 from gsym.verification.described import Place
 from tests.referee.file import Symbol, text_of
 from tests.referee.msf import (
@@ -27,6 +26,7 @@ from tests.referee.msf import (
     records,
 )
 from tests.referee.omap import Omap, end_of
+from tests.referee.ranges import extend
 from tests.referee.reference import Reference
 
 Row = tuple[int, int, int]  # address, checksum of a file or NO_FILE, line

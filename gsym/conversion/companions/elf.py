@@ -23,6 +23,7 @@ from gsym.conversion.companions.search import (
 )
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
+from gsym.leb128 import read_leb
 from gsym.modules.key import ModuleKey, build_id_path, compare
 from gsym.records import NamedTuple
 
@@ -48,7 +49,6 @@ class DebugLink(NamedTuple):
 
 
 _CRC_SIZE = 4
-_MORE = 0x80  # the bit of all bytes but the last one of a ULEB128
 _CRC_BLOCK = 4 << 20
 
 
@@ -119,7 +119,7 @@ def debug_files(
 def _external_paths(binary: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
     """Paths of the module whose URL a WebAssembly module gives as its debug file."""
     section = bytes(binary.stored_section(b"external_debug_info") or b"")
-    size = next((at for at, byte in enumerate(section, 1) if not byte & _MORE), 0)
+    _, size = read_leb(section, 0)
     url = os.fsdecode(section[size:])  # behind its length, a ULEB128
     name = url.partition("?")[0].rpartition("/")[2]
     if name not in {"", ".", ".."} and "\0" not in name:

@@ -11,7 +11,7 @@ from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFI
 
 from gsym.engine.native import lib
 from gsym.model import Range
-from gsym.verification.decoder.ranges import range_at
+from gsym.ranges import range_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

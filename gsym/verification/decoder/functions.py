@@ -11,8 +11,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.ranges import intersection, merged, range_at
 from gsym.verification.decoder.lines import Declaration
-from gsym.verification.decoder.ranges import intersection, merged, range_at
 from gsym.verification.decoder.units import Unit, attribute
 
 if TYPE_CHECKING:

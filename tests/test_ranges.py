@@ -1,11 +1,12 @@
-"""Ranges of addresses, of which later ones hide or replace earlier ones."""
+"""Ranges of addresses: which has one; later ones hide or replace earlier ones."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.memory.address_ranges import AddressRanges
+from gsym.model import Range
+from gsym.ranges import AddressRanges, merged, range_at
 
 pytestmark = pytest.mark.no_engine
 
@@ -37,3 +38,14 @@ def test_a_range_may_replace_all_that_it_meets(ranges: list[tuple[int, int]]) ->
             left[number] = start, end
     expected = sorted((start, end, number) for number, (start, end) in left.items())
     assert [*found.parts()] == expected
+
+
+@given(st.lists(_BOUNDS))
+def test_one_of_sorted_ranges_has_an_address(bounds: list[tuple[int, int]]) -> None:
+    ranges = merged(Range(*each) for each in bounds)
+    starts = [each.start for each in ranges]
+    for address in range(-1, 32):
+        covering = [each for each in ranges if each.start <= address < each.end]
+        expected = covering[0] if covering else None
+        assert range_at(ranges, address) == expected
+        assert range_at(ranges, address, starts) == expected
