@@ -839,7 +839,7 @@ RECORDED = (
     Recorded("titles", "glibc backtrace()", TITLES, "leaf:100 -"),
     Recorded(
         "faulthandler",
-        "Python fault",
+        "glibc backtrace()",
         FAULTHANDLER,
         "- - leaf:100 middle:200",
         reason="Fatal Python error: Segmentation fault",

@@ -410,7 +410,7 @@ CASES = (
     ),
     Case(
         "pascal",
-        "Free Pascal",
+        "addresses",
         "crash-pascal",
         "./crash-pascal",
         "P$CRASH_$$_ACT$PINTEGER crash.pas@act, main crash.pas@main",

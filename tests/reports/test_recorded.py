@@ -9,7 +9,6 @@ import pytest
 
 import gsym
 from tests.reports.recorded import (
-    FAULTHANDLER,
     FOLDED,
     MODULES,
     MUSL,
@@ -82,9 +81,19 @@ def test_folded_stacks_stay_folded(modules: Path, tmp_path: Path) -> None:
     assert str(report) == "app;main;middle;leaf 17\napp;[unknown];main 3\n"
 
 
-def test_the_quotes_around_a_path_go_with_it(modules: Path) -> None:
-    report = gsym.symbolicate(FAULTHANDLER, source=modules)
-    assert "  Binary file leaf + 16 at app.c:" in str(report)
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [(("", ""), "leaf:101 middle:201"), (("#0 ", "#1 "), "leaf:101 middle:200")],
+)
+def test_lines_of_no_known_form_are_one_stack(
+    numbers: tuple[str, str], expected: str, modules: Path
+) -> None:
+    # Without code, those of callers are return addresses if the lines have numbers.
+    first, second = numbers
+    text = f"{first}0x55d1c0ffe010 here\n{second}0x55d1c0ffe110 here\n"
+    loaded = {"/opt/app": 0x55D1C0FFD000}
+    report = gsym.symbolicate(text, source=modules, load_addresses=loaded)
+    assert (len(report.threads), answered(report)) == (1, expected)
 
 
 def test_the_explanation_has_a_line_for_each_frame(modules: Path) -> None:

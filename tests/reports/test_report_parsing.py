@@ -183,9 +183,9 @@ def whole_text(stack: ParsedReport) -> str:
         (
             r"3  C:\Program\xul.dll+0xabc extra",
             "addresses",
-            [("xul.dll", "", 0xABC, "either", False)],
+            [("xul.dll", "", 0xABC, "either", True)],
         ),
-        ("#3 0x12 xul.dll", "addresses", [("xul.dll", "", 0x12, "either", False)]),
+        ("#3 0x12 xul.dll", "addresses", [("xul.dll", "", 0x12, "either", True)]),
         ("prog+0x12", "addresses", [("prog", "", 0x12, "either", False)]),
         (
             "xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2+0x1f",

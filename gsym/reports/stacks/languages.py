@@ -60,15 +60,6 @@ _JVM = regex(
 _NODE = regex(
     rf"^\s*{NUMBER}: (?P<shown>{ADDRESS} (?P<symbol>.*?) \[(?P<module>[^\[\]]+)\])\s*$"
 )
-# Of Python 3.14: `  Binary file "/opt/ext.so", at run+0x1d [0x7fd3b2dd21d4]`; without a
-# symbol the offset is a link-time address: `at +0x11d4`
-_PYTHON_OFFSET = regex(
-    rf'Binary file (?P<shown>"(?P<module>[^"]+)", at \+{OFFSET}) \[{ADDRESS}\]'
-)
-_PYTHON = regex(
-    r'Binary file (?P<shown>"(?P<module>[^"]+)"'
-    rf"(?:, at (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX}))?) \[{ADDRESS}\]"
-)
 # D, of adjusted addresses: `crash.d:2 void app.act(int) [0x55d72b186358]`,
 # `??:? f [0x1]`, `??:? ???[0x1]`, `??:? [0x1]`. A log may have a place, too,
 # before a frame of the C library: `crash.c:2 /opt/app(f+0x1) [0x55d72b186358]`
@@ -85,11 +76,6 @@ _CRYSTAL = regex(
 )
 # Fortran (GNU), of adjusted addresses: `#3  0x561f03a1d16d in ???`
 _FORTRAN = regex(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")
-# Free Pascal: `  $00000000004010C3  ACT,  line 4 of crash.pas`
-_PASCAL = regex(
-    r"^\s+(?P<shown>\$(?P<address>[0-9A-F]{8}(?:[0-9A-F]{8})?)"
-    r"(?:  (?P<symbol>\S.*?))?)\s*$"
-)
 # Of V8 `at f (wasm://wasm/app.wasm-0133c842:wasm-function[3]:0x4e23)`, where the digits
 # of a hash follow the name; of SpiderMonkey
 # `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
@@ -165,12 +151,9 @@ FORMS = ReportForms(
         ),
         FrameForm("Dart", " abs ", _DART_ABSOLUTE, module=_DART_MODULE),
         FrameForm("Node.js", ": 0x", _NODE, returns="all"),
-        FrameForm("Python fault", "Binary file ", _PYTHON_OFFSET, returns="all"),
-        FrameForm("Python fault", "Binary file ", _PYTHON, returns="all"),
         FrameForm("D exception", "[0x", _D, returns="none"),
         FrameForm("Crystal", "[0x", _CRYSTAL, returns="all"),
         FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
-        FrameForm("Free Pascal", "  $", _PASCAL),
         FrameForm("WebAssembly", "wasm", _WASM, returns="none", base="offset"),
         FrameForm("JVM error file", "+0x", _JVM),
         FrameForm("strace", " > /", _STRACE, base="file"),
@@ -185,7 +168,6 @@ FORMS = ReportForms(
         FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
     images=(
-        ImageForm("Binary file ", _PYTHON_OFFSET, has_frame=True),
         ImageForm("build_id", _DART_ID, module=_DART_MODULE),
         ImageForm("isolate_dso_base", _DART_START, module=_DART_MODULE),
     ),

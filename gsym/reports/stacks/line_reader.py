@@ -207,19 +207,19 @@ class LineReader:
             start, stop = shape.span(each.start, each.end)
             if start < end:
                 continue
+            is_numbered = each.frame.ordinal >= 0
+            number = each.frame.ordinal if is_numbered else self._position
             frame = each.frame._replace(
                 text=line[start:stop],
                 line=self._number,
-                is_return=is_return,
+                is_return=is_return or (is_numbered and number > 0),
                 may_return=True,
                 may_be_exact=True,
             )
-            is_numbered = frame.ordinal >= 0
-            number = frame.ordinal if is_numbered else self._position
             self._stack.add_frame(frame, form, number, line[end:start])
             end = stop
         self._stack.add_text(line[end:])
-        self._position += not all(each.frame.is_guess for each in found)
+        self._position += 1
         return True
 
     def _is_in_stack(self, found: Sequence[evidence.Candidate], text: str) -> bool:
