@@ -131,3 +131,8 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a message, at most 500 characters; libraries append more."""
+    return str(error).partition("\n")[0][:500] or type(error).__name__

@@ -8,7 +8,7 @@ from io import BytesIO
 
 from gsym.arrow.rows import import_pyarrow
 from gsym.cache import stamp_at
-from gsym.errors import FormatError, UnsupportedError
+from gsym.errors import FormatError, UnsupportedError, first_line
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -96,17 +96,13 @@ def _read(path: str, work: Callable[[], Any]) -> Any:
     try:
         return work()
     except pa.ArrowNotImplementedError as error:
-        raise UnsupportedError(_reason(error), path=path) from None
+        raise UnsupportedError(first_line(error), path=path) from None
     except (pa.ArrowInvalid, pa.ArrowKeyError, ValueError) as error:
-        raise FormatError(_reason(error), path=path) from None
+        raise FormatError(first_line(error), path=path) from None
     except OSError as error:
         if error.errno is not None:
             raise
-        raise FormatError(_reason(error), path=path) from None
-
-
-def _reason(error: Exception) -> str:
-    return str(error).partition("\n")[0][:500]
+        raise FormatError(first_line(error), path=path) from None
 
 
 # ---- Parquet and Arrow's own files
@@ -206,13 +202,13 @@ def _text_batches(unit: Unit, start: int, text: bytes, read: _ReadText) -> list[
         try:
             read(text[first:end])
         except ValueError as error:
-            return _reason(error)
+            return first_line(error)
         return ""
 
     try:
         return list(read(text).combine_chunks().to_batches(_ROWS_AT_ONCE))
     except ValueError as error:
-        reason = _reason(error)
+        reason = first_line(error)
     low, high = 0, len(text)
     while (middle := _line_between(text, low, high)) > low:
         if failure(low, middle):

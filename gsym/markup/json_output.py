@@ -8,6 +8,7 @@ from gsym.engine.native import to_str
 from gsym.markup.elements import Element, HexDict
 from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import Output
+from gsym.markup.symbols import call_fields
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from gsym.markup.hexdict import Value
     from gsym.markup.parser import Fault, Token
     from gsym.markup.stack_lines import AnsweredStack
-    from gsym.markup.symbols import Location
 
 # Among this many elements in order of arrival, the first of the line is known.
 _MAX_WAITING = 1 << 12
@@ -171,7 +171,10 @@ def _resolution(answer: Answer) -> dict[str, Any]:
     if answer.variable is not None:
         name, offset = answer.variable
         return resolution | {"name": to_str(name), "offset": offset}
-    resolution["frames"] = [_frame(frame) for frame in answer.frames]
+    resolution["frames"] = [
+        call_fields(to_str(each.function), to_str(each.file), each.line)
+        for each in answer.frames
+    ]
     if not answer.frames:
         resolution["reason"] = answer.reason
     return resolution
@@ -181,11 +184,3 @@ def _value(value: Value) -> dict[str, Any]:
     resolution = _resolution(value.answer)
     address = resolution.pop("looked_up")
     return {"key": to_str(value.key), "value": address, **resolution}
-
-
-def _frame(frame: Location) -> dict[str, Any]:
-    return {
-        "function": to_str(frame.function),
-        "file": to_str(frame.file) or None,
-        "line": frame.line or None,
-    }

@@ -15,7 +15,7 @@ from gsym.writing.data_part import open_data_part
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.machine_code import MachineCode
@@ -36,6 +36,11 @@ class Location(NamedTuple):
     function: bytes = b""
     file: bytes = b""
     line: int = 0
+
+
+def call_fields(function: str, file: str, line: int) -> dict[str, Any]:
+    """A call as an object of JSON; null for an unknown file or line."""
+    return {"function": function, "file": file or None, "line": line or None}
 
 
 class SymbolOptions(NamedTuple):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 from gsym.arguments import text_of
-from gsym.errors import NotFoundError, SourceError, UnsupportedError
+from gsym.errors import NotFoundError, SourceError, UnsupportedError, first_line
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -88,8 +88,3 @@ def errors_of(location: str) -> Iterator[None]:
     except SourceError as error:
         error.path = location
         raise
-
-
-def first_line(error: Exception) -> str:
-    """The message; obstore appends internals."""
-    return str(error).partition("\n")[0] or type(error).__name__

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gsym.arguments import refusal
+from gsym.cache import BoundedCache
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.failures import doubt
 from gsym.markup.stack_lines import AnsweredStack
-from gsym.markup.symbols import function_name
+from gsym.markup.symbols import call_fields, function_name
 from gsym.model import join_path
 from gsym.reports.link_addresses import NO_NAMES
 from gsym.reports.report import CallLines, indented
@@ -38,7 +39,7 @@ class LogStacks:
         self._open_modules = open_modules
         self._modules: ReportModules | None = None
         self._options = options
-        self._opened: dict[StackModule, OpenModule] = {}
+        self._opened: BoundedCache[StackModule, OpenModule] = BoundedCache(_MOST_OPEN)
         self._unknown: dict[tuple[str, str], int] = {}
         self._unsure: dict[str, None] = {}  # sentences
 
@@ -102,11 +103,9 @@ class LogStacks:
     def _open(self, named: StackModule) -> OpenModule:
         found = self._opened.get(named)
         if found is None or found.is_old_miss:
-            if len(self._opened) >= _MOST_OPEN:
-                self._opened.clear()
             if self._modules is None:
                 self._modules = self._open_modules()
-            found = self._opened[named] = self._modules.open(named)
+            found = self._opened.keep(named, self._modules.open(named))
         return found
 
     def _count(self, report: Report) -> None:
@@ -153,11 +152,11 @@ class LogStacks:
             "module": module and module.name,
             "build_id": module.code_id.lower() if module else "",
             "frames": [
-                {
-                    "function": self._name(call.name),
-                    "file": self._path(call.directory, call.filename) or None,
-                    "line": call.line or None,
-                }
+                call_fields(
+                    self._name(call.name),
+                    self._path(call.directory, call.filename),
+                    call.line,
+                )
                 for call in frame.calls
             ],
         }
