@@ -17,7 +17,7 @@ from gsym.api.request import (
 from gsym.errors import FormatError
 from gsym.modules.key import key_of_debug_id
 from gsym.modules.source_files import sources_of_module
-from gsym.reports.source_links import source_link
+from gsym.reports.source_links import SourceLinks
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def answer_source(
             if text is None:
                 reason = f"no source file '{request.file[:_LONGEST]}': "
                 reason += roots.where(path)
-                if link := source_link(sources.links, path):
+                if link := SourceLinks(sources.links).of(path):
                     reason += f"; the debug information names {link[:_LONGEST]}"
                 raise ExtensionError(reason, _NOT_FOUND)
             if len(text) > most:

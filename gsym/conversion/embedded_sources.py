@@ -8,7 +8,7 @@ from struct import Struct
 
 from gsym.engine.native import ffi, kept_view, lib, new_object, to_str
 from gsym.errors import FormatError
-from gsym.writing.source_part import NO_SOURCES, SourceFiles
+from gsym.writing.source_part import NO_SOURCES, SourceFiles, fitting_sources
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def sources_of_units(conversion: Any, owner: object, path: str) -> SourceFiles:
         lib.gsym_embedded_source_at(handle, index, source)
         name = to_str(bytes(ffi.buffer(source.path, source.path_size)))
         texts[name] = kept_view(source.text, source.text_size, owner)
-    return SourceFiles(texts) if texts else NO_SOURCES
+    return fitting_sources(texts, ())
 
 
 def sources_of_pdb(pdb: PdbFile) -> SourceFiles:
@@ -67,7 +67,7 @@ def sources_of_pdb(pdb: PdbFile) -> SourceFiles:
             for path, name in _injected(pdb, streams):
                 if numbers.pop(streams[name], None) is not None:
                     texts[path] = pdb.stream(streams[name])
-        return SourceFiles(texts, tuple(each for each in links if each[1]))
+        return fitting_sources(texts, (each for each in links if each[1]))
     return NO_SOURCES
 
 

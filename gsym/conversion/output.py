@@ -164,10 +164,10 @@ class ConversionOutput:
     ) -> ConversionReport:
         """Write the file, or its segments."""
         request = self._request
-        if request.options.embedded_sources and not sources:
-            warnings = warnings | {_NO_SOURCES: 1}
-        if sources and sources.too_large:
+        if sources is not None and sources.too_large:
             warnings = warnings | {_LARGE_SOURCE: sources.too_large}
+        elif request.options.embedded_sources and not sources:
+            warnings = warnings | {_NO_SOURCES: 1}
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites
 

@@ -12,7 +12,7 @@ from gsym.errors import GsymError
 from gsym.model import rewritten
 from gsym.modules.key import ModuleKey
 from gsym.reports.report import SourceContext
-from gsym.reports.source_links import source_link
+from gsym.reports.source_links import SourceLinks
 from gsym.writing.source_part import MAX_SOURCE
 
 TYPE_CHECKING = bool()
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 _MAX_FILES = 64  # that are kept
 # Limit: Source lines before and after that of a call
 MAX_AROUND = 100
+# Limit: Source line that is shown
+MAX_LINE = 4096
+_CUT = "..."
+# Limit: All source lines and links that are shown of a report
+MAX_SHOWN = 64 << 20
 
 
 class SourceLines:
@@ -49,8 +54,12 @@ class SourceLines:
         self._read = read
         self._around = min(around, MAX_AROUND)
         self._find_sources = sources
-        self._sources: dict[int, SourceFiles] = {}
-        self._files: BoundedCache[tuple[int, str], list[str]] = BoundedCache(_MAX_FILES)
+        self._sources: dict[int, tuple[SourceFiles, SourceLinks]] = {}
+        self._files: BoundedCache[tuple[int, str], list[bytes]] = BoundedCache(
+            _MAX_FILES
+        )
+        self._left = MAX_SHOWN
+        self._omitted = 0
 
     def added(self, report: Report) -> Report:
         """The report with the source lines of calls whose source files are there."""
@@ -66,12 +75,15 @@ class SourceLines:
             sources = [self._around_call(at, keys[at], each) for each in frame.calls]
             return frame._replace(sources=tuple(sources))
 
-        return report._replace(
-            threads=tuple(
-                thread._replace(frames=tuple(map(with_sources, thread.frames)))
-                for thread in report.threads
-            )
+        threads = tuple(
+            thread._replace(frames=tuple(map(with_sources, thread.frames)))
+            for thread in report.threads
         )
+        notes = report.notes
+        if self._omitted:
+            most = f"a report has at most {MAX_SHOWN} characters of them"
+            notes += (f"source lines of {self._omitted} calls are left out: {most}",)
+        return report._replace(threads=threads, notes=notes)
 
     def _around_call(
         self, module: int, key: ModuleKey, call: Frame
@@ -79,8 +91,9 @@ class SourceLines:
         if not call.line or not call.path:
             return None
         if module not in self._sources:
-            self._sources[module] = self._find_sources(module)
-        sources = self._sources[module]
+            files = self._find_sources(module)
+            self._sources[module] = files, SourceLinks(files.links)
+        sources, links = self._sources[module]
         lines = self._files.get((module, call.path))
         if lines is None:
             lines = self._read_lines(sources.text, call.path)
@@ -89,17 +102,20 @@ class SourceLines:
         if call.line <= len(lines):
             first = max(call.line - self._around, 1)
             shown = lines[first - 1 : call.line + self._around]
-            return SourceContext(first, tuple(map(_printable, shown)))
-        # The file is not there, or it is another version.
-        link = source_link(sources.links, call.path) if sources.links else ""
-        return SourceContext(call.line, (), _printable(link)) if link else None
+            found = SourceContext(first, tuple(map(_shown, shown)))
+        else:  # the file is not there, or it is another version
+            link = links.of(call.path)
+            found = SourceContext(call.line, (), _printable(link))
+        self._left -= len(found.link) + sum(map(len, found.lines))
+        self._omitted += self._left < 0
+        return found if self._left >= 0 and (found.lines or found.link) else None
 
     @staticmethod
-    def _read_lines(read: Callable[[str], bytes | None], path: str) -> list[str]:
+    def _read_lines(read: Callable[[str], bytes | None], path: str) -> list[bytes]:
         with suppress(OSError, ValueError, GsymError):
             data = read(path)
             if data is not None and len(data) <= MAX_SOURCE:
-                return data.decode("utf-8", "replace").splitlines()
+                return data.splitlines()  # at ends of lines only, unlike that of `str`
         return []
 
 
@@ -137,6 +153,11 @@ class LocalSources:
         for folder in self._folders:
             for first in range(len(parts)):
                 yield os.path.join(folder, *parts[first:])
+
+
+def _shown(line: bytes) -> str:
+    text = _printable(line[: MAX_LINE + 1].decode("utf-8", "replace"))
+    return text if len(line) <= MAX_LINE else text[: MAX_LINE - len(_CUT)] + _CUT
 
 
 def _printable(line: str) -> str:

@@ -21,10 +21,13 @@ from gsym.patterns import regex
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from re import Match
 
-# Limit: Value of a variable of srcsrv
-_MAX_VALUE = 1 << 16
+# Limit: URL or command of a source file
+_MAX_LINK = 4096
+# Limit: Values of srcsrv for a source file, and what they name
+_MAX_VALUES = 1 << 16
 # Limit: Variables of srcsrv in variables
 _MAX_DEPTH = 32
 _MAX_VARIABLES = 10  # of a line for a file
@@ -32,75 +35,96 @@ _CALL = regex(r"(?i)%(fnvar|fnbksl|fnfile)%\(([^()]*)\)")
 _NAME = regex(r"%([^%\n]*)%")
 
 
-def source_link(links: tuple[tuple[str, bytes], ...], path: str) -> str:
-    """The URL of a source file, or the command that fetches it; "" if none is known.
+class SourceLinks:
+    """The links of a module.
 
     Args:
         links: Kind and contents of each stream, as in `SourceFiles`.
-        path: The path of the file in the debug information.
     """
-    for kind, data in links:
-        text = data.decode("utf-8-sig", "replace")
-        found = _of_source_link(text, path) if kind == "sourcelink" else ""
-        found = _of_srcsrv(text, path) if kind == "srcsrv" else found
-        if found:
-            return found
-    return ""
+
+    def __init__(self, links: Iterable[tuple[str, bytes]]) -> None:
+        self._streams: list[_SourceLink | _SourceServer] = []
+        for kind, data in links:
+            text = data.decode("utf-8-sig", "replace")
+            if kind == "sourcelink":
+                self._streams.append(_SourceLink(text))
+            elif kind == "srcsrv":
+                self._streams.append(_SourceServer(text))
+
+    def of(self, path: str) -> str:
+        """The URL of a source file, or the command that fetches it; "" if unknown.
+
+        *path* is that in the debug information.
+        """
+        found = filter(None, (each.of(path) for each in self._streams))
+        link = next(found, "")
+        return link if len(link) <= _MAX_LINK else ""
 
 
-def _of_source_link(text: str, path: str) -> str:
-    try:
-        documents = json.loads(text)["documents"]
-        entries = [(str(pattern), str(documents[pattern])) for pattern in documents]
-    except (ValueError, TypeError, KeyError, RecursionError):
+class _SourceLink:
+    def __init__(self, text: str) -> None:
+        self._files: dict[str, str] = {}
+        self._folders: dict[str, str] = {}  # URL of paths with a beginning
+        try:
+            documents = json.loads(text)["documents"]
+            entries = [(str(pattern), str(documents[pattern])) for pattern in documents]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return
+        for pattern, url in entries:
+            start, star, after = pattern.partition("*")
+            if not after and url.count("*") <= bool(star):
+                places = self._folders if star else self._files
+                places.setdefault(start.lower(), url)
+        self._lengths = sorted({*map(len, self._folders)}, reverse=True)
+
+    def of(self, path: str) -> str:
+        wanted = path.lower()
+        if wanted in self._files or not self._folders:
+            return self._files.get(wanted, "")
+        for length in self._lengths:
+            url = self._folders.get(wanted[:length])
+            if url is not None and length <= len(wanted):
+                rest = path[length:].replace("\\", "/")
+                before, _, behind = url.partition("*")
+                return before + quote(rest, safe="/", errors="replace") + behind
         return ""
-    wanted = path.lower()
-    for pattern, url in sorted(entries, key=lambda each: -len(each[0].rstrip("*"))):
-        start, star, after = pattern.partition("*")
-        if after or url.count("*") > bool(star):
-            continue
-        if not star and start.lower() == wanted:
-            return url
-        if star and wanted.startswith(start.lower()):
-            rest = path[len(start) :].replace("\\", "/")
-            before, _, behind = url.partition("*")
-            return before + quote(rest, safe="/", errors="replace") + behind
-    return ""
 
 
-def _of_srcsrv(text: str, path: str) -> str:
-    variables: dict[str, str] = {}
-    values: list[str] = []
-    section = ""
-    for line in text.splitlines():
-        if line.startswith("SRCSRV:"):
-            section = line[len("SRCSRV:") :].strip(" -").lower()
-        elif section == "source files":
-            values = line.split("*", _MAX_VARIABLES - 1)
-            if values[0].lower() == path.lower():
-                break
-            values = []
-        else:
-            name, _, value = line.partition("=")
-            variables[name.strip().lower()] = value.strip()
-    if not values:
-        return ""
-    variables |= {f"var{at}": value for at, value in enumerate(values, 1)}
-    variables["targ"] = "."
-    values_of = _Values(variables)
-    target = values_of["srcsrvtrg"]
-    is_url = target.lower().startswith(("http://", "https://"))
-    is_url = is_url or values_of["srcsrvverctrl"].lower() == "http"
-    return target if is_url else values_of["srcsrvcmd"] or target
+class _SourceServer:
+    def __init__(self, text: str) -> None:
+        self._variables: dict[str, str] = {}
+        self._files: dict[str, str] = {}  # the line of a file
+        section = ""
+        for line in text.splitlines():
+            if line.startswith("SRCSRV:"):
+                section = line[len("SRCSRV:") :].strip(" -").lower()
+            elif section == "source files":
+                self._files.setdefault(line.partition("*")[0].lower(), line)
+            else:
+                name, _, value = line.partition("=")
+                self._variables[name.strip().lower()] = value.strip()
+
+    def of(self, path: str) -> str:
+        line = self._files.get(path.lower())
+        if not line:
+            return ""
+        values = enumerate(line.split("*", _MAX_VARIABLES - 1), 1)
+        own = {f"var{at}": value for at, value in values} | {"targ": "."}
+        values_of = _Values(self._variables, own)
+        target = values_of["srcsrvtrg"]
+        is_url = target.lower().startswith(("http://", "https://"))
+        is_url = is_url or values_of["srcsrvverctrl"].lower() == "http"
+        return target if is_url else values_of["srcsrvcmd"] or target
 
 
 class _Values:
     """The values of variables, with those that they name in their places."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
-        self._variables = variables
+    def __init__(self, variables: dict[str, str], own: dict[str, str]) -> None:
+        self._variables, self._own = variables, own
         self._known: dict[str, str] = {}
         self._depth = 0
+        self._left = _MAX_VALUES
 
     def __getitem__(self, name: str) -> str:
         name = name.lower()
@@ -109,26 +133,24 @@ class _Values:
             return known or ""
         self._known[name] = ""  # while it is made, and in itself
         self._depth += 1
-        text = _CALL.sub(self._called, self._variables.get(name, ""))
-        self._known[name] = self._with_values(text)
+        value = self._own.get(name) or self._variables.get(name, "")
+        text = _CALL.sub(self._called, self._cut(value))
+        self._known[name] = _NAME.sub(self._value, text)
         self._depth -= 1
         return self._known[name]
 
-    def _with_values(self, text: str) -> str:
-        left = _MAX_VALUE
+    def _cut(self, text: str) -> str:
+        text = text[: self._left]
+        self._left -= len(text)
+        return text
 
-        def value(match: Match[str]) -> str:
-            nonlocal left
-            found = self[match[1]] if match[1] else "%"
-            left -= len(found)
-            return found if left >= 0 else ""
-
-        return _NAME.sub(value, text)[:_MAX_VALUE]
+    def _value(self, match: Match[str]) -> str:
+        return self._cut(self[match[1]] if match[1] else "%")
 
     def _called(self, match: Match[str]) -> str:
-        function, text = match[1].lower(), self._with_values(match[2])
+        function, text = match[1].lower(), _NAME.sub(self._value, match[2])
         if function == "fnvar":
-            return self[text]
+            return self._cut(self[text])
         if function == "fnfile":
             return text.replace("\\", "/").rpartition("/")[2]
         return text.replace("/", "\\")

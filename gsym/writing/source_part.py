@@ -14,14 +14,17 @@ before the one that names the module:
     8 bytes  "GSYMSRCS"
     u64      bytes before these 16
 
-A text whose packed size is its size is not compressed. Equal texts are stored once.
+A text whose packed size is its size is not compressed. Equal texts are stored once;
+other texts share no bytes, so that all of them are no larger than zlib makes the part.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections import ChainMap
 from collections.abc import Mapping
+from itertools import pairwise
 from struct import Struct
 
 from gsym.errors import FormatError
@@ -37,19 +40,22 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reading.reader import Reader
 
 MAX_SOURCE = 8 << 20  # bytes of a source file of which lines are shown
-# Limit: Embedded source file, and text that says where files are
+# Limit: Embedded source file, and all texts that say where files are
 MAX_TEXT = 64 << 20
 _FOOTER = Struct("<QQ8sQ")
 # What JSON of another shape raises.
 _OTHER_JSON = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 # Limit: Index of embedded source files
 _INDEX_FLOOR, _INDEX_FACTOR = 1 << 20, 32
+# Limit: All embedded source files, equal ones of several paths as often
+_ALL_FLOOR, _ALL_FACTOR = 1 << 30, 1100
 
 
 class SourceFiles(NamedTuple):
@@ -58,19 +64,15 @@ class SourceFiles(NamedTuple):
     Attributes:
         texts: Contents of files, by their paths in the debug information.
         links: Name and contents of each stream that says where files are.
+        too_large: Number of others, which a part cannot have.
     """
 
     texts: Mapping[str, bytes | memoryview] = {}
     links: tuple[tuple[str, bytes], ...] = ()
+    too_large: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.links)
-
-    @property
-    def too_large(self) -> int:
-        """Number of texts that a part cannot have."""
-        sizes = [*map(len, self.texts.values()), *(len(text) for _, text in self.links)]
-        return sum(size > MAX_TEXT for size in sizes)
 
     def text(self, path: str) -> bytes | None:
         """The contents of a file; None if it is not there or too large."""
@@ -89,23 +91,22 @@ def make_source_part(files: SourceFiles, used: Collection[str], start: int) -> b
         used: The paths of those that are kept.
         start: The offset of the part in its file.
     """
-    packed, places = bytearray(), dict[bytes, list[int]]()
+    packed, places = bytearray(), dict[tuple[bytes, int], int]()
 
-    def place_of(text: bytes) -> list[int]:
-        if text not in places:
-            smaller = min(text, zlib.compress(text), key=len)
-            places[text] = [len(packed), len(smaller), len(text)]
+    def place_of(text: bytes) -> tuple[int, int, int]:
+        smaller = min(text, zlib.compress(text), key=len)
+        start = places.setdefault((smaller, len(text)), len(packed))
+        if start == len(packed):
             packed.extend(smaller)
-        return places[text]
+        return start, len(smaller), len(text)
 
+    # One text after the other: those of a file are unpacked when they are asked for.
     kept = {
-        path: place_of(bytes(text))
-        for path, text in sorted(files.texts.items())
-        if path in used and len(text) <= MAX_TEXT
+        path: place_of(bytes(files.texts[path]))
+        for path in sorted(files.texts)
+        if path in used
     }
-    links = [
-        [name, *place_of(text)] for name, text in files.links if len(text) <= MAX_TEXT
-    ]
+    links = [[name, *place_of(text)] for name, text in files.links]
     if not kept and not links:
         return b""
     index = zlib.compress(json.dumps({"files": kept, "links": links}).encode())
@@ -116,14 +117,30 @@ def make_source_part(files: SourceFiles, used: Collection[str], start: int) -> b
     return bytes(packed) + _FOOTER.pack(index_start, len(index), SOURCES_MAGIC, before)
 
 
+def fitting_sources(
+    texts: dict[str, bytes | memoryview], links: Iterable[tuple[str, bytes]]
+) -> SourceFiles:
+    """Texts and links that a part can have."""
+    kept = {path: text for path, text in texts.items() if len(text) <= MAX_TEXT}
+    too_large, left, kept_links = len(texts) - len(kept), MAX_TEXT, []
+    for link in links:
+        if len(link[1]) <= left:
+            left -= len(link[1])
+            kept_links.append(link)
+        else:
+            too_large += 1
+    return SourceFiles(kept, tuple(kept_links), too_large)
+
+
 def merged_sources(several: Iterable[SourceFiles]) -> SourceFiles:
     """The source files of all; of one path those of the first that has it."""
-    texts: dict[str, bytes | memoryview] = {}
+    texts: list[Any] = []
     links: dict[tuple[str, bytes], None] = {}
     for each in several:
-        texts = {**each.texts, **texts}
+        texts.append(each.texts)
         links |= dict.fromkeys(each.links)
-    return SourceFiles(texts, tuple(links))
+    fitting = fitting_sources({}, links)
+    return fitting._replace(texts=ChainMap(*texts))
 
 
 def sources_of(data: memoryview, path: str | None = None) -> SourceFiles:
@@ -171,6 +188,12 @@ class _Part(Mapping[str, bytes]):
             path: _place(place) for path, place in index["files"].items()
         }
         self._links = [(str(name), _place(place)) for name, *place in index["links"]]
+        _check_places({*self._places.values(), *(place for _, place in self._links)})
+        if sum(size for _, (_, _, size) in self._links) > MAX_TEXT:
+            raise ValueError(f"links of more than {MAX_TEXT} bytes")
+        most = _ALL_FLOOR + _ALL_FACTOR * len(part)
+        if sum(size for _, _, size in self._places.values()) > most:
+            raise ValueError(f"texts of more than {most} bytes")
 
     def files(self) -> SourceFiles:
         """The texts and the links."""
@@ -214,12 +237,17 @@ def _place(numbers: list[int]) -> tuple[int, int, int]:
     return start, packed_size, size
 
 
+def _check_places(places: set[tuple[int, int, int]]) -> None:
+    for (start, size, _), (following, _, _) in pairwise(sorted(places)):
+        if start + size > following:
+            raise ValueError(f"two texts at {following:#x}")
+
+
 def _unpacked(packed: bytes, most: int) -> bytes:
-    reader = zlib.decompressobj()
     try:
-        text = reader.decompress(packed, most)
+        text = zlib.decompressobj().decompress(packed, most + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from None
-    if not reader.eof and reader.unconsumed_tail:
+    if len(text) > most:
         raise ValueError(f"it has more than {most} bytes")
     return text

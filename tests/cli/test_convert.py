@@ -611,6 +611,10 @@ def test_a_report_that_cannot_be_written_fails(
             "a --segment-size 9 --data-symbols",
             "option '--data-symbols' excludes '--segment-size'",
         ),
+        (
+            "a --segment-size 9 --embedded-sources",
+            "option '--embedded-sources' excludes '--segment-size'",
+        ),
         ("a --path-map =/src", "option '--path-map': '=/src': expected OLD=NEW"),
         ("a --object-prefix-map /o", "option '--object-prefix-map': '/o': expected"),
     ],

@@ -10,7 +10,8 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.modules.key import ModuleKey
-from gsym.reports.source_lines import MAX_AROUND, LocalSources
+from gsym.reports import source_lines
+from gsym.reports.source_lines import MAX_AROUND, MAX_LINE, LocalSources
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,3 +144,46 @@ def test_the_lines_around_a_call_are_limited(folder: Path) -> None:
     (context,) = frame.sources
     assert context is not None
     assert (context.first, len(context.lines)) == (1, frame.calls[0].line + MAX_AROUND)
+
+
+def test_only_ends_of_lines_end_lines(folder: Path) -> None:
+    source = folder / "project" / "src" / "main.c"
+    source.write_bytes(b"\f one \v\x1c\x1d\x1e \xc2\x85 \xe2\x80\xa8\r\ntwo\n\nfour\n")
+    report = gsym.symbolicate(
+        TEXT, source=[folder, folder / "project"], context=0, store=str(folder)
+    )
+    assert not any(frame.sources for frame in report.frames())
+    report = gsym.symbolicate(
+        TEXT, source=[folder, folder / "project"], context=1, store=str(folder)
+    )
+    context = next(report.frames()).sources[0]
+    assert context is not None
+    assert (context.first, context.lines[1:]) == (1, ("two", ""))
+
+
+def test_long_lines_are_cut(folder: Path) -> None:
+    source = folder / "project" / "src" / "main.c"
+    source.write_text("x" * MAX_LINE + "\n" + "y" * (MAX_LINE + 1))
+    report = gsym.symbolicate(
+        "app+0x1000", source=[folder, folder / "project"], context=1, store=str(folder)
+    )
+    (frame,) = report.frames()
+    (context,) = frame.sources
+    assert context is not None
+    assert context.lines == ("x" * MAX_LINE, "y" * (MAX_LINE - 3) + "...")
+
+
+def test_all_lines_of_a_report_are_limited(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_lines, "MAX_SHOWN", 80)
+    report = gsym.symbolicate(
+        "app+0x1000\n" * 5,
+        source=[folder, folder / "project"],
+        context=1,
+        store=str(folder),
+    )
+    shown = [frame.sources for frame in report.frames()]
+    assert [each != (None,) for each in shown] == [True, True, False, False, False]
+    (note,) = report.notes
+    assert note.startswith("source lines of 3 calls are left out: ")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.reports.source_links import source_link
+from gsym.reports.source_links import SourceLinks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # The examples of the specification.
 DOCUMENTS = {
@@ -21,6 +25,10 @@ DOCUMENTS = {
     "/two/*": "https://host/*/*",
     "/bare/*": "https://host/bare/",
 }
+
+
+def source_link(links: Iterable[tuple[str, bytes]], path: str) -> str:
+    return SourceLinks(links).of(path)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +127,49 @@ def test_srcsrv_names_the_command_or_the_url(
 
 
 def test_values_in_values_are_limited() -> None:
-    lines = [f"A{at}=%A{at + 1}%%A{at + 1}%" for at in range(60)]
-    many = "\n".join([*lines, "A60=text", "SRCSRVTRG=%A0%"])
-    assert len(source_link(srcsrv(many, "a.c"), "a.c")) <= 1 << 16
-    long = "\n".join(["SRCSRVTRG=" + "%A%" * 100_000, "A=" + "x" * 1000])
-    assert 0 < len(source_link(srcsrv(long, "a.c"), "a.c")) <= 1 << 16
+    long = "\n".join(["SRCSRVTRG=" + "%A%" * 100, "A=" + "x" * 40])
+    assert source_link(srcsrv(long, "a.c"), "a.c") == "x" * 4000
+    deep = "\n".join([*(f"A{at}=%A{at + 1}%" for at in range(30)), "A30=text"])
+    assert source_link(srcsrv(f"{deep}\nSRCSRVTRG=%A0%", "a.c"), "a.c") == "text"
+    assert (
+        source_link(srcsrv(f"{deep}\nSRCSRVTRG=%B%\nB=%C%\nC=%A0%", "a.c"), "a.c") == ""
+    )
+
+
+# Each would make gigabytes, or take hours, of a few megabytes.
+@pytest.mark.parametrize(
+    "variables",
+    [
+        [*(f"A{at}=%A{at + 1}%%A{at + 1}%" for at in range(60)), "A60=text"],
+        ["A0=" + "%fnbksl%(%A%)" * 300_000, "A=" + "x" * 60_000],
+        ["A0=" + "%A%" * 100_000, "A=" + "x" * 60_000],
+        [f"A0={'%fnvar%(A)' * 100_000}", "A=" + "x" * 60_000],
+        [
+            "A0=" + "".join(f"%B{at}%" for at in range(10_000)),
+            *(f"B{at}=" + "%fnvar%(%A%)" * 500 for at in range(10_000)),
+            "A=" + "x" * 60_000,
+        ],
+    ],
+)
+def test_values_that_grow_are_limited(variables: list[str]) -> None:
+    links = srcsrv("\n".join([*variables, "SRCSRVTRG=%A0%"]), "a.c")
+    assert len(source_link(links, "a.c")) <= 4096
+
+
+def test_links_of_many_files_are_read_once() -> None:
+    files = [f"c:\\{at}.c*{at}" for at in range(20_000)]
+    documents = {f"/{at}/*": f"http://x/{at}/*" for at in range(20_000)}
+    text = json.dumps({"documents": documents}).encode()
+    links = SourceLinks((("sourcelink", text), *srcsrv("SRCSRVTRG=%var2%", *files)))
+    for at in range(20_000):
+        assert links.of(f"C:\\{at}.c") == str(at)
+        assert links.of(f"/{at}/b") == f"http://x/{at}/b"
+
+
+def test_a_long_link_is_no_link() -> None:
+    for size, is_link in ((4096, True), (4097, False)):
+        text = json.dumps({"documents": {"/a.c": "x" * size}})
+        assert bool(source_link((("sourcelink", text.encode()),), "/a.c")) == is_link
 
 
 @given(st.text(), st.text(alphabet="a%()fnvarbksl=*\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tracemalloc
 import zlib
 from contextlib import suppress
 from struct import pack
@@ -21,6 +22,7 @@ from gsym.writing.source_part import (
     MAX_SOURCE,
     MAX_TEXT,
     SourceFiles,
+    fitting_sources,
     make_source_part,
     merged_sources,
     sources_of,
@@ -56,7 +58,7 @@ def test_what_was_written_is_read(
     files: SourceFiles, before: bytes, key: ModuleKey | None
 ) -> None:
     whole = appended(before, files, key)
-    assert files == ({}, ()) or len(whole) % FILE_MULTIPLE == 0
+    assert not files or len(whole) % FILE_MULTIPLE == 0
     read = sources_of(memoryview(whole))
     assert (dict(read.texts), read.links) == (files.texts, files.links)
     assert bool(read) == bool(files.texts or files.links)
@@ -86,6 +88,12 @@ def test_large_files_are_kept_and_not_shown() -> None:
     assert len(read.texts["most"]) == MAX_TEXT
     assert read.text("small") == b"x"
     assert read.text("absent") is None
+
+
+def test_one_text_may_have_many_paths() -> None:
+    files = SourceFiles(dict.fromkeys("abcdefghijklmnop", bytes(MAX_TEXT)))
+    read = sources_of(memoryview(appended(b"", files)))
+    assert len(read.texts["p"]) == MAX_TEXT
 
 
 def test_an_index_may_be_large() -> None:
@@ -170,6 +178,23 @@ DAMAGED = {
     "too large": hostile({"files": {"a": [0, 1, MAX_TEXT + 1]}, "links": []}),
     "link outside": hostile({"files": {}, "links": [["srcsrv", 0, 9, 9]]}),
     "large index": hostile(None, packed=BOMB),
+    "texts that share bytes": hostile(
+        {"files": {"a": [0, 2, 2], "b": [1, 2, 2]}, "links": []}, b"abc"
+    ),
+    "one text of two sizes": hostile(
+        {"files": {"a": [0, 2, 9], "b": [0, 2, 8]}, "links": []}, b"ab"
+    ),
+    "links too large together": hostile(
+        {
+            "files": {},
+            "links": [["srcsrv", at, 1, MAX_TEXT // 2 + 1] for at in range(2)],
+        },
+        b"ab",
+    ),
+    "too large together": hostile(
+        {"files": {key: [0, 1, MAX_TEXT] for key in "abcdefghijklmnopq"}, "links": []},
+        b"a",
+    ),
     "index outside": pack("<QQ8sQ", 1 << 60, 1 << 60, b"GSYMSRCS", 16),
 }
 
@@ -189,13 +214,59 @@ def test_damage_is_refused_and_reported(
 
 
 @pytest.mark.parametrize(
-    "place", [[0, 10, 20], [0, 5, 5], [0, 4, 100], [4, 1, 2], [0, len(BOMB), 1 << 20]]
+    "place",
+    [
+        [0, 10, 20],
+        [0, 5, 5],
+        [0, 4, 100],
+        [4, 1, 2],
+        [0, len(BOMB), 1 << 20],
+        [0, len(BOMB), 0],
+    ],
 )
 def test_a_damaged_text_is_refused(place: list[int]) -> None:
     texts = BOMB if place[1] == len(BOMB) else b"abcd"
     part = hostile({"files": {"a": place}, "links": []}, texts)
     with pytest.raises(gsym.FormatError, match="damaged source file"):
         sources_of(memoryview(part)).text("a")
+
+
+def test_a_text_is_not_unpacked_beyond_its_size() -> None:
+    bomb = zlib.compress(bytes(256 << 20))
+    part = hostile({"files": {"a": [0, len(bomb), 0]}, "links": []}, bomb)
+    texts = sources_of(memoryview(part)).texts
+    tracemalloc.start()
+    with pytest.raises(gsym.FormatError, match="more than 0 bytes"):
+        _ = texts["a"]
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+def test_texts_are_unpacked_one_after_another(tmp_path: Path) -> None:
+    """The names of a large part, and texts that zlib makes very small."""
+    files = {f"/{at}.c": bytes([at]) * (4 << 20) for at in range(20)}
+    image = small_file(2, "little")
+    paths = [tmp_path / "a.gsym", tmp_path / "b.gsym"]
+    for path in paths:
+        path.write_bytes(appended(image, SourceFiles(files)))
+    files.clear()
+    read = merged_sources(sources_of(memoryview(each.read_bytes())) for each in paths)
+    tracemalloc.start()
+    part = make_source_part(read, set(read.texts), 0)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+    assert len(sources_of(memoryview(part)).texts) == 20
+
+
+def test_what_is_too_large_is_left_out_and_counted() -> None:
+    large, half = bytes(MAX_TEXT + 1), bytes(MAX_TEXT // 2 + 1)
+    links = [("srcsrv", half), ("sourcelink", half), ("sourcelink", b"x")]
+    fitting = fitting_sources({"/large": large, "/a": b"a"}, links)
+    assert fitting == ({"/a": b"a"}, (links[0], links[2]), 2)
+    merged = merged_sources(
+        [SourceFiles({}, (links[0],)), SourceFiles({}, (links[1],))]
+    )
+    assert (len(merged.links), merged.too_large) == (1, 1)
 
 
 @given(st.data())

@@ -122,8 +122,9 @@ def convert_all(values: Values) -> int:
     for option in _UNVERIFIABLE:
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
-    if values.flag("--data-symbols") and values.texts("--segment-size"):
-        raise UsageError("option '--data-symbols' excludes '--segment-size'")
+    for option in ("--data-symbols", "--embedded-sources"):
+        if values.flag(option) and values.texts("--segment-size"):
+            raise UsageError(f"option '{option}' excludes '--segment-size'")
     sources, targets = _sources_and_targets(values)
     read = [*sources, *values.texts("--call-sites-yaml")[-1:]]
     outputs = [] if values.texts("--segment-size") else [*targets]
