@@ -37,6 +37,12 @@ class Image:
         index = ffi.gc(made[0], lib.gsym_index_destroy)
         return bytes(ffi.buffer(lib.gsym_index_bytes(index, size), size[0]))
 
+    def entries(self, address: int) -> range:
+        """The entries of the address table that a lookup considers."""
+        first = ffi.new("uint32_t *")
+        count = lib.gsym_image_entries(self._image, address, first)
+        return range(first[0], first[0] + count)
+
     @property
     def index_size(self) -> int:
         """Bytes of memory that indexes take."""

@@ -221,6 +221,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
     foreign_section section = {.type = GSYM_SECTION_INDEX};
+    size_t starts;
+    file_layout l;
     /* In version 1, only the part that names the module may follow the index, so a file
      * that ends with shared strings has none. */
     if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1) {
@@ -232,10 +234,14 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     creator->options.has_index = index_section_is_worth(index, count);
     if (!creator->options.has_index)
         return index->failed ? gsym_fail_memory(error) : GSYM_OK;
+    l = lay_out_parts(creator);
+    starts = index_starts_size(count, l.addr_off_size);
     if (creator->options.version == GSYM_VERSION_1)
-        index_section_fill_up(
-            index, align_up(lay_out_parts(creator).file_size, FOREIGN_ALIGNMENT));
-    index_section_end(index, count);
+        index_section_fill_up(index, align_up(l.file_size, FOREIGN_ALIGNMENT) + starts);
+    for (size_t i = 0; starts > 0 && i < count; i += INDEX_STARTS_SPACING / l.addr_off_size)
+        buffer_put_uint(index, creator->records.items[i].address - l.base_address,
+                        l.addr_off_size);
+    index_section_end(index, count, starts > 0);
     if (index->failed || !LIST_RESERVE(creator->sections, 1))
         return gsym_fail_memory(error);
     section.data = index->bytes;

@@ -293,7 +293,7 @@ static void open_index(gsym_image *image, const extent *section) {
     if (is_v1 && end < image->size)
         header->function_info_size = end - header->function_info_offset;
     if ((is_v1 ? end % INDEX_FILE_MULTIPLE != 0 : !section->present) ||
-        !index_section_open(image->data, end, image_head_size(image), header->big_endian,
+        !index_section_open(image->data, end, image_head_size(image), header,
                             &image->index))
         return;
     header->index_offset = end - image->index.size;

@@ -45,22 +45,49 @@ static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned w
     }
 }
 
-/* Search a table for the greatest entry that is at most `offset`. The binary search has no
- * branch on the values, of which the processor would mispredict every second one. */
-static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t offset,
-                                unsigned width, bool swap, uint32_t *index_ret) {
-    const uint8_t *at = table;
-    size_t low, left = count;
-    uint64_t found;
-    if (left == 0) return false;
+/* Find the last of `left` > 0 entries from `first` on that is at most `offset`; the first
+ * if none is. The binary search has no branch on the values, of which the processor would
+ * mispredict every second one. */
+static inline __attribute__((always_inline)) size_t
+bisect(const uint8_t *table, size_t first, size_t left, uint64_t offset, unsigned width,
+       bool swap) {
+    const uint8_t *at = table + first * width;
     while (left > 1) {
         size_t half = left / 2;
         const uint8_t *middle = at + half * width;
         at = load_entry(middle, 0, width, swap) <= offset ? middle : at;
         left -= half;
     }
-    low = (size_t)(at - table) / width;
-    found = load_entry(table, low, width, swap);
+    return (size_t)(at - table) / width;
+}
+
+/* Search the address table for the greatest entry that is at most `offset`, and of several
+ * equal ones for the first. The starts in the index tell the page that has it, so that a
+ * first lookup reads no other one; if they are not true, the whole table is searched. */
+static inline __attribute__((always_inline)) bool
+search_table(const gsym_image *image, uint64_t offset, unsigned width, bool swap,
+             uint32_t *index_ret) {
+    const uint8_t *table = image->addr_offsets;
+    const size_t spacing = INDEX_STARTS_SPACING / width;
+    size_t count = image->header.num_addresses, first = 0, left = count, low;
+    uint64_t found;
+    if (count == 0) return false;
+    if (image->index.starts_count != 0) {
+        first = bisect(image->index.starts, 0, image->index.starts_count, offset, width,
+                       swap) *
+                spacing;
+        left = count - first < spacing ? count - first : spacing;
+    }
+    for (;;) {
+        low = bisect(table, first, left, offset, width, swap);
+        found = load_entry(table, low, width, swap);
+        if (left == count ||
+            (found <= offset && (low + 1 < first + left || low + 1 == count ||
+                                 load_entry(table, low + 1, width, swap) > offset)))
+            break;
+        first = 0;
+        left = count;
+    }
     if (found > offset) return false;
     while (low > 0 && load_entry(table, low - 1, width, swap) == found) low--;
     *index_ret = (uint32_t)low;
@@ -70,27 +97,39 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
 /* Find the entry with the greatest start that is at most base_address + `offset`; of
  * several with this start, find the first. Return false if every entry starts later. In an
  * unsorted table, any entry that starts at or below the offset may be found, or none. */
-static bool search_starts(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
-    const uint8_t *table = image->addr_offsets;
-    uint32_t count = image->header.num_addresses;
+static inline __attribute__((always_inline)) bool
+search_starts(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     bool swap = image->swap;
     switch (image->header.addr_off_size) {
-        case 1: return search_table(table, count, offset, 1, false, index_ret);
+        case 1: return search_table(image, offset, 1, false, index_ret);
         case 2:
-            return swap ? search_table(table, count, offset, 2, true, index_ret)
-                        : search_table(table, count, offset, 2, false, index_ret);
+            return swap ? search_table(image, offset, 2, true, index_ret)
+                        : search_table(image, offset, 2, false, index_ret);
         case 4:
-            return swap ? search_table(table, count, offset, 4, true, index_ret)
-                        : search_table(table, count, offset, 4, false, index_ret);
+            return swap ? search_table(image, offset, 4, true, index_ret)
+                        : search_table(image, offset, 4, false, index_ret);
         default:
-            return swap ? search_table(table, count, offset, 8, true, index_ret)
-                        : search_table(table, count, offset, 8, false, index_ret);
+            return swap ? search_table(image, offset, 8, true, index_ret)
+                        : search_table(image, offset, 8, false, index_ret);
     }
 }
 
 uint64_t image_addr_offset(const gsym_image *image, uint32_t index) {
     return load_entry(image->addr_offsets, index, image->header.addr_off_size,
                       image->swap);
+}
+
+uint32_t gsym_image_entries(const gsym_image *image, uint64_t address,
+                            uint32_t *first_ret) {
+    uint64_t offset = address - image->header.base_address, start;
+    uint32_t end;
+    *first_ret = 0;
+    if (address < image->header.base_address || !search_starts(image, offset, first_ret))
+        return 0;
+    start = image_addr_offset(image, *first_ret);
+    for (end = *first_ret + 1; end < image->header.num_addresses; ++end)
+        if (image_addr_offset(image, end) != start) break;
+    return end - *first_ret;
 }
 
 gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,

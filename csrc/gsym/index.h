@@ -141,6 +141,8 @@ typedef struct index_section {
     size_t size;
     uint32_t num_addresses; /* entries of its table, one for each of the address table */
     uint32_t function_count; /* number of functions that have an index */
+    uint32_t starts_count;   /* 0: it has no starts */
+    const uint8_t *starts;
     bool swap;
 } index_section;
 
@@ -148,28 +150,36 @@ typedef struct index_section {
  * for most files the size alone shows that there is none. */
 enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
 
+/* The part repeats entries of the address table that are so many bytes apart, a page. */
+enum { INDEX_STARTS_SPACING = 4096 };
+
+/* Return the bytes of the starts, which are as wide as the entries of the address table; 0
+ * if the table is so small that the part has none. */
+size_t index_starts_size(uint32_t num_addresses, unsigned width);
+
 /* Open the part of a file that ends at offset `end`. The header, in version 2 with the
  * directory, takes the first `head_size` bytes. False if no such part is there, if it has
  * another version, or if it was made for another header. */
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
-                        bool big_endian, index_section *section_ret);
+                        const gsym_header *header, index_section *section_ret);
 /* Find the index of entry `entry`; false if it has none. */
 bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 
 /* To make the part in an empty buffer, call index_section_begin(); append the index of each
  * entry in order and call index_section_add(); then, if the result is worth it, call
- * index_section_fill_up() in version 1, index_section_end() and index_section_identify().
+ * index_section_fill_up() in version 1, append the starts, and call index_section_end() and
+ * index_section_identify().
  * Equal records give equal bytes, so that two parts can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
 /* Let the bytes from `offset` on, which were appended, be the index of an entry. */
 void index_section_add(buffer *out, uint32_t entry, size_t offset);
 /* Whether any function has an index. */
 bool index_section_is_worth(const buffer *out, uint32_t num_addresses);
-/* Append zeros so that the file, in which the part begins at `start`, will have a multiple
- * of INDEX_FILE_MULTIPLE bytes. */
+/* Append zeros so that the file, in which the part begins at `start` minus the size of the
+ * starts, will have a multiple of INDEX_FILE_MULTIPLE bytes. */
 void index_section_fill_up(buffer *out, uint64_t start);
-void index_section_end(buffer *out, uint32_t num_addresses);
+void index_section_end(buffer *out, uint32_t num_addresses, bool has_starts);
 /* Store the checksum of the header that the part was made for. */
 void index_section_identify(buffer *out, const uint8_t *head, size_t head_size);
 

@@ -28,10 +28,17 @@ static void add_entries(buffer *made, const gsym_image *image) {
     index_encoder_deinit(&encoder);
 }
 
+/* An index that the file has without starts, as earlier versions wrote it, is made so. */
 static void end_index(buffer *made, const gsym_image *image) {
+    uint32_t count = image->header.num_addresses;
+    unsigned width = image->header.addr_off_size;
+    bool has_starts = image->index.size == 0 || image->index.starts_count > 0;
+    size_t starts = has_starts ? index_starts_size(count, width) : 0;
     if (image->header.version == GSYM_VERSION_1)
-        index_section_fill_up(made, part_start(image));
-    index_section_end(made, image->header.num_addresses);
+        index_section_fill_up(made, part_start(image) + starts);
+    for (uint32_t i = 0; starts > 0 && i < count; i += INDEX_STARTS_SPACING / width)
+        buffer_put_uint(made, image_addr_offset(image, i), width);
+    index_section_end(made, count, starts > 0);
     index_section_identify(made, image->data, image_head_size(image));
 }
 

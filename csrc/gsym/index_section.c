@@ -4,6 +4,8 @@
  *     num_addresses * u32   where the index of an entry is, from the start; 0: it has none
  *     indexes               as in function_index.c
  *     zeros                 in version 1, so that the file has a multiple of 512 bytes
+ *     starts                if the address table takes more than a page: its first entry in
+ *                           each, so that a lookup reads this page and one of the table
  *     u64 size              of all, this trailer included
  *     u64 checksum          XXH64 of the header, in version 2 with the directory
  *     u32 num_addresses
@@ -17,7 +19,8 @@
 #include "gsym/index.h"
 
 enum {
-    INDEX_VERSION = 2,
+    VERSION_WITHOUT_STARTS = 2,
+    VERSION_WITH_STARTS = 3,
     TRAILER_SIZE = 32,
     CHECKSUM_FROM_END = 24,
     TABLE_ENTRY_SIZE = 4
@@ -25,23 +28,38 @@ enum {
 
 /* ---- find ---------------------------------------------------------------------------- */
 
+size_t index_starts_size(uint32_t num_addresses, unsigned width) {
+    size_t size = (size_t)num_addresses * width;
+    return size <= INDEX_STARTS_SPACING
+               ? 0
+               : (size + INDEX_STARTS_SPACING - 1) / INDEX_STARTS_SPACING * width;
+}
+
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
-                        bool big_endian, index_section *section_ret) {
+                        const gsym_header *header, index_section *section_ret) {
     cursor c = cursor_at(data, (size_t)end, end < TRAILER_SIZE ? end : end - TRAILER_SIZE,
-                         big_endian);
+                         header->big_endian);
     uint64_t size = cursor_u64(&c), checksum = cursor_u64(&c);
     uint32_t num_addresses = cursor_u32(&c), function_count = cursor_u32(&c);
     uint32_t version = cursor_u32(&c), magic = cursor_u32(&c);
+    bool has_starts = version == VERSION_WITH_STARTS;
+    uint32_t width = header->addr_off_size;
+    size_t starts = has_starts && num_addresses == header->num_addresses
+                        ? index_starts_size(num_addresses, width)
+                        : 0;
     *section_ret = (index_section){0};
-    if (c.failed || magic != GSYM_INDEX_MAGIC || version != INDEX_VERSION ||
-        size < TRAILER_SIZE || size > end || head_size > end - size ||
-        num_addresses > (size - TRAILER_SIZE) / TABLE_ENTRY_SIZE ||
+    if (c.failed || magic != GSYM_INDEX_MAGIC ||
+        (version != VERSION_WITHOUT_STARTS && !has_starts) || size < TRAILER_SIZE ||
+        size > end || head_size > end - size || starts > size - TRAILER_SIZE ||
+        num_addresses > (size - TRAILER_SIZE - starts) / TABLE_ENTRY_SIZE ||
         xxh64(data, head_size) != checksum)
         return false;
     *section_ret = (index_section){.bytes = data + (end - size),
                                    .size = (size_t)size,
                                    .num_addresses = num_addresses,
                                    .function_count = function_count,
+                                   .starts = data + (end - TRAILER_SIZE - starts),
+                                   .starts_count = (uint32_t)(starts / width),
                                    .swap = c.swap};
     return true;
 }
@@ -94,12 +112,12 @@ static uint32_t count_functions(const buffer *out, uint32_t num_addresses) {
     return count;
 }
 
-void index_section_end(buffer *out, uint32_t num_addresses) {
+void index_section_end(buffer *out, uint32_t num_addresses, bool has_starts) {
     buffer_put_u64(out, out->size + TRAILER_SIZE);
     buffer_put_u64(out, 0);
     buffer_put_u32(out, num_addresses);
     buffer_put_u32(out, count_functions(out, num_addresses));
-    buffer_put_u32(out, INDEX_VERSION);
+    buffer_put_u32(out, has_starts ? VERSION_WITH_STARTS : VERSION_WITHOUT_STARTS);
     buffer_put_u32(out, GSYM_INDEX_MAGIC);
 }
 

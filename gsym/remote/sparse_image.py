@@ -18,7 +18,6 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import ffi, lib, new_error
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import FormatError, LimitError
-from gsym.model import UINT64_MAX
 from gsym.sizes import exact_size
 
 TYPE_CHECKING = bool()
@@ -221,29 +220,11 @@ class SparseImage:
         yield header.file_table_offset, 4 + header.num_files * 2 * self._width
         yield header.index_offset, header.index_size  # 0 unless it was read already
 
-    def _entries(self, address: int) -> Iterator[int]:
-        """The entries of the address table that the engine considers.
-
-        It finds them by the same steps, so that this is so in a damaged table as well.
-        """
-        count, base = self.mapped.header.num_addresses, self.mapped.header.base_address
-
-        def start_of(entry: int) -> int:
-            return int(self._location(entry)[0] - base) & UINT64_MAX
-
-        low, left, offset = 0, count, address - base
-        while left > 1:
-            half = left // 2
-            if start_of(low + half) <= offset:
-                low += half
-            left -= half
-        if not count or (start := start_of(low)) > offset:
-            return
-        while low and start_of(low - 1) == start:
-            low -= 1
-        while low < count and start_of(low) == start:
-            yield low
-            low += 1
+    def _entries(self, address: int) -> range:
+        """The entries of the address table, which was read, that a lookup considers."""
+        first = ffi.new("uint32_t *")
+        count = lib.gsym_image_entries(self.mapped.image, address, first)
+        return range(first[0], first[0] + count)
 
     def _location(self, entry: int) -> tuple[int, int]:
         """The start of an entry, and the offset of its record if that was read."""

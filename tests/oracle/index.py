@@ -52,7 +52,8 @@ def decode_index(part: bytes, byteorder: str) -> dict[int, FunctionIndex]:
     size, _checksum, entries = (trailer.unsigned(width) for width in (8, 8, 4))
     assert size == len(part)
     count, version, magic = (trailer.unsigned(4) for _ in range(3))
-    assert (version, magic) == (2, 0x47494458)
+    assert version in (2, 3)
+    assert magic == 0x47494458
     table = Cursor(part, byteorder, 4)
     places = [table.unsigned(_ENTRY) for _ in range(entries)]
     found = {

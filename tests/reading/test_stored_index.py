@@ -6,13 +6,14 @@ import itertools
 import os
 import random
 import subprocess
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import gsym
 from gsym.cli.dropins import gsymutil
@@ -24,7 +25,7 @@ from tests import oracle
 from tests.embeddings import UUID, elf, macho
 from tests.engine_image import Image, outcome
 from tests.guarded import GuardedMemory
-from tests.handmade import SIZE, START, file_of
+from tests.handmade import SIZE, START, file_of, function_of
 from tests.inputs.elf import Symbol
 from tests.inputs.encoding import uleb
 from tests.inputs.scaled import depth_of_inlined_calls, rows_of_a_function
@@ -336,6 +337,98 @@ def _llvm_texts(program: str, folder: Path, option: str) -> str:
         ).stdout
         for more in ([], asked)
     )
+
+
+# ---- the starts in it --------------------------------------------------------------
+
+SPACING = 4096  # bytes of the address table
+
+
+def address_table(rng: random.Random, count: int, width: int) -> list[int]:
+    """Ascending offsets from 0 on that may be skewed, far apart, or all the same."""
+    most = (1 << 8 * width) - 1 >> (width == 8)
+    low = most >> rng.choice([0, 4 * width, 8 * width - 4, 8 * width])
+    share = rng.choice([0, 0.01, 0.5, 1])
+    ends = [low if rng.random() < share else most for _ in range(count - 1)]
+    return [0, *sorted(rng.randint(0, end) for end in ends)]
+
+
+def file_with_table(
+    offsets: list[int], width: int, version: int, byteorder: ByteOrder
+) -> tuple[bytes, bytes]:
+    """A file with these offsets and one large record, and with its index."""
+    record = random_function(3)
+    functions = [function_of(start=START + at) for at in offsets[1:]]
+    file = file_of(
+        record,
+        *functions,
+        addr_off_size=width,
+        version=version,
+        byteorder=byteorder,
+    )
+    if version == 2:
+        return oracle.encode_file(file), with_index_section(file)[1]
+    data = oracle.encode_file(file)
+    return data, with_index(data)
+
+
+def expected_entries(offsets: list[int], address: int) -> range:
+    last = bisect_right(offsets, address - START) - 1
+    if last < 0:
+        return range(0)
+    return range(bisect_left(offsets, offsets[last]), last + 1)
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from([1, 2, 4, 8]),
+    st.floats(0, 3),
+    st.integers(0, 1 << 32),
+    st.binary(min_size=16, max_size=16),
+)
+@settings(max_examples=settings().max_examples // 2, deadline=None)
+def test_starts_lead_to_the_same_entries(
+    kind: tuple[int, ByteOrder], width: int, pages: float, seed: int, noise: bytes
+) -> None:
+    """Also those that are not true."""
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    count = max(1, int(pages * SPACING / width))
+    offsets = address_table(rng, count, width)
+    plain, indexed = file_with_table(offsets, width, *kind)
+    starts = [offsets[at] for at in range(0, count, SPACING // width)]
+    size = len(starts) * width if len(starts) > 1 else 0
+    end = len(indexed) - TRAILER_SIZE
+    stored = b"".join(start.to_bytes(width, kind[1]) for start in starts)[:size]
+    assert indexed[end - size : end] == stored
+    false = indexed[: end - size] + (noise * size)[:size] + indexed[end:]
+    images = [Image(data) for data in (plain, indexed, false)]
+    assert [image.indexed_functions for image in images] == [0, 1, 1]
+    firsts = range(0, count, SPACING // width)
+    edges = [at for first in firsts for at in (first, max(0, first - 1))]
+    numbers = [*edges, *rng.choices(range(count), k=40)]
+    for number, step in itertools.product(numbers, (-1, 0, 1)):
+        address = START + offsets[number] + step
+        if address < 1 << 64:
+            expected = expected_entries(offsets, address)
+            assert [image.entries(address) for image in images] == [expected] * 3
+
+
+def test_an_index_without_starts_is_read_and_stays_as_it_is() -> None:
+    offsets = list(range(0, 1_500 * 8, 8))
+    _, indexed = file_with_table(offsets, 4, 1, "little")
+    end = len(indexed) - TRAILER_SIZE
+    trailer = bytearray(indexed[end:])
+    assert trailer[24] == 3
+    trailer[24] = 2
+    older = indexed[: end - 2 * 4] + bytes(2 * 4) + trailer
+    image = Image(older)
+    assert image.indexed_functions == 1
+    for address in range(START - 2, START + offsets[-1] + 20, 3):
+        assert image.entries(address) == expected_entries(offsets, address)
+    for data in (older, indexed):
+        made = Image(data).make_index()
+        assert made
+        assert data.endswith(made)
 
 
 # ---- what becomes of it ------------------------------------------------------------

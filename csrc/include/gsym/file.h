@@ -197,6 +197,9 @@ gsym_status gsym_image_file(const gsym_image *image, uint32_t index,
 gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
                              uint64_t *address_ret, uint64_t *record_offset_ret,
                              gsym_error *error);
+/* Return the number of entries that a lookup of `address` considers, and the first of them:
+ * all with the greatest start at or below it. */
+uint32_t gsym_image_entries(const gsym_image *image, uint64_t address, uint32_t *first_ret);
 
 typedef struct gsym_function_range {
     uint64_t address;
