@@ -152,7 +152,7 @@ def test_only_ends_of_lines_end_lines(folder: Path) -> None:
     report = gsym.symbolicate(
         TEXT, source=[folder, folder / "project"], context=0, store=str(folder)
     )
-    assert not any(frame.sources for frame in report.frames())
+    assert [frame.sources for frame in report.frames() if frame.sources] == []
     report = gsym.symbolicate(
         TEXT, source=[folder, folder / "project"], context=1, store=str(folder)
     )
