@@ -93,7 +93,7 @@ FIRST_WEIGHED = {
     "pdb_modules": 4_000,
     "pdb_sites": 32_000,
     "pdb_same_sites": 32_000,
-    "pdb_endless_types": 1_000,
+    "pdb_endless_types": 8_000,  # below, a buffer that doubles looks steep
     "rows_of_one_address": 400_000,
     "sequences_of_one_address": 16_000,
     "functions_in_each_other": 32_000,
