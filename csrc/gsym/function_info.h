@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "base/cursor.h"
 
-/* ---- what an encoder tells of a record ------------------------------------------- */
+/* ---- places in an encoded record ------------------------------------------------- */
 
 /* The state of a line program after one of its rows. */
 typedef struct line_checkpoint {

@@ -1,8 +1,8 @@
 /* embedded_sources.c - collect the texts of source files that line tables have embedded, as
  * `clang -gembed-source` does.
  *
- * Only the headers of line tables are read. The paths are those that functions have. Of
- * units that give one path different texts, the first is used; an empty text is none. */
+ * Only the headers of line tables are read. The paths are those that functions have. If
+ * units have different texts for one path, the first is used. Empty texts are ignored. */
 #include "base/hash.h"
 #include "base/path_rules.h"
 #include "dwarf/line.h"

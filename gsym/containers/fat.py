@@ -89,7 +89,7 @@ def open_slice(path: str, architecture: str | None) -> ObjectFile:
     """The object file at *path*; of a fat one, the slice as of `choose_slice`.
 
     Raises:
-        GsymError: There is none, or the file cannot be read.
+        GsymError: The file has no such slice, or cannot be read.
     """
     return ObjectFile(choose_slice(map_file(path), path, architecture), path)
 

@@ -189,9 +189,9 @@ def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
 def read_first(
     paths: Iterable[str], said: Saying | None, read: Callable[[ObjectFile], T]
 ) -> T | None:
-    """Result of *read* for the first binary with one that a GSYM file may be made from.
+    """The first result of *read* that is not empty; None if all are.
 
-    Files that cannot be read are left out. None if there is no other.
+    Binaries that cannot be read or do not fit what a GSYM file has *said* are skipped.
     """
     results = (_read_fitting(path, said, read) for path in paths)
     return next(filter(None, results), None)

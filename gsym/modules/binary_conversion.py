@@ -144,7 +144,7 @@ def _convert_into(
 def _notes_of(path: str, report: ConversionReport) -> tuple[tuple[str, ...], str]:
     """Sentences on files that were not found, and on one that may be of another build.
 
-    The last is "" if there is none.
+    The second is "" if all files are of this build.
     """
     notes, unsure = list[str](), ""
     for note in report.notes:
@@ -158,7 +158,7 @@ def _notes_of(path: str, report: ConversionReport) -> tuple[tuple[str, ...], str
 def _make(
     file: InputFile, output: str, search: BinarySearch, debug_info: DebugInfo | None
 ) -> ConversionReport | None:
-    """The report of a conversion; None if there is no function."""
+    """The report of a conversion; None if the input has no functions."""
     options = ConvertOptions(
         arch=search.architecture,
         debug_file_directories=search.debug_file_directories,

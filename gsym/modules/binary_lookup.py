@@ -341,7 +341,7 @@ def _converted(
 def ready_gsym(binary: ObjectFile, search: BinarySearch) -> FoundGsym:
     """The GSYM file of an open binary that need not be made.
 
-    The reader is None if there is none; the notes are about those of other builds.
+    The reader is None if no file is ready. Notes name files of other builds.
     """
     notes: list[str] = []
     found = _ready(binary, search, os.stat(binary.path), notes)

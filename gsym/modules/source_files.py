@@ -31,7 +31,7 @@ def sources_of_module(
     Damaged ones are ignored.
 
     Args:
-        reader: Its GSYM file; None if there is none.
+        reader: Its GSYM file, if it has one.
         binaries: Paths of its binary and debug files, where they may be read.
     """
     with suppress(GsymError):

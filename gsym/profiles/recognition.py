@@ -141,7 +141,7 @@ def sized_message(data: bytes) -> bytes | None:
 
 def message_kind(data: bytes, *, is_whole: bool) -> str:
     """Protobuf message that begins like this; "" for none, or if it is uncertain."""
-    from gsym.profiles.protobuf import (  # texts are none
+    from gsym.profiles.protobuf import (  # not loaded for texts
         LENGTH_DELIMITED,
         PPROF_TYPES,
         VARINT,

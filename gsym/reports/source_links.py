@@ -85,8 +85,8 @@ class _SourceLink:
             url = self._folders.get(wanted[:length])
             if url is not None and length <= len(wanted):
                 rest = path[length:].replace("\\", "/")
-                before, _, behind = url.partition("*")
-                return before + quote(rest, safe="/", errors="replace") + behind
+                before, _, after = url.partition("*")
+                return before + quote(rest, safe="/", errors="replace") + after
         return ""
 
 

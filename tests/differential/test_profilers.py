@@ -212,8 +212,12 @@ def test_costs_of_callgrind_are_those_that_it_annotates(
             )
         }
         costs = {row.name: getattr(row, column) for row in rows}
+        # Costs of a function with several callers are shared as integers, so that
+        # totals of these callers may be a few more or less.
+        rounding = 0 if column == "own" else 1e-4
         for name in ("leaf", "middle", "grab", "main"):
-            assert costs[name] == told[name] > 0
+            assert costs[name] == pytest.approx(told[name], rel=rounding)
+            assert told[name] > 0
         if column == "own":
             whole = int(
                 text.partition("PROGRAM TOTALS")[0].split()[-2].replace(",", "")

@@ -158,7 +158,7 @@ void gsym_style_destroy(gsym_style *style);
 typedef enum gsym_command_style {
     GSYM_STYLE_LOOKUP,    /* of gsym lookup */
     GSYM_STYLE_ONELINE,   /* of gsym lookup --oneline */
-    GSYM_STYLE_REASON,    /* in both of these: why there is no answer */
+    GSYM_STYLE_REASON,    /* of gsym lookup: the reason why there is no answer */
     GSYM_STYLE_GSYMUTIL,  /* of llvm-gsymutil */
     GSYM_STYLE_ADDR2LINE, /* of GNU addr2line */
     GSYM_STYLE_SYMBOLIZER, /* of llvm-symbolizer */
@@ -346,9 +346,9 @@ size_t gsym_text_find_address(const char *text, size_t size, size_t at,
                               const gsym_range *ranges, size_t count);
 
 /* Write `size` bytes that are equal for lines which only differ in the values of numbers.
- * A byte that UTF-8 does not use replaces each digit of a number. It tells whether they are
- * decimal, their case, and whether a number without 0x begins with a letter. Digits of
- * both cases stay, as do numbers in words of which a line has two that are equal. */
+ * A byte that UTF-8 does not use replaces each digit of a number. Which one depends on
+ * whether the number is decimal, on its case, and whether it begins with a letter, not 0x.
+ * Numbers with digits of both cases are kept, as are those in a word that repeats. */
 void gsym_text_mask_numbers(const char *bytes, size_t size, uint8_t *masked_ret);
 
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */

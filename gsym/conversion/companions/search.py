@@ -185,7 +185,7 @@ def fetched(target: str, folder: str, fetch: Callable[[str], object]) -> str:
         fetch: Writes it to a path.
 
     Returns:
-        Reason why there is no file: `NOT_FOUND` or another; "" if there is.
+        "" if the file is complete, else the reason, as `NOT_FOUND`, why it is absent.
     """
     temporary = os.path.join(folder, f"{os.urandom(8).hex()}.new")
     try:
