@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     Reading = Callable[[tuple[str, ...]], Iterable[Record]]
 
 
-def fxt_profile(read: Reading) -> Profile:
+def fxt_profile(read: Reading, *, takes_durations: bool = True) -> Profile:
     """The profile of a trace that can be read several times.
 
     Args:
         read: The records of some kinds, in the order of the trace.
+        takes_durations: Whether a trace without samples has a profile of durations.
     """
     samples = read_fxt_samples(read(PROFILER_KINDS))
-    if samples.samples:
+    if samples.samples or not takes_durations:
         return samples
     durations = read_fxt_durations(read(DURATION_KINDS))
     return durations if durations.samples else samples

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     _Space = tuple[int | None, int]  # a provider and a process
 
 # Of `gsym.fxt.decoder.KINDS`: the records that a profile is made of.
-PROFILER_KINDS = ("trace_info", "kernel_object", "module", "mmap", "backtrace")
+SAMPLE_KINDS = ("module", "mmap", "backtrace")
+PROFILER_KINDS = ("trace_info", "kernel_object", *SAMPLE_KINDS)
 
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 _SMALLEST_TEXT_ID = 32  # digits of a build id that is written as text

@@ -134,7 +134,7 @@ def _thread_name(profile: Profile, thread: int) -> str:
     return " / ".join(frame.name for frame in found)
 
 
-FORMS = ("pprof", "collapsed", "speedscope", "firefox", "html", "fxt")
+FORMS = ("pprof", "collapsed", "speedscope", "firefox")
 _ENDINGS = {
     ".pb.gz": "pprof",
     ".pprof": "pprof",
@@ -144,8 +144,6 @@ _ENDINGS = {
     ".speedscope.json": "speedscope",
     ".speedscope": "speedscope",
     ".firefox.json": "firefox",
-    ".html": "html",
-    ".fxt": "fxt",
 }
 
 
@@ -181,15 +179,6 @@ def write_form(
         from gsym.profiles.pprof_output import pprof_file
 
         return pprof_file(profile)
-    if form == "fxt":
-        from gsym.profiles.fxt_output import fxt_file
-
-        return fxt_file(profile, value)
-    if form == "html":
-        from gsym.profiles.flame_graph import flame_page
-
-        page = flame_page((profile,), title, value=value, roots=roots)
-        return page.encode("utf-8", "replace")
     if form == "collapsed":
         lines = collapsed_lines(profile, value, roots)
         return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")

@@ -6,7 +6,7 @@ pre-order. A violation is an error; missing information is a note.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import pairwise
 
 from gsym.model import UINT64_END
@@ -15,7 +15,7 @@ from gsym.symbfile.format import Range
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from gsym.symbfile.format import Counts, Decoder, Record, ReturnPad
 
@@ -264,46 +264,3 @@ def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
     if at < end:
         reason = f"bytes from {at:#x} on, before the first line, have no line"
         yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)
-
-
-class Difference(NamedTuple):
-    """A record that only one file has, or with different fields in both."""
-
-    old: Record | None  # the record of the first file, or None
-    new: Record | None  # the record of the second file, or None
-
-
-def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference]:
-    """Differences in the order of addresses; needs memory for all records.
-
-    Records with the same kind, address and depth are compared.
-    """
-    before, after = Counter(old), Counter(new)
-    places: dict[tuple[int, int, int], _Sides] = defaultdict(lambda: ([], []))
-    for side, records in enumerate((before - after, after - before)):
-        for record in records.elements():
-            places[_key(record)][side].append(record)
-    for place in sorted(places):
-        # A total order independent of the file; fields may be None.
-        olds, news = (sorted(side, key=repr) for side in places[place])
-        count = max(len(olds), len(news))
-        for index in range(count):
-            yield Difference(
-                olds[index] if index < len(olds) else None,
-                news[index] if index < len(news) else None,
-            )
-
-
-def differing_fields(difference: Difference) -> tuple[str, ...]:
-    """Names of the fields that differ, if both files have the record."""
-    old, new = difference
-    if old is None or new is None:
-        return ()
-    pairs = zip(old._fields, old, new, strict=True)
-    return tuple(name for name, one, other in pairs if one != other)
-
-
-def _key(record: Record) -> tuple[int, int, int]:
-    if isinstance(record, Range):
-        return record.elf_va, 0, record.depth
-    return record.elf_va, 1, 0

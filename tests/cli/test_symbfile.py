@@ -210,25 +210,3 @@ def test_dump_prints_text_for_people(
         "  main at /a.c:39",
         "  f at ?:?",
     ]
-
-
-def test_diff_shows_what_is_different(
-    symbfile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = tmp_path / "other"
-    changed = Range(0x640, 0x24, "main", "/b.c", line_table=(LineTableRow(0, 38),))
-    other.write_bytes(b"".join(encode([changed, ReturnPad(1, ()), RECORDS[2]])))
-    assert run("diff", symbfile, other) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "+ 0x1 return pad",
-        "! 0x640..0x664 main",
-        '  file: "/a.c" -> "/b.c"',
-        "- 0x64c..0x654 inl\\x1b called at /a.c:40",
-    ]
-    assert run("diff", "--json", symbfile, other) == 1
-    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (first["old"], first["new"]["elf_va"]) == (None, 1)
-    assert second["fields"] == ["file"]
-    assert (third["old"]["func"], third["new"]) == ("inl\x1b", None)
-    assert run("diff", "--quiet", symbfile, other) == 1
-    assert capsys.readouterr().out == ""

@@ -98,7 +98,6 @@ gsym symbfile dump {e}.symbfile
 gsym symbfile dump --json {e}.symbfile
 gsym symbfile stats --json {e}.symbfile
 gsym symbfile verify {e}.symbfile
-gsym symbfile diff {e}.symbfile {d}/other.symbfile
 gsym symbfile lookup {e}.symbfile 0x1008
 gsym symbfile convert {e}.symbfile -o {e}.out
 gsym symbfile extract {e}.gsym -o {e}.out

@@ -524,11 +524,8 @@ def of_outputs(folder: Path, viewers: Viewers) -> Iterator[Recording]:
             yield Recording(
                 f"perf.data as {form}", tool, path, show(made), value, rounding
             )
-        for form in ("chrome", "fxt"):
-            made = converted(path, form, verb="convert")
-            yield Recording(
-                f"perf.data as {form}", "Perfetto", made, viewers.perfetto(made)
-            )
+        made = converted(path, "chrome", verb="convert")
+        yield Recording("perf.data as chrome", "Perfetto", made, viewers.perfetto(made))
         if word == "one":
             made = converted(path, "firefox", *value)
             told = firefox_sums(made, 0)

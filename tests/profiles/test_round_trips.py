@@ -11,19 +11,17 @@ import pytest
 from hypothesis import given
 
 from gsym.fxt.chrome_json import ChromeJson
-from gsym.fxt.reader import open_trace
-from gsym.profiles.fxt_output import fxt_file
 from gsym.profiles.model import Profile, ValueType
 from gsym.profiles.opening import read_profile
 from gsym.profiles.outputs import FORMS, write_form
 from gsym.profiles.recognition import profile_kind
+from gsym.profiles.sample_events import sample_events
 from tests.profiles import json_profiles
 from tests.profiles.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-READ_FORMS = [form for form in FORMS if form != "html"]
 VALUE = 1  # nanoseconds, which all forms can have
 
 
@@ -47,7 +45,7 @@ def known_profile() -> Profile:
     return profile
 
 
-@pytest.mark.parametrize("form", READ_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 def test_a_written_profile_is_read_again(tmp_path: Path, form: str) -> None:
     profile = known_profile()
     data = write_form(profile, form, value=VALUE)
@@ -61,7 +59,7 @@ def test_a_written_profile_is_read_again(tmp_path: Path, form: str) -> None:
 def test_a_profile_as_chrome_json_is_read_again(tmp_path: Path) -> None:
     profile = known_profile()
     path = tmp_path / "profile.json"
-    records = open_trace(fxt_file(profile))
+    records = sample_events(profile, VALUE)
     path.write_text("".join(ChromeJson().pieces(records)))
     assert profile_kind(path) == "chrome"
     assert sums_of(read_profile(path)) == sums_of(profile, VALUE)
@@ -70,7 +68,7 @@ def test_a_profile_as_chrome_json_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "made", [json_profiles.CHROME, json_profiles.CPUPROFILE, json_profiles.SPEEDSCOPE]
 )
-@pytest.mark.parametrize("form", READ_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 def test_what_was_read_is_written_and_read_again(
     tmp_path: Path, made: dict[str, object], form: str
 ) -> None:

@@ -14,7 +14,7 @@ from gsym.symbfile.format import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.inspection import Difference, compare, differing_fields, verify
+from gsym.symbfile.inspection import verify
 from tests.symbfile.test_format import record_lists
 
 PAD = ReturnPad(0x10, (ReturnPadEntry("f", "", 0),))
@@ -104,32 +104,3 @@ def test_a_finding_has_the_offset_of_the_message() -> None:
 def test_any_records_are_verified(records: list[Record]) -> None:
     for finding in verify(Decoder(encode(records))):
         assert finding.reason
-
-
-@given(record_lists)
-def test_the_order_of_records_makes_no_difference(records: list[Record]) -> None:
-    assert list(compare(records, records[::-1])) == []
-
-
-@given(record_lists, record_lists)
-def test_differences_lead_from_one_file_to_the_other(
-    old: list[Record], new: list[Record]
-) -> None:
-    left = list(old)
-    for difference in compare(old, new):
-        if difference.old is not None:
-            left.remove(difference.old)
-        if difference.new is not None:
-            left.append(difference.new)
-    assert sorted(map(repr, left)) == sorted(map(repr, new))
-
-
-def test_a_changed_record_is_reported_with_its_fields() -> None:
-    changed = F._replace(func="h", length=3)
-    assert list(compare([F, PAD], [PAD, changed])) == [Difference(F, changed)]
-    assert differing_fields(Difference(F, changed)) == ("length", "func")
-
-
-def test_records_of_one_file_only_are_reported_alone() -> None:
-    assert list(compare([F], [PAD])) == [Difference(F, None), Difference(None, PAD)]
-    assert differing_fields(Difference(F, None)) == ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ANSWERED = {0, 1, 3}  # 2 is a wrong command line, which none of these is
-_FORMATS = ("pprof", "collapsed", "speedscope", "firefox", "chrome", "html", "fxt")
+_FORMATS = ("pprof", "collapsed", "speedscope", "firefox", "chrome")
 _STYLES = ("spec", "llvm", "fuchsia")
 _FUNCTIONS = 64  # of an output that are looked up
 _AGAINST = 8  # one of so many outputs is compared with a second decoder

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.profiles.outputs import write_form
+from gsym.profiles.outputs import FORMS, write_form
 from gsym.symbfile.format import LineTableRow, Range, encode
 from tests import report_examples
 from tests.freeze.inputs import gsym_bytes, kind_of
@@ -239,7 +239,7 @@ def memory_dumps() -> Iterator[tuple[str, bytes]]:
 
 def profiles() -> Iterator[tuple[str, bytes]]:
     """Profiles and traces of every form."""
-    for name in ("pprof", "collapsed", "speedscope", "firefox", "chrome", "fxt"):
+    for name in FORMS:
         data = write_form(small_profile(), name)
         yield f"{name}-written", data.encode() if isinstance(data, str) else data
     pprof = pprof_messages.message().SerializeToString()

@@ -35,7 +35,6 @@ gsym trace top stacks.txt --by module --limit 5  # Five modules
 gsym symbfile dump app.ranges.symbfile  # Each record as a line
 gsym symbfile stats app.ranges.symbfile  # Numbers of records
 gsym symbfile verify app.ranges.symbfile  # Errors and notes
-gsym symbfile diff old.ranges.symbfile app.ranges.symbfile  # What a build changed
 gsym symbfile lookup app.ranges.symbfile 0x1139  # An ELF address
 gsym symbfile convert app.ranges.symbfile -o again.gsym  # A GSYM file
 gsym symbfile extract app --kind both -o app  # Ranges and return pads

@@ -47,7 +47,6 @@ VERBS = {
     "symbfile dump": ("symbfile", "Print the records of a symbfile"),
     "symbfile stats": ("symbfile", "Summarize a symbfile"),
     "symbfile verify": ("symbfile", "Check the structure of a symbfile"),
-    "symbfile diff": ("symbfile", "Compare two symbfiles"),
     "symbfile lookup": (
         "symbfile",
         "Find the functions, files and lines at addresses",

@@ -1,4 +1,4 @@
-"""`gsym symbfile dump`, `stats`, `verify`, `diff`, `lookup`, `id`, `convert`."""
+"""`gsym symbfile dump`, `stats`, `verify`, `lookup`, `id`, `convert`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,10 @@ from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import open_symbfile
 from gsym.symbfile.inspection import (
     MOST_DEPTH,
-    Difference,
     Statistics,
-    compare,
-    differing_fields,
     measure,
     record_lines,
     record_object,
-    record_title,
     verify,
 )
 from gsym.symbfile.to_gsym import convert_symbfiles
@@ -134,56 +130,6 @@ def verify_records(values: Values) -> int:
     if not errors and not is_json and not is_quiet:
         print(f"{printable(path)}: the records are valid")
     return EXIT_FAILED if errors else 0
-
-
-@Command(
-    "gsym symbfile diff",
-    (
-        Operand("OLD", "symbfile, plain or compressed by zstd"),
-        Operand("NEW", "symbfile to compare it with"),
-    ),
-    (JSON, QUIET),
-    """\
-- marks a record that only OLD has, + one that only NEW has, ! one that both have with
-different fields. The order of records and the storage of strings are ignored. The exit
-code is 1 if the files differ.""",
-)
-def diff(values: Values) -> int:
-    """Print the differences; the exit code is 1 if there is one."""
-    old, new = (open_symbfile(values.operand(name)) for name in ("OLD", "NEW"))
-    code = 0
-    for difference in compare(old.records(), new.records()):
-        code = EXIT_FAILED
-        if values.flag("--quiet"):
-            break
-        if values.flag("--json"):
-            print_json(_object(difference))
-        else:
-            for line in _diff_lines(difference):
-                print(printable(line))
-    return code
-
-
-def _object(difference: Difference) -> dict[str, object]:
-    old, new = difference
-    return {
-        "old": None if old is None else record_object(old),
-        "new": None if new is None else record_object(new),
-        "fields": differing_fields(difference),
-    }
-
-
-def _diff_lines(difference: Difference) -> Iterator[str]:
-    old, new = difference
-    if old is None or new is None:
-        mark, record = ("-", old) if new is None else ("+", new)
-        if record is not None:
-            yield f"{mark} {record_title(record)}"
-        return
-    yield f"! {record_title(new)}"
-    for name in differing_fields(difference):
-        one, other = record_object(old)[name], record_object(new)[name]
-        yield f"  {name}: {json.dumps(one)} -> {json.dumps(other)}"
 
 
 @Command(

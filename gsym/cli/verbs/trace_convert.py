@@ -29,116 +29,135 @@ from gsym.cli.verbs.trace_profile import (
     symbolize_profile,
     unsure_rows,
 )
-from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
-from gsym.fxt.reader import open_trace
-from gsym.fxt.records import Event, Record
-from gsym.fxt.writer import FLUSH_SIZE, Encoder
+from gsym.fxt.decoder import KINDS
 from gsym.modules.finder import open_store
-from gsym.profiles.fxt_output import fxt_file, with_samples
+from gsym.profiles.fxt_samples import SAMPLE_KINDS
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import TIME, Profile, resolution
 from gsym.profiles.outputs import FORMS, form_of, write_form
+from gsym.profiles.sample_events import sample_events
 from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+    from gsym.fxt.records import Record
 
 
 CHROME = "chrome"
-_TEXT_FORMS = frozenset({CHROME, "collapsed", "speedscope", "firefox", "html"})
 ALL_FORMS = (CHROME, *FORMS)
+_MAX_REASONS = 10
 
 
-def to_option(forms: tuple[str, ...], by_default: str) -> Option:
+def to_option(by_default: str) -> Option:
     """The option that names a format."""
     return Option(
         "--to",
-        f"format: {', '.join(forms)} (default: {by_default})",
+        f"format: {', '.join(ALL_FORMS)} (default: {by_default})",
         metavar="FORMAT",
-        choices=forms,
+        choices=ALL_FORMS,
     )
 
 
-TRACE_FORM = "fxt"
+def chosen_form(values: Values) -> str | None:
+    """The format of `--to`, or by the name of the output."""
+    form = values.choice("--to")
+    path = values.text("--output") or "-"
+    if form is not None or path == "-":
+        return form
+    form = form_of(path) or (CHROME if path.endswith(".json") else None)
+    if form is None:
+        known = " or ".join(ALL_FORMS)
+        raise UsageError(f"unknown format of '{path}': choose '--to' {known}")
+    return form
 
 
-class ProfileForm:
-    """Writes a profile in a format.
+class _Conversion:
+    """Reads the samples of a file, and writes them in a format.
 
-    A trace written as a trace keeps all its records.
+    In chrome, a trace has its events, too, and need not have samples.
     """
 
-    def __init__(self, source: ProfileInput, form: str) -> None:
+    def __init__(self, source: ProfileInput, form: str, values: Values) -> None:
         self._source = source
         self._form = form
-        self._trace = source.trace if form == TRACE_FORM else None
-        self._has_ids = form in {"pprof", "firefox"}
+        self._values = values
         # records of a trace that the format cannot represent, by kind
-        self.left_out: dict[str, int] = {} if self._trace else source.left_out()
-        self._dropped = 0
+        self.left_out: dict[str, int] = {}
 
-    def pieces(
-        self, profile: Profile, values: Values, roots: tuple[str, ...]
-    ) -> Iterator[bytes]:
-        """The bytes of the file."""
+    def read(self) -> Profile:
+        """The samples."""
         source = self._source
-        if self._has_ids:
-            note_assumed(profile)
-        if self._trace is None:
-            yield write_form(
-                profile,
-                self._form,
-                value=self._value(profile, values),
-                title=os.path.basename(source.name),
-                roots=roots,
-            )
-            return
-        self._trace.selection = source.selection
-        records = self._trace.records(keep_context=True)
-        if source.has_samples:
-            records = with_samples(records, profile)
-        encoder = Encoder(self._trace.byteorder)
-        for record in records:
-            try:
-                encoder.add(record)
-            except (LimitError, ValueError):
-                self._dropped += 1
-            if encoder.size > FLUSH_SIZE:
-                yield encoder.take()
-        yield encoder.take()
+        if self._form == CHROME and source.trace is not None:
+            return source.read(takes_durations=False)
+        profile = source.read()
+        source.require_samples(profile)
+        self.left_out = source.left_out()
+        return profile
 
-    def _value(self, profile: Profile, values: Values) -> int:
+    def write(self, profile: Profile, roots: tuple[str, ...]) -> dict[str, object]:
+        """Write the file to the output of the command line; returns a report."""
+        if self._form == CHROME:
+            return self._write_chrome(profile)
+        if self._form in {"pprof", "firefox"}:  # which have ids of modules
+            note_assumed(profile)
+        name, form = self._source.name, self._form
+        value, title = self._value(profile), os.path.basename(name)
+        data = write_form(profile, form, value=value, title=title, roots=roots)
+        path = self._values.text(OUTPUT.name)
+        write_output(path, (data,), is_text=form != "pprof")
+        report_losses(profile, self.left_out, name, form)
+        return {
+            "samples": len(profile.samples),
+            "left_out": self.left_out,
+            "losses": profile.losses,
+            "unsure": unsure_rows(profile),
+        }
+
+    def _value(self, profile: Profile) -> int:
         """The index of the value type that is written."""
-        if self._form == TRACE_FORM:
-            require_drawn_value(profile, values, TRACE_FORM)
         if self._form != "firefox":
-            return chosen_value(profile, values)
+            return chosen_value(profile, self._values)
         from gsym.profiles.firefox import default_value, weight_of
 
-        value = chosen_value(profile, values, default_value(profile))
+        value = chosen_value(profile, self._values, default_value(profile))
         chosen = profile.value_types[value]
         if weight_of(chosen) is None:
             text = f"firefox has no unit for '{chosen.type}': written as samples"
             warn(f"{self._source.name}: {text}")
         return value
 
-    def report_losses(self, profile: Profile) -> None:
-        """Warn about data that is not in the file."""
-        report_losses(profile, self.left_out, self._source.name, self._form)
-        if self._dropped:
-            text = f"dropped: records that cannot be written ({self._dropped})"
-            warn(f"{self._source.name}: {text}")
-
-
-def require_drawn_value(profile: Profile, values: Values, form: str) -> None:
-    """Check that a format that draws samples at their times is asked for no value."""
-    value = chosen_value(profile, values)
-    has_times = all(sample.time is not None for sample in profile.samples)
-    if values.text(VALUE.name) and has_times and profile.value_types[value] != TIME:
-        text = f"'{form}' draws these samples by their times, not by a value"
-        raise UsageError(f"option '{VALUE.name}': {text}")
+    def _write_chrome(self, profile: Profile) -> dict[str, object]:
+        """Write samples as durations, after the events of a trace."""
+        source, values, converter = self._source, self._values, ChromeJson()
+        value = chosen_value(profile, values)
+        has_times = all(sample.time is not None for sample in profile.samples)
+        if values.text(VALUE.name) and has_times and profile.value_types[value] != TIME:
+            text = f"'{CHROME}' draws these samples by their times, not by a value"
+            raise UsageError(f"option '{VALUE.name}': {text}")
+        records: Iterable[Record] = ()
+        if source.trace is not None:
+            source.trace.selection = source.selection
+            drawn = SAMPLE_KINDS if profile.samples else ()
+            kinds = [kind for kind in KINDS if kind not in drawn]
+            records = source.trace.records(kinds, keep_context=True)
+        if profile.samples:
+            records = sample_events(profile, value, records)
+        pieces = (each.encode("utf-8", "replace") for each in converter.pieces(records))
+        write_output(values.text(OUTPUT.name), pieces, is_text=True)
+        if converter.closed:
+            count = converter.closed
+            warn(f"{source.name}: {count} durations or operations end with the trace")
+        report_losses(profile, converter.left_out, source.name, CHROME)
+        for what, count in converter.changed.items():
+            warn(f"{source.name}: {what}: {count}")
+        return {
+            "closed": converter.closed,
+            "left_out": converter.left_out,
+            "changed": converter.changed,
+        }
 
 
 @Command(
@@ -146,7 +165,7 @@ def require_drawn_value(profile: Profile, values: Values, form: str) -> None:
     (PROFILE,),
     (
         OUTPUT,
-        to_option(ALL_FORMS, "by the name of the output"),
+        to_option("by the name of the output"),
         JSON,
         VALUE,
         ROOTS,
@@ -156,116 +175,31 @@ def require_drawn_value(profile: Profile, values: Values, form: str) -> None:
     ),
     f"""\
 {FILTER_HELP}
-The format chrome has the events of a trace, or the samples of a profile as durations
-that nest. Other formats have the samples of a trace or profile or, without any, the
-time of durations, each with those around it as its stack; fxt has all of a trace. Names
-of outputs: .json is chrome, .pb.gz pprof, .folded or .txt collapsed, .speedscope.json
-speedscope, .firefox.json firefox, .html a flame graph, .fxt fxt. Addresses are not
-looked up: 'gsym trace symbolize' does. What a format cannot represent is reported.""",
+The format chrome has the events of a trace, and samples as durations that nest. Other
+formats have the samples of a trace or profile or, without any, the time of durations,
+each with those around it as its stack. Names of outputs: .json is chrome, .pb.gz pprof,
+.folded or .txt collapsed, .speedscope.json speedscope, .firefox.json firefox. Addresses
+are not looked up: 'gsym trace symbolize' does. What a format cannot represent is
+reported.""",
 )
 def convert(values: Values) -> int:
     """Convert one file."""
-    form = chosen_form(values, ALL_FORMS)
+    form, roots = chosen_form(values), chosen_roots(values)
     if form is None:
         raise UsageError(f"option '--to' is required: {', '.join(ALL_FORMS)}")
-    chosen_roots(values)
     if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
-    profile = None
     with open_profile_input(values) as source:
-        if form == CHROME:
-            made = _write_chrome(source, values)
-        else:
-            profile, made = _write_samples(source, values, form)
+        conversion = _Conversion(source, form, values)
+        profile = conversion.read()
+        source.select(profile)
+        if form == "firefox" and (store := open_store(None, ())) is not None:
+            set_debug_ids(profile, store)
+        made = conversion.write(profile, roots)
         if values.flag(JSON.name):
             path = values.text(OUTPUT.name)
             print_json({"input": source.name, "output": path, "form": form, **made})
     return source.exit_code(profile)
-
-
-def _write_samples(
-    source: ProfileInput, values: Values, form: str
-) -> tuple[Profile, dict[str, object]]:
-    """Write the samples; returns them, and a report."""
-    roots = chosen_roots(values)
-    profile = source.read()
-    source.require_samples(profile)
-    made = ProfileForm(source, form)
-    source.select(profile)
-    if form == "firefox" and (store := open_store(None, ())) is not None:
-        set_debug_ids(profile, store)
-    pieces = made.pieces(profile, values, roots)
-    write_output(values.text(OUTPUT.name), pieces, is_text=form in _TEXT_FORMS)
-    made.report_losses(profile)
-    return profile, {
-        "samples": len(profile.samples),
-        "left_out": made.left_out,
-        "losses": profile.losses,
-        "unsure": unsure_rows(profile),
-    }
-
-
-def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
-    """The format of `--to`, or by the name of the output."""
-    form = values.choice("--to")
-    path = values.text("--output") or "-"
-    if form is not None or path == "-":
-        return form
-    form = form_of(path) or (CHROME if path.endswith(".json") else None)
-    if form not in forms:
-        raise UsageError(
-            f"unknown format of '{path}': choose '--to' {' or '.join(forms)}"
-        )
-    return form
-
-
-def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
-    """Write the events of a trace, or the samples of a profile as durations."""
-    converter = ChromeJson()
-    records: Iterable[Record]
-    if source.trace is None:
-        profile = source.read()
-        source.require_samples(profile)
-        source.select(profile)
-        value = chosen_value(profile, values)
-        require_drawn_value(profile, values, CHROME)
-        # With times, and without what differs from call to call: speedscope takes
-        # events of one name with other arguments for other functions.
-        drawn = open_trace(fxt_file(profile, value))
-        records = (_without_details(record) for record in drawn)
-        report_losses(profile, {}, source.name, CHROME)
-    else:
-        source.trace.selection = source.selection
-        records = source.trace.records(keep_context=True)
-    pieces = (piece.encode("utf-8", "replace") for piece in converter.pieces(records))
-    write_output(values.text("--output"), pieces, is_text=True)
-    if converter.closed:
-        count = converter.closed
-        warn(f"{source.name}: {count} durations or operations end with the trace")
-    if converter.left_out:
-        parts = ", ".join(f"{kind} {n}" for kind, n in converter.left_out.items())
-        warn(f"{source.name}: left out, not supported by chrome: {parts}")
-    for what, count in converter.changed.items():
-        warn(f"{source.name}: {what}: {count}")
-    return {
-        "closed": converter.closed,
-        "left_out": converter.left_out,
-        "changed": converter.changed,
-    }
-
-
-_DETAILS = frozenset({"samples", "address", "line"})
-
-
-def _without_details(record: Record) -> Record:
-    if not isinstance(record, Event):
-        return record
-    kept = tuple(each for each in record.args if each.name not in _DETAILS)
-    return record._replace(args=kept)
-
-
-_BINARY_FORMS = frozenset({"pprof", TRACE_FORM})
-_MAX_REASONS = 10
 
 
 @Command(
@@ -274,7 +208,7 @@ _MAX_REASONS = 10
     (
         OUTPUT,
         to_option(
-            FORMS, "by the name of the output, else pprof of pprof, collapsed of others"
+            "by the name of the output, else pprof of pprof, collapsed of others"
         ),
         JSON,
         *SYMBOL_OPTIONS,
@@ -292,30 +226,25 @@ in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
-    asked, roots = chosen_form(values, FORMS), chosen_roots(values)
+    asked, roots = chosen_form(values), chosen_roots(values)
     with open_profile_input(values) as source:
         form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
-        is_in_place = form == source.kind == "pprof" and not source.has_filters
-        made = None
-        pieces: Iterable[bytes]
-        if is_in_place:
-            data, profile = _symbolize_in_place(source, values)
-            pieces = (data,)
-        else:
-            profile = source.read()
-            source.require_samples(profile)
-            made = ProfileForm(source, form)
-            symbolize_profile(profile, values)
-            source.select(profile)
-            pieces = made.pieces(profile, values, roots)
         path = values.text("--output")
         is_written = path not in {None, "-"} or not values.flag("--json")
-        if is_written:
-            write_output(path, pieces, is_text=form not in _BINARY_FORMS)
-        if made is not None:
-            made.report_losses(profile)
-        else:
+        if form == source.kind == "pprof" and not source.has_filters:
+            data, profile = _symbolize_in_place(source, values)
+            if is_written:
+                write_output(path, (data,), is_text=False)
             report_losses(profile, {}, source.name, form)
+        else:
+            conversion = _Conversion(source, form, values)
+            profile = conversion.read()
+            symbolize_profile(profile, values)
+            source.select(profile)
+            if is_written:
+                conversion.write(profile, roots)
+            else:
+                report_losses(profile, conversion.left_out, source.name, form)
         is_complete = _report(profile, values, source.name)
     if values.flag("--strict") and not is_complete:
         return EXIT_INCOMPLETE

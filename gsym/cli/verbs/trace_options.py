@@ -44,7 +44,7 @@ PROFILE_OPTIONS = (
 )
 ROOTS = Option(
     "--roots",
-    "begin stacks with process, thread, or process,thread (collapsed, html)",
+    "begin stacks with process, thread, or process,thread (collapsed, flame graphs)",
     metavar="ROOTS",
 )
 FILTERS = (

@@ -64,14 +64,14 @@ class ProfileInput:
         """Whether there are conditions."""
         return self.selection != Selection()
 
-    def read(self) -> Profile:
-        """The complete profile."""
+    def read(self, *, takes_durations: bool = True) -> Profile:
+        """The complete profile; see `fxt_profile`."""
         if self.trace is None:
             return read_profile(self.path, self._options())
         from gsym.profiles.fxt_profile import fxt_profile
 
         with errors_named(self.name):
-            profile = fxt_profile(self.trace.records)
+            profile = fxt_profile(self.trace.records, takes_durations=takes_durations)
         self.has_samples = profile.value_types != (TIME,)
         return profile
 

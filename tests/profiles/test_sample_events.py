@@ -1,4 +1,4 @@
-"""gsym.profiles.fxt_output: samples as events of a trace."""
+"""gsym.profiles.sample_events: samples as durations that nest."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from gsym.fxt.decoder import Decoder
 from gsym.fxt.matching import match_events
-from gsym.fxt.reader import open_trace
-from gsym.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
-from gsym.fxt.writer import encode
-from gsym.profiles.fxt_output import fxt_file, with_samples
+from gsym.fxt.records import Event, KernelObject
 from gsym.profiles.model import (
     NEGATIVE,
     Frame,
@@ -21,20 +17,23 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
+from gsym.profiles.sample_events import sample_events
 from tests.profiles.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gsym.fxt.records import Record
 
 pytestmark = pytest.mark.no_engine
 
 
-def decoded(data: bytes) -> list[Any]:
-    return list(Decoder(strict=True).records([data]))
+def events(profile: Profile, value: int = -1) -> list[Event]:
+    return [each for each in sample_events(profile, value) if isinstance(each, Event)]
 
 
-def events(data: bytes) -> list[Event]:
-    return [each for each in decoded(data) if isinstance(each, Event)]
+def names_of(records: Iterable[Any]) -> dict[int, str]:
+    return {each.koid: each.name for each in records if isinstance(each, KernelObject)}
 
 
 def sampled(*stacks: tuple[int | None, str], period: int = 0) -> Profile:
@@ -54,10 +53,8 @@ def sampled(*stacks: tuple[int | None, str], period: int = 0) -> Profile:
     return builder.profile
 
 
-def drawn(profile: Profile) -> list[tuple[str, int, int | None]]:
-    return [
-        (each.name, each.ticks, each.end_ticks) for each in events(fxt_file(profile))
-    ]
+def drawn(profile: Profile) -> list[tuple[str, int | None, int | None]]:
+    return [(each.name, each.ns, each.end_ns) for each in events(profile)]
 
 
 def test_functions_last_while_samples_contain_them() -> None:
@@ -91,38 +88,29 @@ def test_samples_without_times_last_as_long_as_their_weight() -> None:
     profile = small_profile()
     profile.samples = [sample._replace(time=None) for sample in profile.samples]
     lasts = {
-        (each.thread, each.name): (each.end_ticks or 0) - each.ticks
-        for each in events(fxt_file(profile))
+        (each.thread, each.name): (each.end_ns or 0) - (each.ns or 0)
+        for each in events(profile, 1)
     }
     assert lasts[11, "main"] == 400
     assert lasts[10, "main"] == 350
 
 
-def test_events_have_file_line_and_address() -> None:
-    found = {each.name: each for each in events(fxt_file(small_profile()))}
+def test_events_have_file_and_line_where_calls_do_not_differ_by_them() -> None:
+    found = {each.name: each for each in events(small_profile())}
     said = {
         name: {each.name: each.value for each in event.args}
         for name, event in found.items()
     }
-    assert said["inner()"] == {
-        "samples": 1,
-        "file": "/src/a.h",
-        "line": 3,
-        "inlined": True,
-        "address": 0x7010,
-    }
+    assert said["inner()"] == {"file": "/src/a.h", "inlined": True}
     assert "inlined" not in said["outer(int)"]
-    assert said["a.so!0x7fff"] == {"samples": 1, "address": 0x7FFF}
+    assert said["a.so!0x7fff"] == {}
 
 
 def test_threads_and_processes_are_named() -> None:
-    records = decoded(fxt_file(small_profile()))
-    names = {
-        each.koid: (each.type, each.name)
-        for each in records
-        if isinstance(each, KernelObject)
-    }
-    assert names == {1: (1, "app"), 10: (2, "main")}
+    records = list(sample_events(small_profile(), 0))
+    assert names_of(records) == {1: "app", 10: "main"}
+    kinds = {each.koid: each.type for each in records if isinstance(each, KernelObject)}
+    assert kinds == {1: 1, 10: 2}
 
 
 def test_colliding_threads_get_separate_tracks() -> None:
@@ -132,12 +120,11 @@ def test_colliding_threads_get_separate_tracks() -> None:
         thread = builder.thread(Thread(number, number, "", name))
         builder.sample(stack, thread=thread, time=10)
     builder.sample(stack, time=10)
-    found = decoded(fxt_file(builder.profile))
+    found = list(sample_events(builder.profile, 0))
     tracks = [each.thread for each in found if isinstance(each, Event)]
     free = 2**31 - 1
     assert tracks == [1, 2**64 - 1, free, free - 1]
-    names = {each.koid: each.name for each in found if isinstance(each, KernelObject)}
-    assert names == {
+    assert names_of(found) == {
         1: "first",
         2**64 - 1: "low",
         free: "samples of high",
@@ -147,42 +134,27 @@ def test_colliding_threads_get_separate_tracks() -> None:
 
 @given(profiles())
 def test_durations_of_a_thread_nest(profile: Profile) -> None:
-    found = events(fxt_file(profile))
-    durations = match_events(found).durations
+    durations = match_events(events(profile)).durations
     for duration in durations:
         if duration.parent is not None:
             assert duration.end_ns <= durations[duration.parent].end_ns
-    leaves = sum(len(profile.frames_of(each.stack)) for each in profile.samples)
-    counts = [arg.value for each in found for arg in each.args if arg.name == "samples"]
-    assert sum(int(str(count)) for count in counts) == leaves
-
-
-# ---- with a trace
-
-
-SAMPLE = Backtrace(10, 7, 8, (0x10,), ns=10)
-
-
-def test_all_records_of_a_trace_are_kept() -> None:
-    event = Event("instant", 5, 7, 8, "cat", "name", provider=1)
-    records: list[Record] = [ProviderInfo("app", 1), event, SAMPLE._replace(provider=1)]
-    made = list(with_samples(records, sampled((10, "a"))))
-    assert made[:3] == records
-    assert isinstance(made[3], ProviderInfo)
-    assert made[3].provider == 2
-    found = events(b"".join(encode(made)))
-    assert [(each.name, each.thread) for each in found] == [("name", 8), ("a", 8)]
+    names = {event.name for event in events(profile)}
+    assert names == {
+        frame.name
+        for sample in profile.samples
+        for frame in profile.frames_of(sample.stack)
+    }
 
 
 def test_samples_of_a_thread_with_durations_get_another_track() -> None:
     first = 2**31 - 1
     duration = Event("duration_begin", 5, 7, 8, "cat", "name")
     records: list[Record] = [duration, KernelObject(first, 3, "taken")]
-    made = list(with_samples(records, sampled((10, "a"))))
+    made = list(sample_events(sampled((10, "a")), 0, records))
+    assert made[:2] == records
     (track,) = {each.thread for each in made[2:] if isinstance(each, Event)}
     assert track == first - 1
-    names = {each.koid: each.name for each in made if isinstance(each, KernelObject)}
-    assert names[track] == "samples of main"
+    assert names_of(made)[track] == "samples of main"
 
 
 def test_times_are_cut_at_64_bits() -> None:
@@ -192,10 +164,10 @@ def test_times_are_cut_at_64_bits() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 2**64 - 1])
-def test_thread_ids_are_written_as_64_bits(number: int) -> None:
+def test_thread_ids_have_64_bits(number: int) -> None:
     profile = sampled((10, "a"))
     profile.threads[0] = Thread(number, number)
-    (found,) = events(fxt_file(profile))
+    (found,) = events(profile)
     assert found.thread == 2**64 - 1
 
 
@@ -207,12 +179,8 @@ def test_the_chosen_value_is_the_length_of_samples_without_times() -> None:
     profile = builder.profile
 
     def lengths(value: int) -> list[int]:
-        found = open_trace(fxt_file(profile, value))
-        return [
-            (each.end_ns or 0) - (each.ns or 0)
-            for each in found
-            if isinstance(each, Event)
-        ]
+        found = events(profile, value)
+        return [(each.end_ns or 0) - (each.ns or 0) for each in found]
 
     assert lengths(1) == [705]
     assert profile.losses == {}

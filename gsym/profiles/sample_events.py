@@ -1,33 +1,25 @@
-"""A profile as events of a Fuchsia trace, which Perfetto shows.
+"""The samples of a profile as durations that nest, for `ChromeJson`.
 
-Perfetto ignores profiler records, but draws nested durations for each thread. So each
-function of a stack is a duration, from the first to the last consecutive sample that
-has it at that depth. Instants with the stack in an argument would keep samples apart,
-but do not show who calls whom.
+Each function of a stack is a duration, from the first to the last consecutive sample
+that has it at that depth. Instants with the stack in an argument would keep samples
+apart, but do not show who calls whom.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import count, pairwise
 from statistics import median_low
 
 from gsym.fxt.objects import PROCESS, THREAD
-from gsym.fxt.records import (
-    Argument,
-    Event,
-    Initialization,
-    KernelObject,
-    ProviderInfo,
-    ProviderSection,
-)
-from gsym.fxt.writer import argument_of, encode
+from gsym.fxt.records import Argument, Event, KernelObject
+from gsym.fxt.writer import argument_of
 from gsym.model import UINT64_MAX
 from gsym.profiles.model import NEGATIVE, TIME, Thread
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from gsym.fxt.records import Record
     from gsym.profiles.model import Frame, Location, Profile
@@ -36,12 +28,10 @@ if TYPE_CHECKING:
     _Span = tuple[int, int, int]
     _Row = tuple[Frame, Location]
 
-_PROVIDER_NAME, _CATEGORY = "samples", "sample"
-_SECOND = 1_000_000_000
+_CATEGORY = "sample"
 _DEFAULT_PERIOD = 1_000_000
 _UNIT = "nanoseconds"
 _COUNTS = frozenset({"count", "samples", ""})
-_MOST_TEXT = 4000  # characters; a record has room for all its texts then
 _NO_THREAD = Thread(1, 1, "", "")
 # Perfetto keeps 32 bits of a koid, and programs number from below.
 _FIRST_TRACK = (1 << 31) - 1
@@ -56,59 +46,29 @@ class _Track(NamedTuple):
     thread_name: str
 
 
-def fxt_file(profile: Profile, value: int | None = None) -> bytes:
-    """A trace of the samples of a profile alone.
+def sample_events(
+    profile: Profile, value: int, records: Iterable[Record] = ()
+) -> Iterator[Record]:
+    """The records of a trace, and after them the samples of its profile as events.
 
-    Args:
-        profile: What to write.
-        value: Which of its value types is the length of samples without times; None:
-            the first of nanoseconds, or the last.
+    A thread with durations gets a second track for its samples, as measured and sampled
+    durations do not nest.
+
+    A sample lasts until the next one of its thread, but not much longer than the usual
+    period. Samples without times follow each other and last as long as their *value*,
+    one of the value types, says: in nanoseconds, a millisecond for each count, or a
+    nanosecond for each other unit.
     """
-    return b"".join(encode(sample_records(profile, value=value)))
-
-
-def with_samples(records: Iterable[Record], profile: Profile) -> Iterator[Record]:
-    """The records of a trace, unchanged, and after them its samples as events.
-
-    Yields:
-        As events of a provider of their own. A thread with durations gets a second
-        track for its samples, as measured and sampled durations do not nest.
-    """
-    providers: set[int | None] = set()
     koids: set[int] = set()
     busy: set[int] = set()
     for record in records:
-        if isinstance(record, (ProviderInfo, ProviderSection)):
-            providers.add(record.provider)
-        elif isinstance(record, KernelObject):
+        if isinstance(record, KernelObject):
             koids.add(record.koid)
         elif isinstance(record, Event):
             koids.update((record.process, record.thread))
             if record.kind.startswith("duration"):
                 busy.add(record.thread)
         yield record
-    provider = next(
-        each for each in range(1, len(providers) + 2) if each not in providers
-    )
-    yield from sample_records(profile, provider, koids, busy)
-
-
-def sample_records(
-    profile: Profile,
-    provider: int = 1,
-    koids: Container[int] = (),
-    busy: Container[int] = (),
-    *,
-    value: int | None = None,
-) -> Iterator[Record]:
-    """The samples of a profile as records of one provider.
-
-    A sample lasts until the next one of its thread, but not much longer than the usual
-    period. Samples without times follow each other and last as long as they count in
-    nanoseconds, a millisecond for each count, or a nanosecond for each other unit.
-    """
-    yield ProviderInfo(_PROVIDER_NAME, provider)
-    yield Initialization(_SECOND, provider)
     tracks = _tracks(profile, koids, busy)
     named = {
         track.process: track.process_name
@@ -116,40 +76,36 @@ def sample_records(
         if track.process_name
     }
     for process, name in named.items():
-        yield KernelObject(process, PROCESS, name[:_MOST_TEXT], (), provider)
+        yield KernelObject(process, PROCESS, name)
     rows = [_rows(profile, stack) for stack in range(len(profile.stacks))]
     for index, spans in _spans(profile, value).items():
         track = tracks[index]
-        belongs = Argument("process", "koid", track.process)
-        name = track.thread_name[:_MOST_TEXT]
-        if name:
-            yield KernelObject(track.thread, THREAD, name, (belongs,), provider)
-        for begin, end, _, (frame, location), count in _durations(spans, rows):
+        if track.thread_name:
+            belongs = Argument("process", "koid", track.process)
+            yield KernelObject(track.thread, THREAD, track.thread_name, (belongs,))
+        for begin, end, _, (frame, location) in _durations(spans, rows):
+            # Damaged samples may have any times.
+            start, until = min(begin, UINT64_MAX), min(end, UINT64_MAX)
             yield Event(
-                "duration_complete",
-                min(begin, UINT64_MAX),  # damaged samples may have any times
-                track.process,
-                track.thread,
-                _CATEGORY,
-                frame.name[:_MOST_TEXT],
-                _arguments(frame, location, count),
-                end_ticks=min(end, UINT64_MAX),
-                provider=provider,
+                *("duration_complete", start, track.process, track.thread),
+                *(_CATEGORY, frame.name, _arguments(frame, location)),
+                end_ticks=until,
+                ns=start,
+                end_ns=until,
             )
 
 
 def _tracks(
-    profile: Profile, koids: Container[int], busy: Container[int]
+    profile: Profile, koids: set[int], busy: set[int]
 ) -> dict[int | None, _Track]:
-    """The track of the samples of each thread.
+    """The track of the samples of each thread; *koids* are taken, *busy* have others.
 
     Samples without a thread, and numbers that are too wide, may collide with another
     thread.
     """
     threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
-    known = {each for _, thread in threads for each in thread[:2]}
-    numbers = range(_FIRST_TRACK, 0, -1)
-    free = (each for each in numbers if each not in koids and each not in known)
+    known = {each for _, thread in threads for each in thread[:2]} | koids
+    free = (each for each in count(_FIRST_TRACK, -1) if each not in known)
     nameless: dict[str, int] = {}  # numbers of processes that have only a name
     taken: set[tuple[int, int]] = set()
     tracks: dict[int | None, _Track] = {}
@@ -169,7 +125,7 @@ def _tracks(
     return tracks
 
 
-def _spans(profile: Profile, value: int | None) -> dict[int | None, list[_Span]]:
+def _spans(profile: Profile, value: int) -> dict[int | None, list[_Span]]:
     """Times of the samples, by thread, in the order of time."""
     samples = [sample for sample in profile.samples if sample.time is not None]
     if len(samples) < len(profile.samples):
@@ -224,12 +180,7 @@ def _period(profile: Profile, times: Iterable[list[tuple[int, int]]]) -> int:
     return median_low(gaps) if gaps else _DEFAULT_PERIOD
 
 
-def _spans_without_times(
-    profile: Profile, value: int | None
-) -> dict[int | None, list[_Span]]:
-    if value is None:
-        units = [each.unit for each in profile.value_types]
-        value = units.index(_UNIT) if _UNIT in units else len(units) - 1
+def _spans_without_times(profile: Profile, value: int) -> dict[int | None, list[_Span]]:
     kind = profile.value_types[value]
     length = _DEFAULT_PERIOD if kind.unit in _COUNTS else 1
     found: dict[int | None, list[_Span]] = {}
@@ -257,19 +208,19 @@ def _rows(profile: Profile, stack: int) -> list[_Row]:
 
 def _durations(
     spans: list[_Span], rows: list[list[_Row]]
-) -> list[tuple[int, int, int, _Row, int]]:
-    """Begin, end, depth, function and number of samples of each duration.
+) -> list[tuple[int, int, int, _Row]]:
+    """Begin, end, depth and function of each duration.
 
     They are in the order of their begins, enclosing ones first.
     """
-    made: list[tuple[int, int, int, _Row, int]] = []
-    going: list[tuple[int, _Row, int]] = []  # begin, function, number of samples
+    made: list[tuple[int, int, int, _Row]] = []
+    going: list[tuple[int, _Row]] = []  # begin, function
     until = 0
 
     def end_below(depth: int) -> None:
         while len(going) > depth:
-            begin, row, count = going.pop()
-            made.append((begin, until, len(going), row, count))
+            begin, row = going.pop()
+            made.append((begin, until, len(going), row))
 
     for begin, end, stack in spans:
         wanted = rows[stack]
@@ -280,8 +231,7 @@ def _durations(
             ):
                 same += 1
         end_below(same)
-        going[:] = [(since, row, count + 1) for since, row, count in going]
-        going += [(begin, row, 1) for row in wanted[same:]]
+        going += [(begin, row) for row in wanted[same:]]
         until = end
     end_below(0)
     made.sort(key=lambda each: (each[0], each[2]))
@@ -293,17 +243,16 @@ def _is_same(one: _Row, other: _Row) -> bool:
     return one[0].name == other[0].name and one[0].path == other[0].path
 
 
-def _arguments(frame: Frame, location: Location, count: int) -> tuple[Argument, ...]:
-    """The arguments for a function."""
-    values: dict[str, str | int] = {"samples": count}
+def _arguments(frame: Frame, location: Location) -> tuple[Argument, ...]:
+    """The arguments for a function, none of which differs from call to call.
+
+    speedscope takes events of one name with other arguments for other functions.
+    """
+    values: dict[str, str | bool] = {}
     if frame.path:
-        values["file"] = frame.path[:_MOST_TEXT]
-    if frame.line:
-        values["line"] = frame.line
+        values["file"] = frame.path
     if location.frames and frame is not location.frames[-1]:
         values["inlined"] = True
     if location.reason:
-        values["reason"] = location.reason[:_MOST_TEXT]
-    made = [argument_of(name, value) for name, value in values.items()]
-    address = Argument("address", "pointer", location.address & UINT64_MAX)
-    return (*made, address)
+        values["reason"] = location.reason
+    return tuple(argument_of(name, value) for name, value in values.items())
