@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
+from gsym.modules.key import Attempt
 from gsym.modules.open_module import OpenModule
-from gsym.store.modules import Attempt
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,6 @@ from email.parser import BytesHeaderParser
 from urllib.parse import parse_qs
 
 from gsym.confined.adding import Delivery, describe
-from gsym.confined.archive_members import is_archive, unpack
 from gsym.containers.recognition import recognise_file
 from gsym.errors import (
     ArchitectureError,
@@ -21,7 +20,8 @@ from gsym.errors import (
 from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
-from gsym.store.archives import ArchiveLimits, bare_name, inflate_file
+from gsym.store.archives import ArchiveLimits, bare_name, inflate_file, members
+from gsym.store.layout import name_problem
 from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = bool()
@@ -125,18 +125,17 @@ def unpack_upload(
     for file_name, path in files:
         if not os.path.getsize(path):
             raise FormatError(f"'{file_name[:200]}' is empty")
-        if not is_archive(path):
+        if recognise_file(path) != "zip archive":
             os.rename(path, os.path.join(folder, str(len(names))))
             names.append(file_name)
             continue
-        extracted = os.path.join(folder, "archive")
-        os.mkdir(extracted)
         left = ArchiveLimits(*limits)
         left = left._replace(members=left.members - len(names))
-        for member, unpacked in unpack(path, extracted, left):
-            os.rename(unpacked, os.path.join(folder, str(len(names))))
-            names.append(member)
-        os.rmdir(extracted)
+        for member in members(path, left):
+            if any(map(name_problem, member.name.split("/"))):
+                raise FormatError(f"'{member.name[:200]}' is not a path in an archive")
+            member.write(os.path.join(folder, str(len(names))))
+            names.append(member.name)
     return {"names": names, "urls": urls}
 
 

@@ -117,7 +117,7 @@ def _find_companion(
             return binary, pdb, ""
     note = "neither a build id nor .gnu_debuglink names a file that has it"
     if search.tried:
-        note = f"tried {search.describe()}"
+        note = search.describe()
     unread = binary.unread_debug_info
     other = f" but {unread}, which is not read" if unread else ""
     return binary, None, search.note(f"no debug information{other}: {note}")

@@ -17,8 +17,8 @@ from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.finder import Finder, open_store
 from gsym.modules.function_names import FunctionNames
+from gsym.modules.key import Attempt
 from gsym.modules.places import File, Folder, PathOfKey
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

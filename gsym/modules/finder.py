@@ -14,11 +14,10 @@ import time
 from functools import partial
 
 from gsym.errors import GsymError, reason_of
-from gsym.modules.key import Comparison, ModuleKey, completed, has_id
+from gsym.modules.key import Attempt, Comparison, ModuleKey, completed, has_id
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder, PathOfKey, find_files
 from gsym.store.layout import default_store
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -46,6 +46,36 @@ class ModuleKey(NamedTuple):
     code_hash: str = ""
 
 
+class Attempt(NamedTuple):
+    """The answer of one source about a module.
+
+    Attributes:
+        source: `Source.name`.
+        outcome: "found"; "missing": it does not have the module; "failed": it gave
+            no answer; "refused": its file is damaged or of another module.
+        detail: The location of the file, or the reason of the failure.
+        seconds: Time for fetching and converting.
+        size: Bytes fetched.
+    """
+
+    source: str
+    outcome: str
+    detail: str = ""
+    seconds: float = 0.0
+    size: int = 0
+
+    @property
+    def text(self) -> str:
+        """The source and the detail; without a detail of its own, the outcome."""
+        detail = "" if self.detail == self.source else self.detail
+        return f"{self.source}: {detail or self.outcome}"
+
+
+def tried_text(attempts: Iterable[Attempt]) -> str:
+    """What was tried for a module, in one line."""
+    return "; ".join(each.text for each in attempts)
+
+
 # ---- ids
 
 _GUID_SIZE = 16

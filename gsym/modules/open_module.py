@@ -7,6 +7,7 @@ from array import array
 
 from gsym.errors import GsymError
 from gsym.model import UINT64_MAX
+from gsym.modules.key import tried_text
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from gsym.containers.machine_code import MachineCode
     from gsym.conversion.identity import Saying
     from gsym.modules.function_names import FunctionNames
+    from gsym.modules.key import Attempt
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Attempt, Entry
+    from gsym.store.modules import Entry
 
 
 _MISS_SECONDS = 60.0
@@ -84,8 +86,7 @@ class OpenModule:
         """Reason why there is no reader; else ""."""
         if self.reader is not None:
             return ""
-        said = "; ".join(attempt.text for attempt in self.attempts)
-        return said or "no symbols for this module"
+        return tried_text(self.attempts) or "no symbols for this module"
 
     @property
     def is_old_miss(self) -> bool:

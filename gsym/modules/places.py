@@ -6,9 +6,8 @@ import os
 from functools import partial
 
 from gsym.errors import AmbiguousModuleError, SourceError
-from gsym.modules.key import Comparison, ModuleKey, build_id_digits, has_id
+from gsym.modules.key import Attempt, Comparison, ModuleKey, build_id_digits, has_id
 from gsym.records import NamedTuple
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

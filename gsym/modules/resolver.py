@@ -22,14 +22,15 @@ from gsym.errors import (
     SourceError,
     reason_of,
 )
-from gsym.modules.key import ModuleKey, has_id
+from gsym.modules.key import Attempt, ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.adding import add_file, opened_store
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Entry, Resolution, resolved
-from gsym.store.sources.local_trees import LocalFolder, LocalTree
+from gsym.store.modules import Entry, Resolution, resolved
+from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
+from gsym.store.sources.source import SourceList
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
@@ -136,7 +137,7 @@ class Resolver:
         self.sources: list[Source] = [
             part
             for each in items_of("sources", sources, "sources")
-            for part in (each.parts if isinstance(each, LocalFolder) else (each,))
+            for part in (each.parts if isinstance(each, SourceList) else (each,))
         ]
         self.misses: NegativeCache = misses or negative_cache_of(self.store)
         self.breaker: CircuitBreaker = breaker or CircuitBreaker()

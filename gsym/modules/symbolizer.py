@@ -23,12 +23,12 @@ from gsym.errors import (
     UuidMismatchError,
 )
 from gsym.model import NO_FUNCTION, UINT64_END, Lookup
-from gsym.modules.key import ModuleKey, fits_uuid, has_id
+from gsym.modules.key import Attempt, ModuleKey, fits_uuid, has_id
 from gsym.modules.open_module import OpenModule
 from gsym.reading.named_address import check_text
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
-from gsym.store.modules import Attempt, Entry, Resolution, resolved
+from gsym.store.modules import Entry, Resolution, resolved
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

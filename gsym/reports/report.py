@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.model import Frame
-    from gsym.store.modules import Attempt
+    from gsym.modules.key import Attempt
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`

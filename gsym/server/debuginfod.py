@@ -96,8 +96,7 @@ class BinaryFiles:
         Raises:
             HttpError: The server has no such file.
         """
-        run = self._service.opening.run
-        found = await run(self._open, key, entry, "", magics)
+        found = await self._service.opening.run(self._open, key, entry, "", magics)
         return self._response(request, entry, found)
 
     def _response(

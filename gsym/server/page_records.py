@@ -11,8 +11,9 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gsym.modules.key import Attempt
     from gsym.reports.path_map import PathMap
-    from gsym.store.modules import Attempt, Entry
+    from gsym.store.modules import Entry
 
 _LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _LEVELS = ("names of functions", "source lines", "inlined calls")
@@ -35,7 +36,7 @@ class CallShown(msgspec.Struct):
 
 
 class AttemptShown(msgspec.Struct):
-    """An attempt to get a module from a source; see `gsym.store.modules.Attempt`."""
+    """An attempt to get a module from a source; see `gsym.modules.key.Attempt`."""
 
     source: str
     outcome: str

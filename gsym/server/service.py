@@ -14,6 +14,7 @@ from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.request import RequestLimits
 from gsym.confined.process import watch_processes
+from gsym.modules.key import Attempt
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.reports.path_map import PathMap, read_rule
@@ -22,7 +23,6 @@ from gsym.server.bodies import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from struct import Struct
 
 from gsym.containers.cabinet import inflated_name
 from gsym.containers.inflation import believable_size, limited
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from tarfile import TarFile, TarInfo
     from typing import IO, Any
+    from zipfile import ZipInfo
 
     from gsym.store.package_formats import CpioFile
 
@@ -140,6 +142,11 @@ _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
 # Limit: Header of a member of a tar archive, with long names and extended attributes
 _MAX_TAR_HEADER = 16 << 20
+_ZIP_MAGIC, _ZIP_END_MAGIC = b"PK\x03\x04", b"PK\x05\x06"
+_ZIP_HEADER = Struct("<4s22xHH")  # magic; sizes of the name and of extra fields
+_ZIP_END = Struct("<4s8xI4x")  # magic; bytes of the directory
+_ZIP_END_SEARCHED = (1 << 16) + 22
+_LARGEST_ENTRY = 46 + 1024  # bytes of a directory entry: header, name, extra fields
 
 
 class Member:
@@ -182,6 +189,10 @@ class Member:
         if not name or magic or name_problem(name):
             name = "member"
         target = os.path.join(folder, name)
+        return target if self.write(target, magic, inflated) else ""
+
+    def write(self, target: str, magic: bytes = b"", inflated: int = 0) -> bool:
+        """Write it to a new file; whether it starts with *magic*. As `extract`."""
         with _archive_errors(self._label), self._open() as source:
             pieces, most = pieces_of(source), self._most
             first = next(pieces, b"")
@@ -190,9 +201,12 @@ class Member:
                 pieces = inflate(chain((first,), pieces))
                 first, most = next(pieces, b""), believable_size(self.size, inflated)
             if not first.startswith(magic):
-                return ""
-            write_limited(chain((first,), pieces), target, most, self._label)
-        return target
+                return False
+            size = write_limited(chain((first,), pieces), target, most, self._label)
+            if size < self.size and not inflated:
+                os.unlink(target)
+                raise ValueError("a member is shorter than declared")
+        return True
 
 
 def is_archive_file(path: str) -> bool:
@@ -223,7 +237,7 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
     if is_rpm(head):
         found = _rpm_members(path)
     elif recognise(head) == "zip archive":
-        found = _zip_members(path)
+        found = _zip_members(path, limits.members)
     else:
         found = _tar_members(path, is_package=is_deb(head))
     size = 0
@@ -239,19 +253,51 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
             yield member
 
 
-def _zip_members(path: str) -> Iterator[Member]:
+def _zip_members(path: str, most: int) -> Iterator[Member]:
     from stat import S_IFMT, S_ISREG
     from zipfile import ZipFile
 
+    _check_zip_directory(path, most)
     with ZipFile(path) as archive:
-        for info in archive.infolist():
+        infos = archive.infolist()
+        _check_zip_overlaps(infos, path)
+        for info in infos:
             mode = info.external_attr >> 16  # Unix mode, 0 if made on another system
-            if info.is_dir() or (S_IFMT(mode) and not S_ISREG(mode)):
+            if info.filename.endswith("/") or (S_IFMT(mode) and not S_ISREG(mode)):
                 continue
             most = believable_size(info.compress_size, info.file_size)
             yield Member(
                 path, info.filename, info.file_size, most, partial(archive.open, info)
             )
+
+
+def _check_zip_directory(path: str, most: int) -> None:
+    """Refuse a directory of surely more than *most* members before it is parsed."""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - _ZIP_END_SEARCHED))
+        tail = file.read()
+    at = tail.rfind(_ZIP_END_MAGIC)
+    if at < 0 or len(tail) - at < _ZIP_END.size:
+        return  # no directory, as the library says
+    _, size = _ZIP_END.unpack_from(tail, at)
+    if size > most * _LARGEST_ENTRY:
+        raise LimitError(f"contains more than {most} files", path=path)
+
+
+def _check_zip_overlaps(infos: Iterable[ZipInfo], path: str) -> None:
+    """Refuse members that overlap, as in archives that inflate to huge sizes."""
+    end = 0
+    with open(path, "rb") as file:
+        for info in sorted(infos, key=lambda each: each.header_offset):
+            file.seek(info.header_offset)
+            header = file.read(_ZIP_HEADER.size).ljust(_ZIP_HEADER.size, b"\0")
+            magic, name_size, extra_size = _ZIP_HEADER.unpack(header)
+            if magic != _ZIP_MAGIC:
+                raise ValueError("a member has no header")
+            if info.header_offset < end:
+                raise ValueError("members overlap")
+            end = info.header_offset + _ZIP_HEADER.size
+            end += name_size + extra_size + info.compress_size
 
 
 def _tar_members(path: str, *, is_package: bool) -> Iterator[Member]:

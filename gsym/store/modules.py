@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.modules.key import OUTCOMES, compare
+from gsym.modules.key import OUTCOMES, Attempt, compare
 from gsym.records import NamedTuple
 from gsym.store.layout import slot_of_folder
 
@@ -89,31 +89,6 @@ class Entry(NamedTuple):
             compare(wanted, known._replace(code_id=each)) for each in self.all_code_ids
         ]
         return min(results, key=lambda each: OUTCOMES.index(each.outcome))
-
-
-class Attempt(NamedTuple):
-    """The answer of one source about a module.
-
-    Attributes:
-        source: `Source.name`.
-        outcome: "found"; "missing": it does not have the module; "failed": it gave
-            no answer; "refused": its file is damaged or of another module.
-        detail: The location of the file, or the reason of the failure.
-        seconds: Time for fetching and converting.
-        size: Bytes fetched.
-    """
-
-    source: str
-    outcome: str
-    detail: str = ""
-    seconds: float = 0.0
-    size: int = 0
-
-    @property
-    def text(self) -> str:
-        """The source and the detail; without a detail of its own, the outcome."""
-        detail = "" if self.detail == self.source else self.detail
-        return f"{self.source}: {detail or self.outcome}"
 
 
 class Resolution(NamedTuple):

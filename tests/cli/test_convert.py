@@ -343,7 +343,7 @@ def test_a_binary_without_debug_information_is_warned_about(
     debug = f"{tmp_path}/.build-id/{BUILD_ID.hex()[:2]}/{BUILD_ID.hex()[2:]}.debug"
     arguments = ["convert", str(path), f"--debug-file-directory={tmp_path}"]
     assert main(arguments) == 0
-    tried = f"no debug information: tried {debug} (not there)"
+    tried = f"no debug information: tried {debug}: not there"
     assert capsys.readouterr().err == f"{path}: warning: {tried}\n"
     assert main([*arguments, "-q"]) == 0
     assert capsys.readouterr() == ("", f"{path}: warning: {tried}\n")

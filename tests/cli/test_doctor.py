@@ -70,7 +70,7 @@ def test_of_a_stripped_binary_each_path_is_shown_with_the_reason(
     lines = capsys.readouterr().out.splitlines()
     assert status == 1
     path = f"symbols/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
-    assert f"    {path} (not there)" in lines
+    assert f"    {path}: not there" in lines
     assert any("--debug-file-directory DIR" in line for line in lines)
 
 
@@ -84,8 +84,8 @@ def test_servers_that_were_asked_are_named(
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(here / "debuginfod"))
     build(compiler, "-s")
     assert main(["doctor", "--debuginfod", "app"]) == 1
-    url = f"file://{here}/server/buildid/{build_id_of('app')}/debuginfo"
-    assert f"    {url} (not found)" in capsys.readouterr().out.splitlines()
+    path = f"{here}/server/buildid/{build_id_of('app')}/debuginfo"
+    assert f"    {path}: not there" in capsys.readouterr().out.splitlines()
 
 
 def test_a_debug_file_that_is_found_is_named(
@@ -111,7 +111,7 @@ def test_missing_split_units_are_named(
         path.unlink()
     _, found = diagnosis(capsys, "app")
     (text,) = found["missing"]
-    assert "1 split unit not found: tried app.dwp (not there), " in text
+    assert "1 split unit not found: tried app.dwp: not there; " in text
     assert any("--dwp FILE" in advice for advice in found["advice"])
 
 

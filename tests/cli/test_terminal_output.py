@@ -24,11 +24,10 @@ from gsym.cli.dropins.gsymutil import main as gsymutil_main
 from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
 from gsym.cli.terminal_guard import GuardedStream
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import Attempt, ModuleKey
 from gsym.profiles.model import Frame, Mapping, ProfileBuilder, Thread
 from gsym.profiles.outputs import write_form
 from gsym.store.directory import Store
-from gsym.store.modules import Attempt
 from gsym.store.sources.negative_cache import NegativeCache
 from gsym.symbfile.format import LineTableRow, Range, encode
 from tests.companions import debug_link

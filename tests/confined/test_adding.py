@@ -345,7 +345,7 @@ def test_a_module_without_its_split_units_is_incomplete(
     with caplog.at_level(logging.WARNING, "gsym.server"):
         entry = make_symbolizer(settings).open(key(1)).entry
     assert entry is not None
-    assert f"{split.dwo} (not there)" in entry.missing[0]
+    assert f"{split.dwo}: not there" in entry.missing[0]
     assert f"{split.path} is incomplete: {entry.missing[0]}" in caplog.messages
     split.dwo.write_bytes(split.dwo_data)
     again = add_file(Store(tmp_path / "store"), split.path)

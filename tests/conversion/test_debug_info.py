@@ -77,7 +77,7 @@ def test_the_first_of_several_places_is_taken(tmp_path: Path) -> None:
     report = convert(tmp_path, binary)
     assert report.companions == ()
     assert names_of(report) == ["in_binary"]
-    tried = ", ".join(f"{tmp_path / where} (not there)" for where in places)
+    tried = "; ".join(f"{tmp_path / where}: not there" for where in places)
     assert report.notes == (f"no debug information: tried {tried}",)
 
 
@@ -129,7 +129,7 @@ def test_debug_information_of_another_kind_is_named(
     linked = stripped(other, build_id=ID)
     place(tmp_path / "lib" / ID_PATH, linked)
     (note,) = convert(tmp_path, stripped(build_id=ID)).notes
-    assert f"{ID_PATH} (has {kind}, which is not read)" in note
+    assert f"{ID_PATH}: has {kind}, which is not read" in note
     both = Elf([code_section(), other, *debug_sections()]).to_bytes()
     (note,) = convert(tmp_path, both).notes
     assert note == f"only DWARF is read: there is {kind} as well"
@@ -212,7 +212,7 @@ def test_a_file_that_does_not_match_is_not_used(fault: str, tmp_path: Path) -> N
     report = convert(tmp_path, stripped(LINK, build_id=ID))
     assert report.companions == ()
     assert names_of(report) == ["in_binary"]
-    assert f"{path} ({fault}" in report.notes[0]
+    assert f"{path}: {fault}" in report.notes[0]
 
 
 DATA = Section(".rodata", b"text", flags=2, address=0x3000)
@@ -246,7 +246,7 @@ def test_a_debug_file_of_the_same_id_with_other_sections_is_not_used(
     path = place(tmp_path / "lib" / ID_PATH, other)
     report = convert(tmp_path, binary)
     assert report.companions == ()
-    assert f"{path} (is of another build: {fault})" in report.notes[0]
+    assert f"{path}: is of another build: {fault}" in report.notes[0]
 
 
 def test_sections_that_tools_change_do_not_matter(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_the_build_id_decides_even_if_the_checksum_matches(tmp_path: Path) -> No
     path = place(tmp_path / "bin/app.dbg", linked)
     binary = stripped(debug_link("app.dbg", linked), build_id=ID)
     assert (
-        f"{path} (is of another build: its build id is {OTHER_ID.hex()}"
+        f"{path}: is of another build: its build id is {OTHER_ID.hex()}"
         in convert(tmp_path, binary).notes[0]
     )
 
@@ -300,7 +300,7 @@ def test_special_files_are_not_opened(
     (tmp_path / "bin").mkdir()
     make(tmp_path / "bin/app.dbg")
     report = convert(tmp_path, stripped(LINK))
-    assert f"{tmp_path}/bin/app.dbg ({reason})" in report.notes[0]
+    assert f"{tmp_path}/bin/app.dbg: {reason}" in report.notes[0]
 
 
 def test_debug_information_of_its_own_wins(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_no_function_at_all_names_what_was_tried(tmp_path: Path) -> None:
     with pytest.raises(gsym.EmptyError) as caught:
         convert(tmp_path, stripped(LINK, symbols=()))
     assert caught.value.path == str(tmp_path / "bin/app")
-    assert f"tried {tmp_path}/bin/app.dbg (not an ELF" in caught.value.reason
+    assert f"tried {tmp_path}/bin/app.dbg: not an ELF" in caught.value.reason
     assert not (tmp_path / "bin/app.gsym").exists()
 
 

@@ -268,7 +268,7 @@ def test_object_files_may_be_in_an_archive(tmp_path: Path) -> None:
     assert report.companions == (str(archive),)
     (note,) = report.notes
     assert note.startswith("1 of the 2 object files")
-    assert note.endswith(f"missing: {archive}(c.o) (not in {archive})")
+    assert note.endswith(f"missing: {archive}(c.o): not in {archive}")
 
 
 def test_missing_object_files_are_named(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_missing_object_files_are_named(tmp_path: Path) -> None:
     assert found == EXPECTED
     (note,) = report.notes
     assert note.startswith("4 of the 5 object files")
-    for part in ("gone.o (not there)", "other.o (is for x86_64)", "and 1 more"):
+    for part in ("gone.o: not there", "other.o: is for x86_64", "and 1 more"):
         assert part in note
 
 
@@ -316,11 +316,11 @@ def test_without_any_object_file_there_are_symbols_and_a_warning(
     error = capsys.readouterr().err
     bundle = f"no dSYM bundle: tried {tmp_path}/app.dSYM/Contents/Resources/DWARF/app"
     for part in (
-        "/nowhere/0.o (not there)",
+        "/nowhere/0.o: not there",
         "and 2 more",
         "--object-prefix-map",
         "dsymutil",
-        f"{bundle} (not there)",
+        f"{bundle}: not there",
     ):
         assert part in error
 
@@ -424,7 +424,7 @@ def test_bundles_in_folders_are_tried_in_their_order(tmp_path: Path) -> None:
     report = gsym.convert(tmp_path / "app", debug_file_directories=folders[:1])
     (note,) = report.notes
     assert (
-        f"{tmp_path}/{member} (not there), {tmp_path}/a/{member} (is of another" in note
+        f"{tmp_path}/{member}: not there; {tmp_path}/a/{member}: is of another" in note
     )
 
 
@@ -451,7 +451,7 @@ def test_a_bundle_without_an_id_is_used_if_nothing_contradicts(
         path.write_bytes(other.to_bytes())
         report, found = convert(tmp_path, binary)
         assert found == f"{TEXT + 0x20:x}-{TEXT + 0x100:x} g\n"
-        assert f"({reason})" in report.notes[0]
+        assert f": {reason}" in report.notes[0]
 
 
 def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
     assert found == f"{TEXT + 0x20:x}-{TEXT + 0x100:x} g\n"
     (note,) = report.notes
     reason = f"is of another build: its build id is {ID[::-1].hex()}"
-    assert f"app.dSYM/Contents/Resources/DWARF/app ({reason}" in note
+    assert f"app.dSYM/Contents/Resources/DWARF/app: {reason}" in note
 
 
 def test_a_bundle_goes_before_object_files(tmp_path: Path) -> None:
@@ -498,7 +498,7 @@ def test_a_file_is_read_once_under_all_of_its_names(tmp_path: Path) -> None:
     assert report.companions == (f"{tmp_path}/a.o", f"{tmp_path}/x.a")
     (note,) = report.notes
     assert note.startswith("3 of the 6 object files")
-    assert note.count("(named twice)") == 3
+    assert note.count(": named twice") == 3
 
 
 def helper(name: str, line: int, extra: str = "") -> bytes:
@@ -586,7 +586,7 @@ def test_members_that_nothing_tells_apart_are_taken_in_their_order(
     assert found == TWO_HELPERS
     (note,) = report.notes
     assert note.startswith("1 of the 3 object files")
-    assert "x.a(x.o) (named twice)" in note
+    assert "x.a(x.o): named twice" in note
     monkeypatch.setattr(macho, "_COMPARED", -(1 << 20))
     report, found = link_helpers(tmp_path, members, entries[:2])
     assert found == TWO_HELPERS
@@ -602,4 +602,4 @@ def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:
     group = stabs(f"{tmp_path}/a.o", {"_f0": (TEXT, 1)})
     report, _ = convert(tmp_path, executable(*[group] * 500))
     assert report.functions_debug_info == 1
-    assert "a.o (named twice)" in report.notes[0]
+    assert "a.o: named twice" in report.notes[0]

@@ -157,7 +157,7 @@ def test_a_package_of_another_id_is_not_used(
     report = convert(tmp_path, with_section(ONE.binary, link, tmp_path))
     assert (names_of(report), report.companions) == ([], ())
     where = path if reason == "has another id" else ".debug_dwp"
-    assert f"tried {where} ({reason}), " in report.notes[0]
+    assert f"tried {where}: {reason}; " in report.notes[0]
 
 
 def test_the_command_names_a_few_of_many_files(
@@ -193,8 +193,8 @@ def test_a_file_of_another_build_is_not_used(tmp_path: Path) -> None:
     assert report.companions == ()
     third = tmp_path / "bin/a.dwo"
     tried = (
-        f"{pack} (has other units), /src/a.dwo (not there), {first} (has other units), "
-        f"{third} (not there)"
+        f"{pack}: has other units; /src/a.dwo: not there; {first}: has other units; "
+        f"{third}: not there"
     )
     assert report.notes == (f"1 split unit not found: tried {tried}",)
     second = place(tmp_path / "bin/a.dwo", ONE.splits[0])
@@ -225,7 +225,7 @@ def test_an_unusable_file_costs_its_units_only(
     report = convert(tmp_path, ONE.binary)
     assert report.functions == 1
     assert report.companions == ()
-    assert f"{path} ({fault}" in report.notes[0]
+    assert f"{path}: {fault}" in report.notes[0]
     assert report.warnings == {"Split unit (.dwo) not found": 1}
 
 
@@ -249,7 +249,7 @@ def test_missing_files_are_counted_and_the_first_ones_named(tmp_path: Path) -> N
     report = convert(tmp_path, built.binary)
     (note,) = report.notes
     assert note.startswith(
-        f"9 split units not found: tried {tmp_path}/bin/app.dwp (not there), /src/a.dwo"
+        f"9 split units not found: tried {tmp_path}/bin/app.dwp: not there; /src/a.dwo"
     )
     assert report.warnings == {"Split unit (.dwo) not found": 9}
     assert report.functions == 1

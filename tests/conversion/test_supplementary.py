@@ -149,7 +149,7 @@ def test_a_file_that_does_not_match_costs_its_names_only(
     (note,) = report.notes
     name = "app" if "itself" in reason else "x"
     assert note.startswith("no supplementary file: tried ")
-    assert f"{tmp_path}/bin/{name} ({reason}" in note
+    assert f"{tmp_path}/bin/{name}: {reason}" in note
     assert report.warnings[MISSING] == 1
 
 
@@ -173,7 +173,7 @@ def test_a_damaged_link_is_reported(link: Section, tmp_path: Path) -> None:
     place(tmp_path / "bin/x", shared())
     report = convert_named(tmp_path, link)
     assert report.companions == ()
-    assert report.notes[0].startswith(f"no supplementary file: tried {link.name} (")
+    assert report.notes[0].startswith(f"no supplementary file: tried {link.name}: ")
 
 
 def test_the_file_of_a_debug_file_is_found_beside_that(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
         for server, reason in zip(
             (empty, closed), ("not found", "HTTP status 403: not allowed"), strict=True
         ):
-            assert f"{server.url} ({reason})" in error.value.reason
+            assert f"{server.url}: {reason}" in error.value.reason
         assert "is of another build: " in error.value.reason
         assert "neither a binary" in error.value.reason
         with Server(Reply(PDB.to_bytes())) as right:
@@ -169,7 +169,7 @@ def test_no_server_is_asked_for_a_pdb_that_is_there(
 
 @http
 def test_a_url_that_is_none_is_named(program: Path) -> None:
-    with pytest.raises(gsym.EmptyError, match=r"symbols \(the URL is not http or http"):
+    with pytest.raises(gsym.EmptyError, match=r"symbols: the URL is not http or http"):
         gsym.convert(program, symbol_servers=["symbols"], debug_file_directories=())
 
 
@@ -240,7 +240,7 @@ def test_a_damaged_cabinet_is_named(program: Path, tmp_path: Path) -> None:
     file = tmp_path / f"symbols/App.pdb/{KEY}/App.pd_"
     file.parent.mkdir(parents=True)
     file.write_bytes(cabinet("App.pdb", PDB.to_bytes())[:-100])
-    with pytest.raises(gsym.EmptyError, match=r"App\.pd_ \(a damaged cabinet: "):
+    with pytest.raises(gsym.EmptyError, match=r"App\.pd_: a damaged cabinet: "):
         gsym.convert(program, debug_file_directories=[str(tmp_path / "symbols")])
 
 

@@ -6,8 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.modules.key import ModuleKey
-from gsym.store.modules import Attempt, Entry, Resolution
+from gsym.modules.key import Attempt, ModuleKey
+from gsym.store.modules import Entry, Resolution
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:

@@ -20,12 +20,11 @@ from unittest.mock import AsyncMock
 import pytest
 
 import gsym
-from gsym.confined.archive_members import unpack
 from gsym.confined.process import run_confined
 from gsym.confined.uploads import boundary_of, unpack_upload
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
-from gsym.store.archives import ArchiveLimits
+from gsym.store.archives import ArchiveLimits, members
 from gsym.store.directory import Store
 from tests.http_server import Reply, Server
 from tests.inputs import elf
@@ -393,16 +392,15 @@ ENTRY, END = b"PK\x01\x02", b"PK\x05\x06"
 ARCHIVES: list[tuple[Callable[[], bytes], str]] = [
     (
         lambda: patched(zipped(dict.fromkeys("abc", b"")), (END, 10, "<H", 1)),
-        "more than 2 members",
+        "more than 2 files",
     ),
     (
         lambda: patched(zipped({"a": b"x"}), (END, 12, "<I", 1 << 20)),
-        "more than 2 members",
+        "more than 2 files",
     ),
-    (lambda: zipped({"a": b"x"}, compress_type=zipfile.ZIP_BZIP2), "with deflate"),
     (
         lambda: patched(zipped({"a": b"x"}), (ENTRY, 24, "<I", 17 << 20)),
-        "'a' has an implausible compression ratio",
+        "shorter than declared",
     ),
     (
         lambda: patched(zipped({"a": b"x"}), (ENTRY, 42, "<I", 1)),
@@ -410,20 +408,25 @@ ARCHIVES: list[tuple[Callable[[], bytes], str]] = [
     ),
     (
         lambda: patched(zipped({"a": b"x"}), (ENTRY, 8, "<H", 0x20)),
-        "cannot be read: compressed patched data",
+        "cannot be unpacked: compressed patched data",
     ),
 ]
+
+
+def extract_all(path: str, folder: str) -> None:
+    for member in members(path, ArchiveLimits(members=2)):
+        member.extract(folder)
 
 
 @pytest.mark.parametrize(("make", "reason"), ARCHIVES)
 def test_an_archive_is_refused_with_the_reason(
     make: Callable[[], bytes], reason: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "files").mkdir()
     path = tmp_path / "archive.zip"
     path.write_bytes(make())
     with pytest.raises(gsym.GsymError, match=reason):
-        list(unpack(str(path), str(tmp_path), ArchiveLimits(members=2)))
-    assert [*tmp_path.iterdir()] == [path]
+        extract_all(str(path), str(tmp_path / "files"))
 
 
 PART = b"--edge\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n"

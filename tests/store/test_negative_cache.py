@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gsym.modules.key import ModuleKey
-from gsym.store.modules import Attempt
+from gsym.modules.key import Attempt, ModuleKey
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from tests.clock import Clock
 from tests.symbol_files import key
@@ -156,7 +155,7 @@ def test_threads_share_the_misses(misses: NegativeCache) -> None:
 SCRIPT = """
 import os, sys
 from gsym.store.sources.negative_cache import NegativeCache
-from gsym.store.modules import Attempt
+from gsym.modules.key import Attempt
 from tests.symbol_files import key
 misses = NegativeCache(sys.argv[1])
 misses.remember(key(1), [Attempt("a", "missing")])

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.errors import SourceError
 from gsym.modules.key import ModuleKey
+from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Entry
 from gsym.store.sidecar import entry_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source
+from gsym.store.sources.source import SourceList
 from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, path, symbols
 
@@ -89,10 +92,80 @@ def test_invalid_sources_are_reported_without_secrets(text: str, reason: str) ->
     opener.close()
 
 
-def test_several_sources_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DEBUGINFOD_URLS", URLS)
-    with pytest.raises(ValueError, match="2 sources, not one"):
-        open_source("debuginfod")
+def test_several_sources_are_asked_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = ModuleKey(code_id="80ae0509e7ce335a")
+    held = tmp_path / key.code_id / "debuginfo"
+    held.parent.mkdir()
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path))
+    with Server(Reply(status=404)) as first, Server(Reply(b"x")) as second:
+        monkeypatch.setenv("DEBUGINFOD_URLS", f"{first.url} {second.url}")
+        with SourceOpener() as opener:
+            source = SourceList(list(opener.open("debuginfod")))
+            assert source.find(key, str(tmp_path)).location.startswith(second.url)
+            held.write_bytes(b"x")
+            assert source.find(key, str(tmp_path)).path == str(held)
+        assert isinstance(open_source("debuginfod"), SourceList)
+
+
+LIMITED = {
+    "is larger than 3 bytes": ({"DEBUGINFOD_MAXSIZE": "3"}, Reply(b"file"), 1),
+    "is larger than 2 bytes": ({"DEBUGINFOD_MAXSIZE": "2"}, Reply(status=406), 1),
+    "HTTP status 503": ({"DEBUGINFOD_RETRY_LIMIT": "1"}, Reply(status=503), 2),
+    "no answer in time": (
+        {"DEBUGINFOD_TIMEOUT": "1"},
+        Reply(b"file", fault="pause"),
+        1,
+    ),
+    "took more than 1 seconds": (
+        {"DEBUGINFOD_MAXTIME": "1"},
+        Reply(b"file", fault="pause"),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("source", ["debuginfod", "debuginfod:URL", "debuginfod+URL"])
+@pytest.mark.parametrize("reason", LIMITED)
+def test_servers_of_debuginfod_have_the_limits_of_its_clients(
+    reason: str, source: str, tmp_path: Path
+) -> None:
+    variables, answer, requests = LIMITED[reason]
+    with Server(answer) as server:
+        environment = {
+            "DEBUGINFOD_URLS": server.url,
+            "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+            "DEBUGINFOD_RETRY_LIMIT": "0",
+            **variables,
+        }
+        with SourceOpener(environment=environment) as opener:
+            (opened,) = opener.open(source.replace("URL", server.url))
+            with pytest.raises(SourceError, match=reason):
+                opened.find(ModuleKey(code_id="80ae0509e7ce335a"), str(tmp_path))
+        asked = [each for each in server.requests if each.path.endswith("/debuginfo")]
+        assert len(asked) == requests
+        most = variables.get("DEBUGINFOD_MAXSIZE", str(2 << 30))
+        assert asked[0].headers["x-debuginfod-maxsize"] == most
+
+
+def test_limits_of_the_opener_are_not_loosened(tmp_path: Path) -> None:
+    with Server(Reply(b"file")) as server:
+        environment = {"DEBUGINFOD_MAXSIZE": "0", "DEBUGINFOD_URLS": server.url}
+        limits = TransferLimits(most_bytes=3)
+        with SourceOpener(limits=limits, environment=environment) as opener:
+            (source,) = opener.open("debuginfod")
+            with pytest.raises(SourceError, match="is larger than 3 bytes"):
+                source.find(ModuleKey(code_id="80ae0509e7ce335a"), str(tmp_path))
+
+
+def test_a_folder_of_debuginfod_is_a_source(tmp_path: Path) -> None:
+    file = tmp_path / "buildid/80ae0509e7ce335a/debuginfo"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"x")
+    with SourceOpener(environment={"DEBUGINFOD_URLS": tmp_path.as_uri()}) as opener:
+        (source,) = opener.open("debuginfod")
+    assert source.find(ModuleKey(code_id=file.parent.name), "").path == str(file)
 
 
 def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from gsym.arguments import instance_of, integer_of, items_of, refusal
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
-from gsym.modules.key import ModuleKey, elf_debug_id, is_hex
+from gsym.modules.key import Attempt, ModuleKey, elf_debug_id, is_hex
 from gsym.modules.open_module import OpenModule
 from gsym.modules.symbolizer import Symbolization
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
+    from gsym.modules.key import Attempt
     from gsym.modules.places import FoundFile
-    from gsym.store.modules import Attempt
     from gsym.writing.source_part import SourceFiles
 
 

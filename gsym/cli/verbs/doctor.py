@@ -101,11 +101,9 @@ def _binary_lines(found: Diagnosis) -> Iterator[str]:
         yield f"  GSYM file: {found.gsym_file}"
     yield f"  {found.functions} functions, {found.functions_with_lines} with lines"
     for text in found.missing:
-        first, *others = (
-            text.replace("), ", ")\n").replace(": tried ", ":\n").split("\n")
-        )
-        yield f"  missing: {first}"
-        yield from (f"    {other}" for other in others)
+        first, is_tried, others = text.partition(": tried ")
+        yield f"  missing: {first}{':' if is_tried else ''}"
+        yield from (f"    {other}" for other in others.split("; ") if other)
     for text in found.advice:
         yield f"  next: {text}"
 

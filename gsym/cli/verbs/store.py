@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.store.modules import Attempt, Entry
+    from gsym.modules.key import Attempt
+    from gsym.store.modules import Entry
 
 NAMES = Operand(
     "NAME",

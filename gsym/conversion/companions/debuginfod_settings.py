@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import glob
 import os
+from urllib.parse import unquote_to_bytes, urlsplit
 
+from gsym.net.limits import TransferLimits
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -29,12 +31,46 @@ class DebuginfodSettings(NamedTuple):
     shows_progress: bool  # downloads are shown on standard error
     is_verbose: bool  # so is each request
 
+    def limits(self, own: TransferLimits) -> TransferLimits:
+        """The limits of a download, of which none is looser than in *own*.
+
+        A time-out of the environment replaces those of *own*: servers may have to
+        unpack a package first. So does its number of attempts.
+        """
+        seconds = self.timeout or _UNLIMITED_SECONDS
+        return own._replace(
+            connect_seconds=seconds,
+            header_seconds=seconds,
+            idle_seconds=seconds,
+            total_seconds=min(
+                self.most_seconds or own.total_seconds, own.total_seconds
+            ),
+            most_bytes=min(self.most_bytes or own.most_bytes, own.most_bytes),
+            most_inflated=min(self.most_bytes or own.most_inflated, own.most_inflated),
+            least_bytes=_LEAST_BYTES,
+            attempts=self.retries + 1,
+            wait_seconds=min(seconds, own.wait_seconds),
+            write_seconds=seconds,
+        )
+
 
 _URL_FILES = "/etc/debuginfod/*.urls"
 _DEFAULT_TIMEOUT = 90
 _DEFAULT_RETRIES = 2
 _DEFAULT_MOST_BYTES = 2 << 30  # elfutils: any number
 _SIGNED = "ima:enforcing"
+_UNLIMITED_SECONDS = 1e8
+_UNLIMITED_BYTES = 1 << 62
+_LEAST_BYTES = 100 << 10  # in each time-out, as elfutils has it
+CLIENT_LIMITS = TransferLimits(
+    total_seconds=_UNLIMITED_SECONDS,
+    most_bytes=_UNLIMITED_BYTES,
+    most_inflated=_UNLIMITED_BYTES,
+    redirects=20,
+    wait_seconds=_UNLIMITED_SECONDS,
+    backoff_seconds=0,
+)
+"""Limits of a client that leaves them to the environment."""
 
 
 def read_settings(
@@ -57,6 +93,18 @@ def read_settings(
         shows_progress="DEBUGINFOD_PROGRESS" in environment,
         is_verbose="DEBUGINFOD_VERBOSE" in environment,
     )
+
+
+def folder_of_url(url: str) -> str:
+    """The path that a URL of this machine names.
+
+    Raises:
+        ValueError: It names another machine.
+    """
+    parts = urlsplit(url)
+    if parts.netloc not in {"", "localhost"}:
+        raise ValueError("names another machine")
+    return os.fsdecode(unquote_to_bytes(parts.path))
 
 
 def _servers(

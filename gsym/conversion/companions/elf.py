@@ -196,7 +196,7 @@ def find_supplementary(
                 return found, ""
     if not search.tried:
         return None, ""
-    return None, search.note(f"no supplementary file: tried {search.describe()}")
+    return None, search.note(f"no supplementary file: {search.describe()}")
 
 
 def _supplementary_files(

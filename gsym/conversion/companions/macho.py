@@ -141,13 +141,13 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         note = Note(f"{bundle.path} {unsure}", is_unsure=True)
         notes = () if binary.uuid else (note,)
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), notes)
-    tried = f"tried {search.describe()}"
+    tried = search.describe()
     debug_map = DebugMap(binary, options.object_prefix_map)
     if not debug_map.objects:
         missing = f"no debug information: {debug_map.missing or tried}"
         if debug_map.missing:
             missing += f"; no dSYM bundle: {tried}"
-        wanted = [path for path, _ in search.tried] + debug_map.wanted[:_WANTED]
+        wanted = [each.source for each in search.tried] + debug_map.wanted[:_WANTED]
         note = Note(missing, wanted)
         return DebugInfo(binary, None, (binary,), (), (), missing=note)
     companions = tuple(debug_map.paths)
@@ -313,7 +313,7 @@ class DebugMap:
             except (OSError, GsymError) as error:
                 reason = problem_of(error)
             if reason:
-                self._missing.append(f"{entry.path} ({reason})")
+                self._missing.append(f"{entry.path}: {reason}")
                 self.wanted.append(entry.path.partition("(")[0])
                 continue
             if entry.mtime not in {0, mtime}:

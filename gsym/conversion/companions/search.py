@@ -11,8 +11,7 @@ from gsym.containers.mapped_file import map_file, map_one_of_many
 from gsym.containers.object_file import LoadedSection, ObjectFile
 from gsym.conversion.identity import key_of_binary
 from gsym.errors import GsymError, NotFoundError, SourceError, reason_of
-from gsym.modules.key import Comparison, ModuleKey, compare
-from gsym.records import NamedTuple
+from gsym.modules.key import Attempt, Comparison, ModuleKey, compare, tried_text
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()
@@ -28,13 +27,6 @@ _INTERPRETER = ".interp"
 _PRELINKED = b".gnu.prelink_undo"
 _EXECUTABLE = 4  # SHF_EXECINSTR
 NOT_FOUND = "not found"
-
-
-class Candidate(NamedTuple):
-    """A file that was tried, and why it was not taken."""
-
-    path: str
-    reason: str
 
 
 class Note(str):  # noqa: SLOT000 - it has an attribute
@@ -65,7 +57,7 @@ class CompanionSearch:
     ) -> None:
         self.binary = binary
         self._aligns = aligns
-        self.tried: list[Candidate] = []
+        self.tried: list[Attempt] = []
         self._map = map_one_of_many if many else map_file
 
     def open(
@@ -99,15 +91,15 @@ class CompanionSearch:
 
     def refuse(self, what: str, reason: str) -> None:
         """Remember why *what* was not taken."""
-        self.tried.append(Candidate(what, reason))
+        self.tried.append(Attempt(what, "refused", reason))
 
     def note(self, text: str) -> Note:
         """A message about the files that were tried."""
-        return Note(text, [path for path, _ in self.tried])
+        return Note(text, [each.source for each in self.tried])
 
     def describe(self) -> str:
         """All that was tried, in one line."""
-        return ", ".join(f"{path} ({reason})" for path, reason in self.tried)
+        return f"tried {tried_text(self.tried)}"
 
     def _difference(self, candidate: ObjectFile) -> str:
         """Reason why *candidate* cannot be of the same build as the binary."""

@@ -96,7 +96,7 @@ class SplitUnitSearch:
         """A sentence on *missing* units that were not found."""
         units = f"{missing} split unit{'s' if missing > 1 else ''} not found"
         more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
-        return Note(f"{units}: tried {self._search.describe()}{more}", self._wanted)
+        return Note(f"{units}: {self._search.describe()}{more}", self._wanted)
 
     def _take_first(
         self, paths: Iterable[str], mismatch: Callable[[ObjectFile], str] = _mismatch
@@ -108,7 +108,7 @@ class SplitUnitSearch:
                 del tried[known:]
                 return
         self._failed += len(tried) - known
-        failed = [path for path, _ in tried[known:]]
+        failed = [each.source for each in tried[known:]]
         self._wanted += failed[: _WANTED - len(self._wanted)]
         del tried[_SHOWN:]
 

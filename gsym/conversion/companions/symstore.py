@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.conversion.companions.search import CompanionSearch
-    from gsym.net.transfer import Transfer
-    from gsym.net.web_address import WebAddress
+    from gsym.net.file_server import FileServer
 
 
 def symstore_paths(
@@ -46,6 +45,7 @@ def fetch_from_servers(
         Paths of fetched files in the cache. A file after which another is asked for did
         not fit, and is removed.
     """
+    from gsym.net.file_server import FileServer
     from gsym.net.transfer import Transfer
     from gsym.net.web_address import read_web_address
 
@@ -54,13 +54,13 @@ def fetch_from_servers(
     try:
         for server in servers:
             try:
-                address = read_web_address(server)
+                named = FileServer(read_web_address(server), transfer)
             except ValueError as error:
                 search.refuse(server, str(error))
                 continue
-            path, reason = _fetch_first(transfer, address, paths, cache)
+            path, reason = _fetch_first(named, paths, cache)
             if reason:
-                search.refuse(str(address).rstrip("/"), reason)  # without a password
+                search.refuse(str(named).rstrip("/"), reason)  # without a password
                 continue
             yield path
             with suppress(FileNotFoundError):
@@ -70,14 +70,13 @@ def fetch_from_servers(
 
 
 def _fetch_first(
-    transfer: Transfer, server: WebAddress, paths: Iterable[str], cache: str
+    server: FileServer, paths: Iterable[str], cache: str
 ) -> tuple[str, str]:
     """The path of the first file that a server has, and the reason if it has none."""
     target, reason = "", NOT_FOUND
     for path in paths:
         target = os.path.join(cache, path)
-        fetch = partial(transfer.fetch, server.below(path), is_trusted=True)
-        reason = fetched(target, cache, fetch)
+        reason = fetched(target, cache, partial(server.fetch, path))
         if reason != NOT_FOUND:
             break
     return target, reason

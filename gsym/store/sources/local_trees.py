@@ -54,37 +54,6 @@ def open_by_path(path: str) -> LocalStore | LocalTree:
     return LocalTree(path)
 
 
-class LocalFolder:
-    """A folder as one source.
-
-    Attributes:
-        parts: The sources that are asked, in order.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.parts: tuple[LocalStore | LocalTree | LooseFiles, ...] = tuple(
-            open_folder(path)
-        )
-
-    @property
-    def name(self) -> str:
-        """The folder."""
-        return self.parts[0].name
-
-    def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, which is not copied.
-
-        Raises:
-            AmbiguousModuleError: Several modules fit that differ.
-            NotFoundError: There is none.
-            SourceError: The folder does not exist.
-        """
-        for part in self.parts[:-1]:
-            with suppress(AmbiguousModuleError, NotFoundError):
-                return part.find(key, folder)
-        return self.parts[-1].find(key, folder)
-
-
 class LocalTree:
     """A folder with the layouts of other tools, which may be mixed."""
 

@@ -16,9 +16,8 @@ from hashlib import sha256
 from heapq import nlargest
 
 from gsym.cache import remove_oldest, stamp_at
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import Attempt, ModuleKey
 from gsym.records import NamedTuple
-from gsym.store.modules import Attempt
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

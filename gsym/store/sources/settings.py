@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 
 from gsym.arguments import path_of
-from gsym.conversion.companions.debuginfod_settings import read_settings
+from gsym.conversion.companions.debuginfod_settings import folder_of_url, read_settings
 from gsym.net.buckets import BUCKETS
+from gsym.net.file_server import FileServer
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
 from gsym.store.sources.foreign_layouts import (
     BREAKPAD,
     DEBUGINFOD,
+    DEBUGINFOD_CACHE,
     GSYM,
     STORE,
     SYMSTORE,
     UNIFIED,
 )
-from gsym.store.sources.local_trees import LocalFolder, LocalTree, open_folder
+from gsym.store.sources.local_trees import LocalTree, open_folder
+from gsym.store.sources.source import SourceList
 from gsym.store.sources.web_server import WebServer
 
 TYPE_CHECKING = bool()
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
 _LAYOUTS["store"] = STORE
 _WEB = ("http://", "https://")
-_UNPACKING_SECONDS = 90.0  # debuginfod servers may need this long to answer
 _FORMATS = (
     f"folders, http(s)://..., LAYOUT+http(s)://... ({', '.join(sorted(_LAYOUTS))}), "
     "debuginfod, s3://..., gs://..., az://... and srv*FOLDER*URL"
@@ -41,7 +43,7 @@ _FORMATS = (
 
 
 def open_source(text: str | os.PathLike[str]) -> Source:
-    """Open a single source; use `SourceOpener` for several with shared connections.
+    """Open a source; use `SourceOpener` for several with shared connections.
 
     Args:
         text: A folder, or the URL of a server or bucket.
@@ -49,15 +51,12 @@ def open_source(text: str | os.PathLike[str]) -> Source:
     Raises:
         TypeError: *text* is neither a text nor a path.
         UnsupportedError: It needs a package that is not installed.
-        ValueError: *text* is invalid, or names several sources.
+        ValueError: *text* is invalid.
     """
     text = path_of("text", text, " or a URL")
-    if os.path.isdir(text):
-        return LocalFolder(text)
-    found = list(SourceOpener().open(text))
-    if len(found) != 1:
-        raise ValueError(f"source '{text}': {len(found)} sources, not one")
-    return found[0]
+    is_folder = os.path.isdir(text)
+    found = tuple(open_folder(text) if is_folder else SourceOpener().open(text))
+    return found[0] if len(found) == 1 else SourceList(found)
 
 
 def source_of_store(url: str) -> str:
@@ -144,15 +143,20 @@ class SourceOpener:
             yield from open_folder(text, scan)
 
     def _debuginfod(self, url: str) -> Iterator[Source]:
-        """The server at a URL, or those in the environment."""
+        """The server at a URL, or the cache and the servers in the environment."""
         if url:
             yield self._server(url, "debuginfod")
             return
         settings = read_settings(self._environment)
         if not settings.servers:
             raise ValueError("source 'debuginfod': DEBUGINFOD_URLS contains no server")
+        if os.path.isdir(settings.cache):
+            yield LocalTree(settings.cache, (DEBUGINFOD_CACHE,))
         for each in settings.servers:
-            yield self._server(each, "debuginfod", settings.headers)
+            if each.startswith("file:"):
+                yield LocalTree(folder_of_url(each), (DEBUGINFOD,))
+            else:
+                yield self._server(each, "debuginfod", settings.headers)
 
     def _symbol_path(self, text: str) -> Iterator[Source]:
         """The folders and the server in an element of _NT_SYMBOL_PATH."""
@@ -177,13 +181,12 @@ class SourceOpener:
             is_own = prefix.origin == address.origin
             if is_own and address.target.startswith(prefix.target):
                 sent += more
-        limits = self._limits
+        limits, most = self._limits, 0
         if layout == "debuginfod":
-            limits = limits._replace(
-                header_seconds=max(limits.header_seconds, _UNPACKING_SECONDS),
-                idle_seconds=max(limits.idle_seconds, _UNPACKING_SECONDS),
-            )
-        return WebServer(address, _LAYOUTS[layout], self._connect(limits), sent)
+            limits = read_settings(self._environment).limits(limits)
+            most = limits.most_bytes
+        server = FileServer(address, self._connect(limits), sent, most)
+        return WebServer(server, _LAYOUTS[layout])
 
     def _connect(self, limits: TransferLimits) -> Transfer:
         if limits not in self._transfers:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from gsym.errors import NotFoundError
+from contextlib import suppress
+
+from gsym.errors import AmbiguousModuleError, NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
     from typing import Protocol
 
     class Source(Protocol):
@@ -47,6 +49,35 @@ if TYPE_CHECKING:
             Raises:
                 SourceError: The source gave no usable answer.
             """
+
+
+class SourceList:
+    """Several sources as one.
+
+    Attributes:
+        parts: They are asked in order.
+    """
+
+    def __init__(self, parts: Sequence[Source]) -> None:
+        self.parts: tuple[Source, ...] = tuple(parts)
+
+    @property
+    def name(self) -> str:
+        """The first of them."""
+        return self.parts[0].name
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The file of a module, of the first source that has one.
+
+        Raises:
+            AmbiguousModuleError: Several modules fit that differ.
+            NotFoundError: There is none.
+            SourceError: The last source gave no usable answer.
+        """
+        for part in self.parts[:-1]:
+            with suppress(AmbiguousModuleError, NotFoundError, SourceError):
+                return part.find(key, folder)
+        return self.parts[-1].find(key, folder)
 
 
 def not_found(tried: int) -> NotFoundError:

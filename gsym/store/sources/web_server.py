@@ -12,10 +12,9 @@ from gsym.store.sources.source import FoundFile, kind_of_binary
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterator
 
-    from gsym.net.transfer import Transfer
-    from gsym.net.web_address import WebAddress
+    from gsym.net.file_server import FileServer
     from gsym.store.sources.foreign_layouts import Layout
 
 # Ends of the paths of a GSYM file and of its identity.
@@ -27,22 +26,14 @@ _MOST_IDENTITY = 64 << 10  # bytes
 class WebServer:
     """A web server whose paths follow a layout."""
 
-    def __init__(
-        self,
-        address: WebAddress,
-        layout: Layout,
-        transfer: Transfer,
-        headers: Iterable[tuple[str, str]] = (),
-    ) -> None:
-        self._address = address
+    def __init__(self, server: FileServer, layout: Layout) -> None:
+        self._server = server
         self._layout = layout
-        self._transfer = transfer
-        self._headers = tuple(headers)
 
     @property
     def name(self) -> str:
         """The layout and the URL."""
-        return f"{self._layout.name} {self._address}"
+        return f"{self._layout.name} {self._server}"
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """Fetch the file of a module.
@@ -80,36 +71,28 @@ class WebServer:
         """
         for relative in self._layout.sources(key, path):
             target = os.path.join(folder, "source")
-            address = self._address.below(relative)
-            self._transfer.fetch(
-                address, target, headers=self._headers, is_trusted=True
-            )
+            self._server.fetch(relative, target)
             return target
         raise NotFoundError(f"needs {self._layout.needs}")
 
     def _fetch(self, path: str, folder: str, answers: list[str]) -> FoundFile | None:
         """The file at a path; None, and why in *answers*, if there is none."""
-        address = self._address.below(path)
         target = os.path.join(folder, os.path.basename(path))
         try:
-            self._transfer.fetch(
-                address, target, headers=self._headers, is_trusted=True
-            )
+            self._server.fetch(path, target)
         except NotFoundError as error:
             answers.append(str(error))
             return None
-        return FoundFile(target, str(address), self._identity(path, folder))
+        location = self._server.location(path)
+        return FoundFile(target, location, self._identity(path, folder))
 
     def _identity(self, path: str, folder: str) -> ModuleKey:
         """The identity that the server has for a GSYM file, which has no names."""
         if not path.endswith(_GSYM):
             return ModuleKey()
         target = os.path.join(folder, _IDENTITY)
-        address = self._address.below(path.removesuffix(_GSYM) + _IDENTITY)
         try:
-            self._transfer.fetch(
-                address, target, headers=self._headers, is_trusted=True
-            )
+            self._server.fetch(path.removesuffix(_GSYM) + _IDENTITY, target)
             with open(target, "rb") as file:
                 return read_identity(file.read(_MOST_IDENTITY))
         except (NotFoundError, SourceError, ValueError):
