@@ -1,4 +1,4 @@
-/* returns.c - tell whether a call ends at an address.
+/* returns.c - tell whether a call ends at an address, and what it calls.
  *
  * Sources: Arm Architecture Reference Manual for A-profile architecture, F5.1 (A32, T32);
  * RISC-V Unprivileged ISA Specification, 2.5 and 16.4; z/Architecture Principles of
@@ -105,4 +105,45 @@ uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address) {
             return before >= 4 && ends_with_aarch64_call(piece->bytes, before);
         default: return ends_with_pattern(piece->bytes, before, code->set);
     }
+}
+
+/* An E8 ends five bytes before the return address, with the distance from there. */
+static bool x86_target(const uint8_t *bytes, size_t size, int64_t *distance_ret) {
+    enum { CALL_SIZE = 5, CALL = 0xe8 };
+    cursor at;
+    if (size < CALL_SIZE) return false;
+    at = cursor_at(bytes + size - CALL_SIZE, CALL_SIZE, 0, false);
+    if (cursor_u8(&at) != CALL) return false;
+    *distance_ret = (int32_t)cursor_u32(&at);
+    return true;
+}
+
+/* BL has a signed distance of 26 bits, in words from its own address. */
+static bool aarch64_target(const uint8_t *bytes, size_t size, int64_t *distance_ret) {
+    enum { WORD = 4, DISTANCE_BITS = 26 };
+    cursor at;
+    uint32_t word;
+    if (size < WORD) return false;
+    at = cursor_at(bytes + size - WORD, WORD, 0, false);
+    word = cursor_u32(&at);
+    if (word >> DISTANCE_BITS != 0x25) return false;
+    word <<= 32 - DISTANCE_BITS;
+    *distance_ret = (int64_t)(int32_t)word / (1 << (32 - DISTANCE_BITS)) * WORD - WORD;
+    return true;
+}
+
+uint32_t gsym_code_call_target(const gsym_machine_code *code, uint64_t address,
+                               uint64_t *target_ret) {
+    const gsym_code *piece = code_piece_at(code, address - 1);
+    int64_t distance = 0;
+    bool is_direct = false;
+    size_t before;
+    if (piece == NULL) return false;
+    before = (size_t)(address - piece->address);
+    if (code->set == GSYM_INSTRUCTIONS_X86_64 || code->set == GSYM_INSTRUCTIONS_X86)
+        is_direct = x86_target(piece->bytes, before, &distance);
+    else if (code->set == GSYM_INSTRUCTIONS_AARCH64)
+        is_direct = aarch64_target(piece->bytes, before, &distance);
+    *target_ret = address + (uint64_t)distance;
+    return is_direct;
 }

@@ -86,6 +86,24 @@ class MachineCode:
         is_one = 0 <= address <= UINT64_MAX
         return is_one and bool(lib.gsym_code_is_known(self.handle, address))
 
+    def call_target(self, address: int) -> int | None:
+        """What the call that ends at a link-time address calls; None if unknown.
+
+        Only direct calls of x86, x86-64 and AArch64 tell it.
+        """
+        target = ffi.new("uint64_t *")
+        is_one = 0 <= address <= UINT64_MAX
+        if is_one and lib.gsym_code_call_target(self.handle, address, target):
+            return int(target[0])
+        return None
+
+    def extent(self) -> tuple[int, int]:
+        """Link-time addresses: of the first byte of code, and behind the last one."""
+        if not self:
+            return 0, 0
+        first, last = self._pieces[0], self._pieces[len(self._pieces) - 1]
+        return int(first.address), int(last.address + last.size)
+
 
 def x86_instruction_size(code: bytes, *, is_64: bool) -> int:
     """The size of the instruction that *code* begins with; 0 if undefined or cut."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
@@ -22,6 +24,11 @@ NO_NAMES = frozenset(
     {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
 )
 _PAGE = 4096
+# A call ends at one of 8 addresses in code, or fewer. A distance is taken if chance
+# would find as many calls in one of a thousand modules, or fewer.
+_CHANCE = 8
+_ENOUGH = 1024
+_MOST_FRAMES = 64  # that are compared
 _LINKED = frozenset(" (<:)>[]")
 _MOST_WORDS = 8  # before the name of a function
 # Bases of addresses that may be those of the process.
@@ -238,7 +245,57 @@ class LinkAddresses:
                 inside = exact - distance - each.start
                 if distance % _PAGE == 0 and 0 <= inside < each.size:
                     found.add(distance)
-        return found.pop() if len(found) == 1 else None
+        if found:
+            return found.pop() if len(found) == 1 else None
+        return self._load_address_of_calls(frames)
+
+    def _load_address_of_calls(self, frames: Sequence[StackFrame]) -> int | None:
+        """Distance of addresses in the process, if calls end there with one alone.
+
+        The first address of a stack may be exact, and the last one that of a start.
+        """
+        asked = [each for each in frames if each.base in MAY_BE_LINK]
+        if not self.code or any(self._is_code(each.address) for each in asked):
+            return None
+        asked = asked[:_MOST_FRAMES]
+        addresses = sorted({each.address for each in asked})
+        inner = {
+            frame.address
+            for before, frame, after in zip(asked, asked[1:], asked[2:], strict=False)
+            if before.stack == after.stack
+        }
+        if not inner:
+            return None
+        low, end = self.code.extent()
+        distances = range(
+            -((end - addresses[-1]) // _PAGE) * _PAGE, addresses[0] - low + 1, _PAGE
+        )
+        enough = _ENOUGH * max(len(distances), 1)
+        found: list[int] = []
+        for distance in distances:
+            if not all(self._ends_call(each - distance) for each in inner):
+                continue
+            calls = sum(self._ends_call(each - distance) for each in addresses)
+            calls += 2 * self._callers(asked, distance)
+            if _CHANCE**calls >= enough:
+                found.append(distance)
+        return found[0] if len(found) == 1 else None
+
+    def _ends_call(self, address: int) -> bool:
+        return self.code.is_known(address) and self.code.may_return(address)
+
+    def _callers(self, frames: Sequence[StackFrame], distance: int) -> int:
+        """The number of frames that call the function of the one before them."""
+        count = 0
+        for callee, caller in pairwise(frames):
+            target = self.code.call_target(caller.address - distance)
+            if target is None or callee.stack != caller.stack:
+                continue
+            called = self._reader.lookup(target)
+            if called is not None:
+                inside = callee.address - distance - called.function.start
+                count += 0 < inside <= called.function.size
+        return count
 
 
 def name_variants(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -245,6 +246,58 @@ def test_a_call_may_return_to_all_that_calls_return_to(codes: list[str]) -> None
     whole = ffi.new("gsym_machine_code *", (piece, 1, X86_64))
     for start, size in go_through(code).calls:
         assert lib.gsym_code_may_return(whole, CODE + start + size)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "code", "target"),
+    [
+        ("x86_64", "e8 00 00 00 00", 0x15),
+        ("x86_64", "90 e8 fb ff ff ff", 0x11),
+        ("x86_64", "e8 ff ff ff 7f", 0x80000014),
+        ("x86_64", "ff d0", None),  # call *%rax
+        ("x86_64", "00 00 00 00", None),
+        ("aarch64", "02 00 00 94", 0x18),
+        ("aarch64", "1f 20 03 d5 ff ff ff 97", 0x10),
+        ("aarch64", "ff ff ff 95", 0x800000C),
+        ("aarch64", "00 00 00 96", 0x10 - 0x8000000 & 0xFFFFFFFFFFFFFFFF),
+        ("aarch64", "00 00 3f d6", None),  # blr x0
+        ("aarch64", "02 00 00 14", None),  # b
+        ("sparc", "40 00 00 02", None),  # not decoded
+    ],
+)
+def test_a_direct_call_tells_what_it_calls(
+    instructions: str, code: str, target: int | None, tmp_path: Path
+) -> None:
+    machine = {"x86_64": elf.X86_64, "aarch64": elf.AARCH64, "sparc": 43}
+    found = code_of(tmp_path, bytes.fromhex(code), machine[instructions])
+    end = CODE + len(bytes.fromhex(code))
+    assert found.call_target(end) == target
+    assert found.call_target(CODE) is None
+    assert found.call_target(end + 1) is None
+    assert found.call_target(-1) is None
+    assert MachineCode().call_target(end) is None
+
+
+@given(
+    st.sampled_from([X86_64, AARCH64]),
+    st.integers(-(1 << 25), (1 << 25) - 1),
+)
+def test_capstone_prints_the_same_targets(instructions: int, distance: int) -> None:
+    capstone = pytest.importorskip("capstone")
+    if instructions == X86_64:
+        code = b"\xe8" + struct.pack("<i", distance)
+        decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    else:
+        code = struct.pack("<I", 0x94000000 | distance & 0x3FFFFFF)
+        decoder = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+    start = 1 << 30
+    ((*_, printed),) = decoder.disasm_lite(code, start)
+    held = ffi.from_buffer("uint8_t[]", code)
+    piece = ffi.new("gsym_code *", (held, len(code), start))
+    whole = ffi.new("gsym_machine_code *", (piece, 1, instructions))
+    target = ffi.new("uint64_t *")
+    assert lib.gsym_code_call_target(whole, start + len(code), target)
+    assert target[0] == int(printed.lstrip("#"), 16)
 
 
 def test_only_words_are_calls_of_aarch64() -> None:

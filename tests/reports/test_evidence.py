@@ -582,5 +582,37 @@ def test_a_tool_that_is_not_known_is_read(tool: str, built: Built) -> None:
     assert answers(report) == list(RIGHT)
 
 
+def stacktrace_of_boost(stack: tuple[Place, ...]) -> str:
+    """Addresses of a process and modules, but not where these were loaded."""
+    return "".join(
+        f"{at:>2}# {each.address:#018X} in {each.path}\n"
+        for at, each in enumerate(stack)
+    )
+
+
+IN_APP = [RIGHT[at] for at in (0, 1, 3, 4)]  # one call is too little to place libmid.so
+
+
+def test_calls_tell_where_a_module_was_loaded(built: Built) -> None:
+    report = gsym.symbolicate(
+        stacktrace_of_boost(built.stack),
+        source=built.folder,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report) == IN_APP
+    assert sum(not frame.calls for frame in report.frames()) == 1
+
+
+@pytest.mark.parametrize("moved", [1, -1, 16, 0x800])
+def test_addresses_of_another_build_are_not_placed(moved: int, built: Built) -> None:
+    other = tuple(each._replace(offset=each.offset + moved) for each in built.stack)
+    report = gsym.symbolicate(
+        stacktrace_of_boost(other),
+        source=built.folder,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report) == []
+
+
 if TYPE_CHECKING:
     Writer = Callable[[tuple[Place, ...]], str]

@@ -193,6 +193,11 @@ uint32_t gsym_code_may_return(const gsym_machine_code *code, uint64_t address);
  * depends on it. */
 uint32_t gsym_code_is_known(const gsym_machine_code *code, uint64_t address);
 
+/* Whether the bytes that end at `address` are a call of x86, x86-64 or AArch64 that names
+ * what it calls: the link-time address *target_ret. */
+uint32_t gsym_code_call_target(const gsym_machine_code *code, uint64_t address,
+                               uint64_t *target_ret);
+
 /* Return the size of the instruction of x86-64, or of x86, that `bytes` begin with; 0 if it
  * is undefined or cut off. */
 uint32_t gsym_x86_instruction_size(const uint8_t *bytes, size_t size, uint32_t is_64);
