@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
 
 from gsym.model import UINT64_MAX
@@ -257,8 +258,11 @@ class LinkAddresses:
         asked = [each for each in frames if each.base in MAY_BE_LINK]
         if not self.code or any(self._is_code(each.address) for each in asked):
             return None
-        asked = asked[:_MOST_FRAMES]
-        addresses = sorted({each.address for each in asked})
+        low, end = self.code.extent()
+        addresses = _most_together([each.address for each in asked], end - low)
+        if not addresses:
+            return None
+        asked = [each for each in asked if each.address in addresses][:_MOST_FRAMES]
         inner = {
             frame.address
             for before, frame, after in zip(asked, asked[1:], asked[2:], strict=False)
@@ -266,10 +270,8 @@ class LinkAddresses:
         }
         if not inner:
             return None
-        low, end = self.code.extent()
-        distances = range(
-            -((end - addresses[-1]) // _PAGE) * _PAGE, addresses[0] - low + 1, _PAGE
-        )
+        first, last = min(addresses), max(addresses)
+        distances = range(-((end - last) // _PAGE) * _PAGE, first - low + 1, _PAGE)
         enough = _ENOUGH * max(len(distances), 1)
         found: list[int] = []
         for distance in distances:
@@ -296,6 +298,19 @@ class LinkAddresses:
                 inside = callee.address - distance - called.function.start
                 count += 0 < inside <= called.function.size
         return count
+
+
+def _most_together(addresses: Sequence[int], size: int) -> frozenset[int]:
+    """The most different addresses in a range of a size; none if two have as many."""
+    ordered = sorted(set(addresses))
+    parts = [
+        ordered[at : bisect_right(ordered, each + size)]
+        for at, each in enumerate(ordered[:_MOST_FRAMES])
+    ]
+    parts.sort(key=len)
+    if len(parts) > 1 and len(parts[-1]) == len(parts[-2]):
+        return frozenset()
+    return frozenset(parts[-1]) if parts else frozenset()
 
 
 def name_variants(text: str) -> Iterator[str]:

@@ -603,6 +603,16 @@ def test_calls_tell_where_a_module_was_loaded(built: Built) -> None:
     assert sum(not frame.calls for frame in report.frames()) == 1
 
 
+def test_calls_tell_which_addresses_are_those_of_a_module(built: Built) -> None:
+    report = gsym.symbolicate(
+        "".join(f"    @ {each.address:#018x}\n" for each in built.stack),
+        module="app",
+        source=built.folder,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report) == IN_APP
+
+
 @pytest.mark.parametrize("moved", [1, -1, 16, 0x800])
 def test_addresses_of_another_build_are_not_placed(moved: int, built: Built) -> None:
     other = tuple(each._replace(offset=each.offset + moved) for each in built.stack)
