@@ -12,7 +12,6 @@ import pytest
 
 from gsym.fxt import chrome_json
 from gsym.fxt.chrome_json import ChromeJson
-from gsym.fxt.matching import match_events
 from gsym.fxt.reader import open_trace
 from gsym.fxt.records import (
     Argument,
@@ -28,6 +27,7 @@ from gsym.fxt.records import (
     ThreadWakeup,
 )
 from gsym.fxt.writer import encode
+from tests.referee.trace_events import match_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

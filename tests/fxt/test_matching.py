@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.fxt.matching import Matches, match_events
+from gsym.fxt.matching import unmatched_halves
 from gsym.fxt.records import Event
+from tests.referee.trace_events import Matches, match_events
 
 
 def event(kind: str, ns: int, name: str = "", **fields: Any) -> Event:  # noqa: ANN401
@@ -232,6 +233,7 @@ def events_of_traces(draw: st.DrawFn) -> list[Event]:
 @given(events_of_traces())
 def test_each_event_is_matched_once(events: list[Event]) -> None:
     matches = match_events(events)
+    assert unmatched_halves(events) == matches.unmatched
     tree(matches)
     placed = [each.event for each in matches.durations]
     placed += [each.end for each in matches.durations if each.end is not None]

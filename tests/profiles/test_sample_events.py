@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from gsym.fxt.matching import match_events
 from gsym.fxt.records import Event, KernelObject
 from gsym.profiles.model import (
     NEGATIVE,
@@ -19,6 +18,7 @@ from gsym.profiles.model import (
 )
 from gsym.profiles.sample_events import sample_events
 from tests.profiles.profiles import profiles, small_profile
+from tests.referee.trace_events import match_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.main import main
-from gsym.fxt.matching import match_events
 from gsym.fxt.reader import open_trace
 from gsym.fxt.records import (
     Argument,
@@ -29,6 +28,7 @@ from tests.project.viewers import (
     perfetto_folder,
     speedscope_table,
 )
+from tests.referee.trace_events import match_events
 from tests.server.page_browser import open_browser
 
 if TYPE_CHECKING:
