@@ -34,6 +34,24 @@ class UsageError(Exception):
     """The command line is wrong; the text says what is, and how to correct it."""
 
 
+class usage_errors:  # noqa: N801 - a function for its users
+    """A `with` block whose `ValueError` is an error of the command line.
+
+    Args:
+        what: The option or operand that is wrong; "" if the error says so.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        self._opening = f"{what}: " if what else ""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
+        if isinstance(error, ValueError):
+            raise UsageError(f"{self._opening}{error}") from None
+
+
 class HelpRequested(Exception):  # noqa: N818 - leaves the scanner, is not an error
     """`--help` or `--version` was given; the text is the answer."""
 
@@ -129,6 +147,13 @@ class Values:
         given = self._options[name]
         return given[-1] if given else None
 
+    def required(self, name: str) -> str:
+        """The value of an option that must be given."""
+        given = self.text(name)
+        if not given:
+            raise UsageError(f"option '{name}' is required")
+        return given
+
     def texts(self, name: str) -> list[str]:
         """All values of a repeatable option, in order."""
         return list(self._options[name])
@@ -165,10 +190,8 @@ class Values:
             return None
         from gsym.sizes import read_size
 
-        try:
+        with usage_errors(f"option '{name}'"):
             value = read_size(given)
-        except ValueError as error:
-            raise UsageError(f"option '{name}': {error}") from None
         return _in_range(value, name, given, minimum, UINT64_END)
 
     def seconds(self, name: str) -> float | None:
@@ -178,10 +201,8 @@ class Values:
             return None
         from gsym.sizes import read_duration
 
-        try:
+        with usage_errors(f"option '{name}'"):
             value = read_duration(given, "s")
-        except ValueError as error:
-            raise UsageError(f"option '{name}': {error}") from None
         if not value:
             raise UsageError(
                 f"option '{name}': invalid time '{given}': expected one above 0"

@@ -26,8 +26,7 @@ SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
-    return run_program(arguments, _read, _complain)
+    return run_program(argv, _read, _complain)
 
 
 def find_command(verb: str) -> Command:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import os
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
+from gsym.cli.grammar import (
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    parse_number,
+    usage_errors,
+)
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import printable, warn
 from gsym.errors import GsymError
@@ -256,10 +263,8 @@ def module_identity(values: Values) -> dict[str, Any]:
                 f"option '{names[field]}': '{given[field]}' is not one word"
             )
     if "debug_id" in given:
-        try:
+        with usage_errors("option '--debug-id'"):
             given["debug_id"] = read_debug_id(given["debug_id"])
-        except ValueError as error:
-            raise UsageError(f"option '--debug-id': {error}") from None
     return given
 
 
@@ -285,12 +290,10 @@ def source_opener(values: Values) -> SourceOpener:
 
 def open_sources(values: Values, opener: SourceOpener) -> list[Source]:
     """The sources that the command line names."""
-    try:
+    with usage_errors(f"option '{SOURCE.name}'"):
         return [
             source for text in values.texts(SOURCE.name) for source in opener.open(text)
         ]
-    except ValueError as error:
-        raise UsageError(f"option '{SOURCE.name}': {error}") from None
 
 
 def read_headers(values: Values) -> tuple[tuple[str, str], ...]:
@@ -385,7 +388,7 @@ def _keyword(values: Values, name: str, known: Any) -> Any:
     if kind == known.HEX:
         return hex_bytes(option, values.text(option))
     if kind in known.MANY:
-        readers = {known.PAIRS: _pair, known.PATTERNS: _pattern}
+        readers = {known.PAIRS: read_pair, known.PATTERNS: _pattern}
         read = (readers | {known.RANGES: _address_range}).get(kind)
         texts = values.texts(option)
         if name in _CHECKS:
@@ -425,7 +428,7 @@ def _pattern(option: str, text: str) -> str:
     return text
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
+def read_pair(option: str, text: str) -> tuple[str, str]:
     """The two prefixes of a value `OLD=NEW` of *option*."""
     old, equals, new = text.partition("=")
     if not old or not equals:

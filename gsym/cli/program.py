@@ -39,11 +39,11 @@ EXIT_TERMINATED = 143
 
 
 def run_program(
-    arguments: list[str],
+    argv: list[str] | None,
     read: Callable[[list[str]], tuple[Callable[[T], int], T]],
     complain: Callable[[Exception, list[str]], int],
 ) -> int:
-    """Read a command line and do what it asks for.
+    """Read a command line, by default that of the process, and do what it asks for.
 
     A closed pipe, as in `gsym dump FILE | head`, is not a failure. SIGTERM ends the run
     like an error: files are closed, and temporary files are removed. *read* returns the
@@ -54,6 +54,7 @@ def run_program(
     Raises:
         SystemExit: The process received SIGTERM.
     """
+    arguments = sys.argv[1:] if argv is None else argv
     is_handled = _handle_sigterm()
     try:
         guard_terminals()

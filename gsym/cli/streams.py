@@ -10,7 +10,8 @@ import os
 import sys
 from itertools import chain
 
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.cli.terminal import standard_input
+from gsym.errors import FormatError, UnsupportedError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -108,10 +109,8 @@ def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
         if path != "-":
             with open(path, "rb", buffering=0) as file:
                 yield from _pieces_of(file.fileno(), path)
-        elif sys.stdin is None:
-            raise GsymError("standard input is closed")
         else:
-            yield from _pieces_of(sys.stdin.fileno(), "standard input")
+            yield from _pieces_of(standard_input().fileno(), "standard input")
 
 
 def _pieces_of(source: int, path: str) -> Iterator[bytes]:

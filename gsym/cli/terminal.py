@@ -10,7 +10,7 @@ from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, TextIO
 
     from typing_extensions import Self
@@ -83,6 +83,17 @@ def require_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         raise GsymError("standard output is closed")
+
+
+def standard_input() -> TextIO:
+    """Standard input.
+
+    Raises:
+        GsymError: It is closed.
+    """
+    if sys.stdin is None:
+        raise GsymError("standard input is closed")
+    return sys.stdin
 
 
 def flush_or_discard() -> None:
@@ -178,6 +189,25 @@ class Progress:
 def progress_for(label: str, *, quiet: bool = False) -> Progress:
     """A bar named *label*, shown where standard error is a terminal."""
     return Progress(label, is_shown=not quiet and sys.stderr.isatty())
+
+
+def print_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
+    """Print lines for people, by default to standard output."""
+    for line in lines:
+        print(printable(line), file=stream)
+
+
+def times(count: int) -> str:
+    """How often something happened, in words."""
+    return "once" if count == 1 else f"{count} times"
+
+
+def cut_middle(text: str, width: int) -> str:
+    """*text* without its middle, if it is too wide: names differ in both ends."""
+    if len(text) <= width:
+        return text
+    front = (width - 3) // 2
+    return f"{text[:front]}...{text[front + 3 - width :]}"
 
 
 def print_json(record: object) -> None:

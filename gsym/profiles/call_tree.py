@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 
 from gsym.errors import GsymError
-from gsym.profiles.model import Frame
+from gsym.profiles.model import Frame, base_name
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -238,7 +238,7 @@ def _calls(tree: CallTree, profile: Profile, index: int) -> list[int]:
     location = profile.locations[index]
     module = ""
     if location.mapping is not None:
-        module = profile.mappings[location.mapping].path.rpartition("/")[2]
+        module = base_name(profile.mappings[location.mapping].path)
     return [
         tree.number(TreeFunction(frame.name, module, frame.path))
         for frame in reversed(location.frames or (profile.unresolved(location),))

@@ -84,7 +84,7 @@ class JitCode:
             try:
                 functions = list(_read_jitdump(map_file(path)))
             except (FormatError, OSError, struct.error):
-                self._lose("jitdumps that are damaged")
+                self._profile.lose("jitdumps that are damaged")
             else:
                 self._add(process, path, functions)
 
@@ -126,11 +126,7 @@ class JitCode:
         for start, size, name in symbols:
             yield _Function(0, start, size, name.decode("utf-8", "replace"))
         if others:
-            self._lose("lines of perf-PID.map that are not understood", others)
-
-    def _lose(self, kind: str, count: int = 1) -> None:
-        losses = self._profile.losses
-        losses[kind] = losses.get(kind, 0) + count
+            self._profile.lose("lines of perf-PID.map that are not understood", others)
 
 
 class _Code:

@@ -333,6 +333,10 @@ class Profile:
         """Whether a location has no function, or only a name from the profiler."""
         return any(not each.frames or each.is_named_only for each in self.locations)
 
+    def lose(self, kind: str, count: int = 1) -> None:
+        """Count data that could not be taken over."""
+        self.losses[kind] = self.losses.get(kind, 0) + count
+
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.
 
@@ -486,8 +490,7 @@ class ProfileBuilder:
 
     def lose(self, kind: str, count: int = 1) -> None:
         """Count data of the source that a profile cannot hold."""
-        losses = self.profile.losses
-        losses[kind] = losses.get(kind, 0) + count
+        self.profile.lose(kind, count)
 
 
 def scaled_values(builder: ProfileBuilder, rows: Sequence[Sequence[Any]]) -> None:

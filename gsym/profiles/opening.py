@@ -149,7 +149,6 @@ class ProfileOptions(NamedTuple):
 
     Attributes:
         build_ids: Of modules by their paths: perf script, perf.data, addresses.
-        keep_symbols: See `read_perf_script`.
         fields: Those of a text of perf script, whatever it looks like; "": it tells.
         return_addresses: Whether addresses of callers (pprof), or all of a list
             (addresses), are return addresses.
@@ -159,7 +158,6 @@ class ProfileOptions(NamedTuple):
     """
 
     build_ids: BuildIds | None = None
-    keep_symbols: bool = True
     fields: str = ""
     return_addresses: bool = False
     build_id: str = ""
@@ -209,7 +207,7 @@ _READERS = {
     "otlp": ("otlp_input", "read_otlp", ("most_bytes",)),
     "perf script": (
         *("perf_script_input", "read_perf_script"),
-        ("build_ids", "keep_symbols", "fields", "most_bytes"),
+        ("build_ids", "fields", "most_bytes"),
     ),
     "perf.data": ("perf_data_input", "read_perf_data", ("build_ids", "most_bytes")),
     "addresses": (

@@ -97,7 +97,7 @@ def speedscope_file(
         kept = [sample for sample in samples if sample.values[value] >= 0]
         lost = len(samples) - len(kept)
         if lost:
-            profile.losses[NEGATIVE] = profile.losses.get(NEGATIVE, 0) + lost
+            profile.lose(NEGATIVE, lost)
         weights = [kind.plain(sample.values[value]) for sample in kept]
         profiles.append(
             {

@@ -72,7 +72,6 @@ def read_perf_script(
     path: str | os.PathLike[str],
     *,
     build_ids: BuildIds | None = None,
-    keep_symbols: bool = True,
     fields: str = "",
     most_bytes: int = MOST_TEXT_BYTES,
 ) -> Profile:
@@ -82,9 +81,6 @@ def read_perf_script(
         path: The file, compressed by gzip or not.
         build_ids: Of modules by path, from `read_build_ids`; those of other modules are
             read from their files.
-        keep_symbols: Locations for which perf has a symbol have it as their frame,
-            which `symbolize` replaces if it finds more. Otherwise they have no frames
-            if the build id of their module is known.
         fields: Those that `perf script -F` printed, with commas between them; "": the
             lines of the text tell.
         most_bytes: How large it may be, inflated.
@@ -98,7 +94,6 @@ def read_perf_script(
         return profile_of_lines(
             lines,
             build_ids=build_ids,
-            keep_symbols=keep_symbols,
             fields=fields,
             recorded=os.stat(name).st_mtime,
         )
@@ -110,13 +105,12 @@ def profile_of_lines(
     lines: Iterable[str],
     *,
     build_ids: BuildIds | None = None,
-    keep_symbols: bool = True,
     fields: str = "",
     recorded: float | None = None,
 ) -> Profile:
     """The profile of lines as `perf script` prints them."""
     facts = PerfFacts(build_ids or NO_BUILD_IDS, recorded=recorded)
-    reader = _TextReader(facts, keep_symbols=keep_symbols)
+    reader = _TextReader(facts)
     unknown = UnknownLines()
     for record in parse_perf_script(lines, unknown, fields):
         if isinstance(record, PerfSample):
@@ -139,14 +133,12 @@ _MOST_KNOWN = 1 << 14  # stacks of a process in the cache
 class _TextReader(PerfReader):
     """Makes a profile of the samples of a text.
 
-    Args:
-        facts: Of the text.
-        keep_symbols: See `read_perf_script`.
+    Symbols of perf are the frames of their locations; `symbolize` replaces them if it
+    finds more.
     """
 
-    def __init__(self, facts: PerfFacts, *, keep_symbols: bool) -> None:
+    def __init__(self, facts: PerfFacts) -> None:
         super().__init__(facts)
-        self._keep_symbols = keep_symbols
         self._times: list[int | None] = []
         self._kinds: dict[PerfCount, int] = {}
         # Indexes of stacks of a process, as long as what is in its memory stays.
@@ -197,9 +189,8 @@ class _TextReader(PerfReader):
             is_exact = not stack or (was_kernel and not is_kernel)
             was_kernel = is_kernel
             place = self.places.find(frame, process)
-            is_kept = self._keep_symbols or not self.has_build_id(place[1])
             names: tuple[Frame, ...] = ()
-            if is_kept and all(line.symbol for line in group):
+            if all(line.symbol for line in group):
                 names = tuple(_frames(group))
             stack.append(self.location(place, names, is_exact=is_exact))
         return stack

@@ -189,7 +189,7 @@ def _spans_without_times(profile: Profile, value: int) -> dict[int | None, list[
         begin = spans[-1][1] if spans else 0
         number = sample.values[value]
         if number < 0:
-            profile.losses[NEGATIVE] = profile.losses.get(NEGATIVE, 0) + 1
+            profile.lose(NEGATIVE)
         end = begin + max(number, 0) * length // kind.scale
         spans.append((begin, end, sample.stack))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.conditions import Patterns, absolute_ns
+from gsym.profiles.model import base_name
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class _Chooser:
         mappings = self._profile.mappings
         locations = (self._profile.locations[at] for at in self._profile.stacks[stack])
         return [
-            mappings[location.mapping].path.rpartition("/")[2]
+            base_name(mappings[location.mapping].path)
             for location in locations
             if location.mapping is not None
         ]

@@ -67,7 +67,7 @@ def symbolize(
             by_offset = list(filter(_has_file_offsets, mappings))
             doubts.update(map(binaries.unsure, by_offset))
             if guesses and not all(map(binaries.segments, by_offset)):
-                profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
+                profile.lose(GUESSED)
             _set_debug_id(profile, used, key, module)
         doubts.discard("")
         indexes = list(chain.from_iterable(map(of_mappings.__getitem__, used)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from operator import add
 
+from gsym.profiles.model import base_name
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -36,7 +37,7 @@ class TopRow(NamedTuple):
 
 
 def _module(_frame: Frame, mapping: Mapping | None) -> str:
-    return (mapping.path.rpartition("/")[2] if mapping else "") or "(unknown)"
+    return (base_name(mapping.path) if mapping else "") or "(unknown)"
 
 
 _FRAME_GROUPS: dict[str, Naming] = {

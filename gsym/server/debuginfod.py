@@ -19,7 +19,6 @@ from itertools import islice
 from posixpath import normpath
 from urllib.parse import quote
 
-import msgspec
 from starlette.responses import Response
 
 from gsym.api.source import SourceRoots
@@ -34,7 +33,7 @@ from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.modules.source_files import sources_of_module
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, json_response
 from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import confined_binaries, store_path
 from gsym.server.page_records import shown
@@ -154,7 +153,7 @@ class BinaryFiles:
             raise HttpError(400, f"value has more than {_LONGEST_VALUE} characters")
         # It may open many files, which must not delay answers.
         found = await self._service.opening.run(self._metadata, key, value)
-        return Response(msgspec.json.encode(found), media_type="application/json")
+        return json_response(found)
 
     def _files(
         self, key: ModuleKey, entry: Entry | None, kind: str

@@ -15,7 +15,6 @@ from contextlib import suppress
 from io import FileIO
 from urllib.parse import quote
 
-import msgspec
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
 
@@ -25,7 +24,7 @@ from gsym.errors import AmbiguousModuleError, GsymError
 from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.server.debuginfod import SEVERAL, BinaryFiles, not_found, unsure_header
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, json_response
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
 from gsym.server.symstore import is_in_index, symstore_file
@@ -183,7 +182,7 @@ class _Downloads:
                 raise HttpError(404)
             references = {"dwarfFileID": file_id.base64}
             found = {"version": _VERSION, "symbolFileReferences": references}
-            return Response(msgspec.json.encode(found), media_type="application/json")
+            return json_response(found)
         body, tag = await run(_open, store, file_id, name)
         headers = {"content-type": _BINARY}
         return body_response(request, self._service, body, tag, headers)

@@ -68,21 +68,27 @@ class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):
     error: str
 
 
-def error_body(title: str) -> bytes:
-    """An `ErrorBody` in JSON."""
-    return msgspec.json.encode(ErrorBody(title, title))
+def json_response(
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response with a value as JSON."""
+    body = msgspec.json.encode(value)
+    return Response(body, status, headers, media_type="application/json")
+
+
+def private_response(value: object) -> Response:
+    """A response with a value as JSON, which is for the user who asked only."""
+    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+    return json_response(value, headers=headers)
 
 
 def error_response(
     status: int, title: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A response with the body `error_body`."""
-    return Response(
-        error_body(title or phrase(status)),
-        status,
-        headers={"vary": "Accept", **(headers or {})},
-        media_type="application/json",
-    )
+    """A response with an `ErrorBody`."""
+    title = title or phrase(status)
+    body = ErrorBody(title, title)
+    return json_response(body, status, {"vary": "Accept", **(headers or {})})
 
 
 def refusal(error: HttpError) -> Response:

@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
-from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym import __version__
 from gsym.api.assembly import AssemblyAnswer, AssemblyRequest
 from gsym.api.source import SourceAnswer, SourceRequest
-from gsym.server.errors import ErrorBody
+from gsym.server.errors import ErrorBody, json_response
 from gsym.server.page_records import AttemptShown, ModuleShown
 from gsym.server.reports import REPORT_PARAMETERS
 from gsym.server.symbfiles.protocol import Accepted, Refused
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from gsym.server.service import Service
 
@@ -465,6 +465,6 @@ def openapi_routes(service: Service) -> list[Route]:
     async def document(request: Request) -> Response:
         paths = [route.path for route in request.app.routes]
         text = openapi_document(paths, service.settings.root_path)
-        return Response(msgspec.json.encode(text), media_type=_JSON)
+        return json_response(text)
 
     return [Route("/openapi.json", document, methods=["GET"])]

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from gsym.server.errors import error_body
+from gsym.server.errors import error_response
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
             return
         phrase = HTTPStatus(status).phrase
-        body = error_body(title or f"{status} {phrase}")
+        body = bytes(error_response(status, title).body)
         header = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
             f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"

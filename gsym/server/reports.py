@@ -8,7 +8,6 @@ from functools import partial
 import msgspec
 from anyio import fail_after
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.api.source import SourceRoots
@@ -25,7 +24,7 @@ from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
 from gsym.server.bodies import request_body, spool_body, work_folder
 from gsym.server.dumps import DumpReader
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, private_response
 from gsym.server.modules import store_path
 from gsym.server.page_records import module_shown, shown
 from gsym.server.upkeep import has_free_space
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from starlette.responses import Response
     from starlette.types import Message
 
     from gsym.memory.stack_parts import ParsedReport
@@ -295,10 +295,6 @@ def report_routes(service: Service) -> list[Route]:
             has_parts=query.get("parts") == "true",
             has_attempts=service.settings.module_errors,
         )
-        return Response(
-            msgspec.json.encode(record),
-            headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
-            media_type="application/json",
-        )
+        return private_response(record)
 
     return [Route("/symbolicate/report", symbolicate, methods=["POST"])]

@@ -17,7 +17,6 @@ import time
 from contextlib import suppress
 
 import msgspec
-from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.confined.adding import (
@@ -38,7 +37,7 @@ from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 from gsym.server.bodies import spool_body, work_folder
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from gsym.net.web_address import WebAddress
     from gsym.server.service import Service
@@ -141,7 +141,7 @@ def upload_routes(service: Service) -> list[Route]:
         answer = UploadAnswer(await uploads.receive(request, holder))
         for each in answer.upload.modules:
             service.metrics.uploads.labels(each.outcome).inc()
-        return Response(msgspec.json.encode(answer), 201, media_type="application/json")
+        return json_response(answer, 201)
 
     async def auth_info(request: Request) -> Response:
         holder = _upload_holder(request, service.tokens)
@@ -151,7 +151,7 @@ def upload_routes(service: Service) -> list[Route]:
             token_expires_at=_NEVER,
             upload_api_version=1,
         )
-        return Response(msgspec.json.encode(info), media_type="application/json")
+        return json_response(info)
 
     return [
         Route("/upload/", upload, methods=["POST"]),

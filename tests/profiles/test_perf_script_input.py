@@ -55,11 +55,10 @@ pool 7/8 [000] 10.000002: 350 cycles:u:
 """
 
 
-def profile_of(text: str, *, keep_symbols: bool = True) -> Profile:
+def profile_of(text: str) -> Profile:
     return profile_of_lines(
         text.splitlines(),
         build_ids={"/opt/lib.so": ID, "/opt/app": "cd"},
-        keep_symbols=keep_symbols,
     )
 
 
@@ -109,16 +108,6 @@ def test_inlined_lines_belong_to_the_line_of_the_same_address() -> None:
         Location(0x1000, None, is_return=True, frames=(Frame("alias", "alias"),)),
         Location(*(0x2000, 2, True, (Frame("main", "main"),)), is_named_only=True),
     ]
-
-
-def test_symbols_of_perf_can_be_dropped() -> None:
-    profile = profile_of(TEXT, keep_symbols=False)
-    names = [
-        [frame.name for frame in profile.locations[each].frames]
-        for stack in profile.stacks
-        for each in stack
-    ]
-    assert names == [["commit"], ["charge"], [], [], [], [], ["alias"], []]
 
 
 def test_addresses_without_a_module_are_distinguished_by_symbol() -> None:
@@ -176,13 +165,12 @@ def test_a_mapping_locates_the_kernel() -> None:
             f"a 7 cycles:  {start + 0x2000:x} module+0x10 ([ext4])",
         ],
         build_ids={"[kernel.kallsyms]": BUILD_ID},
-        keep_symbols=False,
     )
     assert profile.mappings == [
         Mapping(start, start + 0x2000, None, start, "[kernel.kallsyms]", BUILD_ID),
         Mapping(0, 0, path="[ext4]"),
     ]
-    assert frames(profile) == ((), ("module",))
+    assert frames(profile) == (("copy",), ("module",))
 
 
 def test_a_printed_file_offset_takes_precedence() -> None:

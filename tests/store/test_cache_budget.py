@@ -13,7 +13,7 @@ pytest.importorskip("msgspec")
 from gsym.api.answer_texts import AnswerTexts
 from gsym.api.cache_budget import CacheBudget
 from gsym.api.frame_texts import FrameTexts
-from gsym.api.module_contents import contents_of
+from gsym.api.module_contents import functions_of
 from tests.formatting.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def test_the_functions_of_modules_are_kept_in_the_budget_too() -> None:
     works = [work_of("name", []) for _ in range(3)]
     first, second, third = (module_of(work) for work in works)
     memory = CacheBudget(100)
-    contents = [contents_of(module, memory) for module in (first, second)]
-    assert contents_of(first, memory) is contents[0]
+    contents = [functions_of(module, memory) for module in (first, second)]
+    assert functions_of(first, memory) is contents[0]
     assert memory.size == 96
-    assert contents_of(third, memory) is not None
-    assert contents_of(first, memory) is contents[0]
-    assert contents_of(second, memory) is not contents[1]
+    assert functions_of(third, memory) is not None
+    assert functions_of(first, memory) is contents[0]
+    assert functions_of(second, memory) is not contents[1]

@@ -10,6 +10,7 @@ import os
 import sys
 
 from gsym.cli.dropins.addr2line_options import PROGRAM, Options, parse
+from gsym.cli.dropins.streams import complain, say
 from gsym.cli.grammar import HelpRequested, UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
@@ -31,8 +32,7 @@ _SPACES = b" \t\n\v\f\r"
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
-    return run_program(arguments, _read, _complain)
+    return run_program(argv, _read, _complain)
 
 
 def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
@@ -43,21 +43,20 @@ def _read(arguments: list[str]) -> tuple[Callable[[Any], int], Any]:
 
 
 def _show(text: str) -> int:
-    sys.stdout.buffer.write(os.fsencode(text))
+    say(text)
     return 0
 
 
 def _complain(error: Exception, _arguments: list[str]) -> int:
     if isinstance(error, UsageError):
-        sys.stderr.buffer.write(os.fsencode(str(error)))
+        complain(str(error))
     else:
         _report(describe(error))
     return EXIT_FAILED
 
 
 def _report(text: str) -> None:
-    line = f"{PROGRAM}: {one_line(text, sys.stderr)}\n"
-    sys.stderr.buffer.write(os.fsencode(line))
+    complain(f"{PROGRAM}: {one_line(text, sys.stderr)}\n")
 
 
 def _answer_all(options: Options) -> int:

@@ -6,12 +6,18 @@ is byte for byte that of version 24; messages of a conversion are similar.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from gsym import __version__
 from gsym.cli.dropins.gsymutil_options import PROGRAM, Options, help_text, parse
-from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
+from gsym.cli.dropins.streams import (
+    Failure,
+    complain,
+    open_reader,
+    put,
+    say,
+    say_line,
+)
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.terminal import describe, one_line
@@ -23,8 +29,7 @@ if TYPE_CHECKING:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
-    return run_program(arguments, lambda words: (_run, parse(words)), _complain)
+    return run_program(argv, lambda words: (_run, parse(words)), _complain)
 
 
 def _complain(error: Exception, _arguments: list[str]) -> int:
@@ -32,7 +37,7 @@ def _complain(error: Exception, _arguments: list[str]) -> int:
         reason = one_line(str(error), sys.stderr)
     else:
         reason = str(error) if isinstance(error, UsageError) else describe(error)
-    sys.stderr.buffer.write(os.fsencode(f"{reason}\n"))
+    complain(f"{reason}\n")
     return EXIT_FAILED
 
 

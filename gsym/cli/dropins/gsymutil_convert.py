@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-from gsym.cli.dropins.gsymutil_streams import Failure, say, say_line
+from gsym.cli.dropins.streams import Failure, say, say_line
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import one_line
 from gsym.errors import FormatError, GsymError, UnsupportedError

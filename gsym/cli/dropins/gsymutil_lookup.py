@@ -6,16 +6,15 @@ import os
 import sys
 
 from gsym.cli.dropins.gsymutil_options import Options, parse_number
-from gsym.cli.dropins.gsymutil_streams import (
+from gsym.cli.dropins.streams import (
     open_reader,
     put,
     say,
     say_line,
-    standard_input,
 )
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.streams import answer_lines
-from gsym.cli.terminal import shortened
+from gsym.cli.terminal import shortened, standard_input
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter
 from gsym.formatting.gsymutil import LlvmText, lookup_style

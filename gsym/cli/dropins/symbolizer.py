@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from gsym import __version__
+from gsym.cli.dropins.streams import complain, say
 from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
 from gsym.cli.dropins.symbolizer_modules import Module, ModuleError, Modules
 from gsym.cli.dropins.symbolizer_options import PROGRAM, Options, help_text, parse
@@ -15,8 +16,7 @@ from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_re
 from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.streams import answer_lines
-from gsym.cli.terminal import describe, one_line, shortened
-from gsym.errors import GsymError
+from gsym.cli.terminal import describe, one_line, shortened, standard_input
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -28,25 +28,24 @@ if TYPE_CHECKING:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
-    return run_program(arguments, lambda words: (_run, parse(words)), _report)
+    return run_program(argv, lambda words: (_run, parse(words)), _report)
 
 
 def _report(error: Exception, _arguments: list[str]) -> int:
     is_complete = isinstance(error, UsageError)
-    _complain(str(error) if is_complete else f"{PROGRAM}: error: {describe(error)}\n")
+    complain(str(error) if is_complete else f"{PROGRAM}: error: {describe(error)}\n")
     return EXIT_FAILED
 
 
 def _run(options: Options) -> int:
     if options.help:
-        _put(help_text())
+        say(help_text())
         return 0
     if options.version:
-        _put(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
+        say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
         return 0
     for warning in options.warnings:
-        _complain(warning)
+        complain(warning)
     if options.filter_markup:
         from gsym.cli.dropins.symbolizer_markup import filter_markup
 
@@ -77,30 +76,29 @@ class _Session:
         try:
             self._modules.open(name, b"")
         except ModuleError as error:
-            _put(self._fail(Request("CODE", name, b"", "", 0), str(error)) or "")
+            say(self._fail(Request("CODE", name, b"", "", 0), str(error)) or "")
             return False
         return True
 
     def answer_all(self, lines: list[str]) -> None:
         """Print the answers to the requests on the command line."""
-        _put(self._style.begin())
+        say(self._style.begin())
         for at, line in enumerate(lines):
             if at:
-                _put(self._style.between)
-            _put(self.answer(line))
-        _put(self._style.end())
+                say(self._style.between)
+            say(self.answer(line))
+        say(self._style.end())
 
     def answer_standard_input(self) -> None:
         """Answer lines immediately, many at a time if they are available."""
-        if sys.stdin is None:
-            raise GsymError("standard input is closed")
+        source = standard_input().fileno()
         from gsym.cli.dropins.symbolizer_streams import LineStream
 
         put = sys.stdout.buffer.write
         stream = LineStream(
             self._options, self._modules, self._addresses, self.answer, put
         )
-        answer_lines(sys.stdin.fileno(), stream.answer)
+        answer_lines(source, stream.answer)
 
     def answer(self, line: str) -> str:
         """The answer to one line, without its end."""
@@ -162,20 +160,10 @@ def _name_of(options: Options) -> Callable[[str], str]:
     return demangle
 
 
-def _put(text: str) -> None:
-    """Print text; names in it may have any encoding."""
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-
-
 def _warn(sentence: str) -> None:
     """Write a message to standard error, after the previous answers."""
     sys.stdout.buffer.flush()
-    _complain(f"{PROGRAM}: error: {one_line(sentence, sys.stderr)}\n")
-
-
-def _complain(text: str) -> None:
-    sys.stderr.buffer.write(text.encode("utf-8", "surrogateescape"))
-    sys.stderr.buffer.flush()
+    complain(f"{PROGRAM}: error: {one_line(sentence, sys.stderr)}\n")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 import time
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
+from gsym.cli.grammar import (
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    Values,
+    parse_number,
+    usage_errors,
+)
 from gsym.cli.options import QUIET, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import Progress, printable, progress_for
@@ -103,23 +111,17 @@ def batch(values: Values) -> int:
     from gsym.arrow.modules import Modules
     from gsym.engine.workers import core_count
 
-    output = values.text("--output")
-    place = values.text("--modules")
-    for option, value in (("--output", output), ("--modules", place)):
-        if not value:
-            raise UsageError(f"option '{option}' is missing")
-    try:
+    output, place = values.required("--output"), values.required("--modules")
+    with usage_errors("option '--modules'"):
         modules = Modules(
-            place or "",
+            place,
             max_open=values.number("--max-open", minimum=1) or 256,
             memory=values.size("--memory") or "512MB",
             missing="raise" if values.flag("--strict") else "null",
         )
-    except ValueError as error:
-        raise UsageError(f"option '--modules': {error}") from None
     job = BatchJob(
         values.operands("FILE"),
-        output or "",
+        output,
         modules,
         _options(values),
         values.text("--to") or "parquet",

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values
+from gsym.cli.grammar import Operand, Option, UsageError, Values, usage_errors
 from gsym.cli.options import (
     QUIET,
     STRICT,
@@ -17,7 +17,7 @@ from gsym.cli.options import (
     search_options,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import describe, printable, progress_for, warn
+from gsym.cli.terminal import describe, print_lines, progress_for, warn
 from gsym.containers.archive import Members
 from gsym.containers.mapped_file import map_file
 from gsym.conversion import report_text as conversion_report
@@ -296,10 +296,8 @@ def _sources_and_targets(values: Values) -> tuple[list[str], list[str]]:
         if len(given) > 1 or folders:
             raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
         return given, [output]
-    try:
+    with usage_errors():
         return inputs_and_outputs(given, folder)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _listed(operands: list[str]) -> Iterator[str]:
@@ -320,16 +318,12 @@ def _listed(operands: list[str]) -> Iterator[str]:
 
 def _tell(report: ConversionReport, values: Values) -> None:
     if values.flag("--quiet"):
-        for line in conversion_report.loss_lines(report):
-            print(printable(line), file=sys.stderr)
+        print_lines(conversion_report.loss_lines(report), sys.stderr)
         return
-    for line in conversion_report.summary_lines(report):
-        print(printable(line))
+    print_lines(conversion_report.summary_lines(report))
     if values.flag("--verbose"):
-        for line in conversion_report.placement_lines(report):
-            print(printable(line))
-    for line in conversion_report.warning_lines(report):
-        print(printable(line), file=sys.stderr)
+        print_lines(conversion_report.placement_lines(report))
+    print_lines(conversion_report.warning_lines(report), sys.stderr)
 
 
 def _verify(

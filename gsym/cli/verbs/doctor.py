@@ -6,7 +6,7 @@ from gsym.cli.grammar import Command, Operand, Values
 from gsym.cli.installation import Installation, examine
 from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, printable
+from gsym.cli.terminal import describe, print_json, print_lines
 from gsym.conversion.debug_info import SearchOptions
 from gsym.errors import GsymError
 from gsym.modules.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
@@ -49,7 +49,7 @@ def examine_all(values: Values) -> int:
                 }
             )
         else:
-            _print_lines(_installation_lines(installation))
+            print_lines(_installation_lines(installation))
         return 0
     is_fine = True
     for path in paths:
@@ -62,7 +62,7 @@ def examine_all(values: Values) -> int:
         if is_json:
             print_json(found._asdict())
         else:
-            _print_lines(_binary_lines(found))
+            print_lines(_binary_lines(found))
     return 0 if is_fine else EXIT_FAILED
 
 
@@ -122,8 +122,3 @@ def _object_lines(found: Diagnosis) -> Iterator[str]:
         yield f"  compressed: {', '.join(found.compressed_sections)}"
     if found.is_embedded:
         yield "  has a section with a GSYM file"
-
-
-def _print_lines(lines: Iterator[str]) -> None:
-    for line in lines:
-        print(printable(line))

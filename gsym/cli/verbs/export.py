@@ -16,7 +16,7 @@ from gsym.cli.options import (
     module_identity,
     output_option,
 )
-from gsym.cli.terminal import printable, progress_for
+from gsym.cli.terminal import printable, progress_for, times
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.export import ExportReport, IdentityError, export_breakpad
 from gsym.conversion.identity import identify_fitting
@@ -127,8 +127,8 @@ def _tell(path: str, binary: str | None, report: ExportReport) -> None:
     name = printable(identity.debug_file)
     print(f"  {identity.os} {identity.architecture} {identity.debug_id} {name}")
     for loss, count in report.losses.items():
-        times = "once" if count == 1 else f"{count} times"
-        print(printable(f"{path}: warning: {loss} ({times})"), file=sys.stderr)
+        text = f"{path}: warning: {loss} ({times(count)})"
+        print(printable(text), file=sys.stderr)
     if not report.stack_records:
         reason = "GSYM has none" if binary is None else f"{binary} has none"
         text = f"{path}: warning: no unwind records (STACK): {reason}"

@@ -15,6 +15,7 @@ from gsym.cli.grammar import (
     UsageError,
     scan_getopt,
     scan_llvm,
+    usage_errors,
 )
 from gsym.cli.options import (
     COLOR,
@@ -233,7 +234,7 @@ def filter_logs(values: Values) -> int:
         basenames=values.last_of("--basenames", "--relativenames", default=False),
         escape=escape_for_output(),
     )
-    try:
+    with usage_errors():
         stacks = _open_stacks(values, style, symbols)
         log_filter = MarkupFilter(
             _open_modules(values, style),
@@ -245,8 +246,6 @@ def filter_logs(values: Values) -> int:
             join=values.text("--join"),
             stacks=stacks,
         )
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     with ExitStack() as stack:
         if stacks is not None:
             stack.callback(stacks.close)

@@ -19,7 +19,12 @@ from gsym.cli.options import (
     parse_address,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import printable, printable_bytes, shortened
+from gsym.cli.terminal import (
+    printable,
+    printable_bytes,
+    shortened,
+    standard_input,
+)
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
@@ -180,12 +185,11 @@ class _Session:
 
     def answer_standard_input(self) -> None:
         """Answer each line as soon as it is there, many at a time when they are."""
-        if sys.stdin is None:
-            raise GsymError("standard input is closed")
+        source = standard_input().fileno()
         from gsym.cli.streams import answer_lines
 
         stream = LookupStream(self._text, self._answer_one, self._refuse, self.placed)
-        answer_lines(sys.stdin.fileno(), stream.answer)
+        answer_lines(source, stream.answer)
 
     def _answer_one(self, address: int, text: Formatter) -> bytes:
         if address < UINT64_END:

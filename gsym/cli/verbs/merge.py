@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values
+from gsym.cli.grammar import Operand, Option, Values
 from gsym.cli.options import (
     QUIET,
     STRICT,
@@ -12,7 +12,7 @@ from gsym.cli.options import (
     output_option,
 )
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.cli.terminal import printable, warn
+from gsym.cli.terminal import print_lines, warn
 from gsym.conversion.merging import MergeReport, merge_files
 from gsym.errors import GsymError
 
@@ -46,9 +46,7 @@ Of functions with the same range, the most detailed is kept. The segments that
 )
 def merge(values: Values) -> int:
     """Merge the files; the exit code is 3 as `--strict` says."""
-    output = values.text("--output")
-    if output is None:
-        raise UsageError("option '--output' is required")
+    output = values.required("--output")
     try:
         report = merge_files(
             values.operands("FILE"),
@@ -59,8 +57,7 @@ def merge(values: Values) -> int:
     except ValueError as error:
         raise GsymError(str(error)) from None
     if not values.flag("--quiet"):
-        for line in _summary_lines(report):
-            print(line)
+        print_lines(_summary_lines(report))
     for category, count in report.warnings.items():
         times = f"{count} time{'s' if count != 1 else ''}"
         warn(f"{category} ({times})", "gsym merge")
@@ -71,9 +68,8 @@ def _summary_lines(report: MergeReport) -> Iterator[str]:
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
     count = len(report.inputs)
     same = "" if report.is_written else " (unchanged)"
-    yield printable(
-        f"{count} file{'s' if count != 1 else ''} -> {', '.join(report.outputs)}{same}"
-    )
+    files = f"{count} file{'s' if count != 1 else ''}"
+    yield f"{files} -> {', '.join(report.outputs)}{same}"
     yield (
         f"  {report.functions} functions, {report.functions_with_lines} with lines, "
         f"{report.functions_with_inlines} with inlined calls; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.cli.grammar import Option, UsageError, Values
+from gsym.cli.grammar import Option, Values, usage_errors
 from gsym.cli.options import STORE_TO_READ
 
 TYPE_CHECKING = bool()
@@ -78,10 +78,8 @@ def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
     sources = values.texts("--source")
     if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
         sources.append("debuginfod")
-    try:
+    with usage_errors("option '--source'"):
         modules = open_folders(values, sources)
-    except ValueError as error:
-        raise UsageError(f"option '--source': {error}") from None
     return modules, Binaries(modules)
 
 

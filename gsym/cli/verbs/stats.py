@@ -15,7 +15,7 @@ from gsym.cli.options import (
     json_names,
     text_names,
 )
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import cut_middle, print_json, printable
 from gsym.reading.statistics import (
     Directory,
     Footprint,
@@ -87,9 +87,7 @@ def stats(values: Values) -> int:
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]
     if values.flag("--json"):
-        sys.stdout.write(
-            _json(path, statistics, functions, folders, json_names(values))
-        )
+        print_json(_record(path, statistics, functions, folders, json_names(values)))
     else:
         show = text_names(values)
         lines = _text(path, statistics, functions, folders, show)
@@ -153,29 +151,20 @@ def _chart(title: str, rows: Iterable[tuple[str, int]], whole: int) -> Iterator[
     for label, size in shown:
         bar = "#" * max(1, _BAR_WIDTH * size // longest)
         share = f"{100 * size / whole:5.1f} %"
-        line = f"  {_fit(label):<{_LABEL_WIDTH}}  {size:>{width},}  {share}  {bar}"
+        name = cut_middle(label, _LABEL_WIDTH)
+        line = f"  {name:<{_LABEL_WIDTH}}  {size:>{width},}  {share}  {bar}"
         yield line.rstrip()
 
 
-def _fit(label: str) -> str:
-    """Cut in the middle, for names that begin or end alike still differ."""
-    if len(label) <= _LABEL_WIDTH:
-        return label
-    front = (_LABEL_WIDTH - 3) // 2
-    return label[:front] + "..." + label[front + 3 - _LABEL_WIDTH :]
-
-
-def _json(
+def _record(
     path: str,
     statistics: Statistics,
     functions: list[Footprint],
     folders: list[Directory],
     names: Callable[[str], dict[str, str]],
-) -> str:
-    import json
-
+) -> dict[str, object]:
     own, merged = statistics.own._asdict(), statistics.merged._asdict()
-    found = {
+    return {
         "path": path,
         "version": statistics.version,
         "uuid": statistics.uuid.hex(),
@@ -195,4 +184,3 @@ def _json(
         ],
         "directories": [folder._asdict() for folder in folders],
     }
-    return json.dumps(found) + "\n"

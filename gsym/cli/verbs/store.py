@@ -308,9 +308,7 @@ kept. The exit code is 1 if a module could not be written.""",
 )
 def export_files(values: Values) -> int:
     """Write the modules and print a line for each."""
-    output = values.text("--output")
-    if output is None:
-        raise UsageError("option '--output' is required")
+    output = values.required("--output")
     kind = _KINDS[values.chosen("--to")]
     problems: list[FormatError] = []
     store = existing_store(values)

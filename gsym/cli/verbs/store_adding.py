@@ -10,7 +10,7 @@ from itertools import chain
 from string import hexdigits
 from tempfile import TemporaryDirectory
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
 from gsym.cli.options import (
     IDENTITY_OPTIONS,
     JSON,
@@ -96,10 +96,8 @@ def add(values: Values) -> int:
     url = values.text(STORE_TO_FILL.name) or ""
     if not url.startswith(BUCKETS):
         return _add_to(open_store(values), values)
-    try:
+    with usage_errors(f"option '{STORE_TO_FILL.name}'"):
         bucket = BucketStore(url)
-    except ValueError as error:
-        raise UsageError(f"option '{STORE_TO_FILL.name}': {error}") from None
     with TemporaryDirectory(prefix="gsym-") as folder:
         store = Store(folder)
         status = _add_to(store, values)
@@ -208,10 +206,8 @@ failed.""",
 )
 def import_tree(values: Values) -> int:
     """Import all files; print a line for each new module, then the counts."""
-    try:
+    with usage_errors("PLACE"):
         place = open_import_place(values.operand("PLACE"), transfer_limits(values))
-    except ValueError as error:
-        raise UsageError(f"PLACE: {error}") from None
     counts: Counter[str] = Counter()
     for outcome in import_all(
         open_store(values),

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
 from gsym.cli.options import (
     JSON,
     QUIET,
@@ -18,7 +18,7 @@ from gsym.cli.options import (
     parse_address,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.model import NO_FUNCTION
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.file_id import FileId, kernel_id
@@ -55,7 +55,7 @@ def dump(values: Values) -> int:
             sys.stdout.write(json.dumps(record_object(record)) + "\n")
         return 0
     for record in records:
-        sys.stdout.writelines(f"{printable(line)}\n" for line in record_lines(record))
+        print_lines(record_lines(record))
     return 0
 
 
@@ -156,8 +156,7 @@ def look_up(values: Values) -> int:
             frames = [frame._asdict() for frame in chain or ()]
             print_json({"address": address, "frames": frames})
             continue
-        for line in _lookup_lines(address, chain or ()):
-            print(printable(line))
+        print_lines(_lookup_lines(address, chain or ()))
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
 
 
@@ -222,12 +221,10 @@ def convert(values: Values) -> int:
     paths = values.operands("FILE")
     output = values.text("--output") or paths[0] + ".gsym"
     chosen = convert_keywords(values, "output_version", "byteorder", "uuid")
-    try:
+    with usage_errors():
         report = convert_symbfiles(
             paths, output, **{"output_version": 1, "byteorder": "little", **chosen}
         )
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     if values.flag("--json"):
         print_json({"inputs": paths, "output": output, **report._asdict()})
     elif not values.flag("--quiet"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, usage_errors
 from gsym.cli.options import (
     JSON,
     QUIET,
@@ -12,7 +12,13 @@ from gsym.cli.options import (
     convert_options,
     output_option,
 )
-from gsym.cli.terminal import print_json, printable, progress_for
+from gsym.cli.terminal import (
+    print_json,
+    print_lines,
+    printable,
+    progress_for,
+    times,
+)
 from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
@@ -53,9 +59,9 @@ def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
     """A report on the outputs for *path*."""
     for kind, written in report.kinds.items():
         for output in written.outputs:
-            yield printable(f"{path} -> {output}")
+            yield f"{path} -> {output}"
         for part in written.removed:
-            yield printable(f"  removed {part}, a part of an earlier extraction")
+            yield f"  removed {part}, a part of an earlier extraction"
         counts = written.counts
         functions = f"{counts['functions']} functions"
         if kind == "ranges":
@@ -71,10 +77,8 @@ def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
 
 def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
     """A warning for each kind of lost data."""
-    head = printable(f"{path}: warning: ")
     for loss, count in losses.items():
-        times = "once" if count == 1 else f"{count} times"
-        yield f"{head}{loss} ({times})"
+        yield f"{path}: warning: {loss} ({times(count)})"
 
 
 @Command(
@@ -142,14 +146,12 @@ def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
     if values.flag("--json"):
         _print_json(path, report)
     elif not is_quiet:
-        print(*extraction_lines(path, report), sep="\n")
+        print_lines(extraction_lines(path, report))
     if not is_quiet:
         if report.conversion is not None:
-            for line in input_warning_lines(report.conversion):
-                print(printable(line), file=sys.stderr)
+            print_lines(input_warning_lines(report.conversion), sys.stderr)
         for written in report.kinds.values():
-            for line in loss_lines(path, written.losses):
-                print(line, file=sys.stderr)
+            print_lines(loss_lines(path, written.losses), sys.stderr)
         if report.unsure:
             print(printable(f"{path}: warning: {report.unsure}"), file=sys.stderr)
     if report.missing:
@@ -167,12 +169,10 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
     else:
         opening = given or path.rstrip("/")
         outputs = {kind: f"{opening}.{kind}.symbfile" for kind in kinds}
-    try:
+    with usage_errors():
         for output in outputs.values():
             for name in filter(None, (path, values.text("--binary"))):
                 check_output(name, output, is_split=bool(values.texts("--part-size")))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     return outputs
 
 

@@ -18,7 +18,7 @@ from gsym.api.client.symbfile_client import (
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import describe, print_json, printable, progress_for
+from gsym.cli.terminal import describe, print_json, print_lines, progress_for
 from gsym.cli.verbs.symbfile_extract import (
     CONVERSION_OPTIONS,
     NAMES,
@@ -122,9 +122,7 @@ are replaced.""",
 def push(values: Values) -> int:
     """Push each executable; the exit code is 1 if a part of one did not arrive."""
     started = time.perf_counter()
-    url = values.text("--url")
-    if url is None:
-        raise UsageError("option '--url' is required")
+    url = values.required("--url")
     jobs = list(push_jobs(values))
     settings = UploadSettings()
     settings = settings._replace(
@@ -186,12 +184,10 @@ def _push_all(
             report = report._replace(error=describe(error))
         reports.append(report)
         if not values.flag("--quiet"):
-            for line in () if values.flag("--json") else push_lines(report):
-                print(line)
-            for line in warning_lines(report):
-                print(line, file=sys.stderr)
-        for line in error_lines(report):
-            print(f"gsym: error: {line}", file=sys.stderr)
+            print_lines(() if values.flag("--json") else push_lines(report))
+            print_lines(warning_lines(report), sys.stderr)
+        lines = (f"gsym: error: {line}" for line in error_lines(report))
+        print_lines(lines, sys.stderr)
     return reports
 
 
@@ -282,9 +278,9 @@ class PushReport(NamedTuple):
 def push_lines(report: PushReport) -> Iterator[str]:
     """The parts of an executable that arrived."""
     if report.file_id is not None:
-        yield printable(f"{report.executable}: FileID {report.file_id.base64}")
+        yield f"{report.executable}: FileID {report.file_id.base64}"
     for head in report.heads:
-        yield printable(f"  {head}")
+        yield f"  {head}"
     for kind in dict.fromkeys(each.part.kind for each in report.outcomes):
         parts = [each for each in report.outcomes if each.part.kind == kind]
         arrived = [each for each in parts if each.arrived]
@@ -297,25 +293,23 @@ def push_lines(report: PushReport) -> Iterator[str]:
 def warning_lines(report: PushReport) -> Iterator[str]:
     """Warnings about data that is not in the symbfiles."""
     if report.conversion is not None:
-        yield from map(
-            printable, conversion_report.input_warning_lines(report.conversion)
-        )
+        yield from conversion_report.input_warning_lines(report.conversion)
     yield from loss_lines(report.executable, report.losses or {})
     for note in report.notes:
-        yield printable(f"{report.executable}: warning: {note}")
+        yield f"{report.executable}: warning: {note}"
 
 
 def error_lines(report: PushReport) -> Iterator[str]:
     """The parts that did not arrive, and why."""
     if report.error:
-        yield printable(report.error)
+        yield report.error
     for each in report.outcomes:
         if not each.arrived:
             part = f"{each.part.kind}, part {each.part.file_part}"
             times = f", sent {each.attempts} times" if each.attempts > 1 else ""
             log = f" (uuid {each.uuid})" if each.uuid else ""
             reason = f"did not arrive{times}: {each.reason}{log}"
-            yield printable(f"{report.executable}: {part}: {reason}")
+            yield f"{report.executable}: {part}: {reason}"
 
 
 def json_report(url: str, reports: list[PushReport], seconds: float) -> dict[str, Any]:

@@ -7,10 +7,26 @@ import sys
 from contextlib import contextmanager
 from itertools import groupby, islice
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values, parse_number
-from gsym.cli.options import HEADER, JSON, SERVER, STORE_TO_READ, STRICT, parse_address
+from gsym.cli.grammar import (
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    Values,
+    parse_number,
+    usage_errors,
+)
+from gsym.cli.options import (
+    HEADER,
+    JSON,
+    SERVER,
+    STORE_TO_READ,
+    STRICT,
+    parse_address,
+    read_pair,
+)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import printable, warn
+from gsym.cli.terminal import printable, standard_input, warn
 from gsym.containers.recognition import recognise_file, refuse
 from gsym.errors import GsymError
 from gsym.garbage_collection import no_garbage_collection
@@ -176,12 +192,9 @@ def _check_source(source: str, *, is_store: bool = False) -> None:
         return
     from gsym.store.sources.settings import SourceOpener, source_of_store
 
-    try:
-        with SourceOpener() as opener:
-            list(opener.open(source_of_store(source) if is_store else source))
-    except ValueError as error:
-        option = "--store" if is_store else "--source"
-        raise UsageError(f"option '{option}': {error}") from None
+    option = "--store" if is_store else "--source"
+    with usage_errors(f"option '{option}'"), SourceOpener() as opener:
+        list(opener.open(source_of_store(source) if is_store else source))
 
 
 def _worst(statuses: list[int]) -> int:
@@ -238,14 +251,10 @@ def _sources(values: Values) -> dict[str, Any]:
 def _searched(values: Values) -> dict[str, Any]:
     """Places of modules, and the source lines that are asked for."""
     context = values.text("--context")
-    rules: list[tuple[str, str]] = []
-    for text in values.texts("--path-map"):
-        old, equals, new = text.partition("=")
-        if not (old and equals):
-            raise UsageError(f"option '--path-map': '{text}' is not OLD=NEW")
-        rules.append((old, new))
+    texts = values.texts("--path-map")
+    rules = tuple(read_pair("--path-map", text) for text in texts)
     around = 0 if context is None else parse_number(context, "option '--context'")
-    return {**_sources(values), "lines": ContextLines(around, tuple(rules))}
+    return {**_sources(values), "lines": ContextLines(around, rules)}
 
 
 def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
@@ -415,8 +424,6 @@ def _opened(path: str) -> Iterator[BinaryIO]:
     if path != "-":
         with open_text(path) as file:
             yield file
-    elif sys.stdin is None:
-        raise GsymError("standard input is closed")
     else:
-        with seekable(sys.stdin.buffer) as file:
+        with seekable(standard_input().buffer) as file:
             yield file

@@ -7,7 +7,7 @@ import os
 import sys
 
 from gsym.cli.grammar import UsageError, Values
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
 from gsym.cli.verbs.trace_tables import (
     amount,
@@ -45,8 +45,7 @@ def profile_info(source: InputFile, values: Values) -> int:
         if values.flag("--json"):
             print_json(info)
             return opened.exit_code()
-        for line in _info_lines(info):
-            print(printable(line))
+        print_lines(_info_lines(info))
         report_losses(profile, {}, source.name, "a profile")
     return opened.exit_code()
 

@@ -8,7 +8,7 @@ import sys
 from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.terminal import print_json, print_lines, warn
 from gsym.cli.verbs.module_options import SYMBOL_OPTIONS, open_profile_modules
 from gsym.cli.verbs.trace_options import (
     FILTER_HELP,
@@ -280,6 +280,5 @@ def _report(profile: Profile, values: Values, name: str) -> bool:
     ]
     if len(missing) > _MAX_REASONS:
         lines.append(f"  and {len(missing) - _MAX_REASONS} more reasons")
-    for line in lines:
-        print(printable(line), file=sys.stderr)
+    print_lines(lines, sys.stderr)
     return not missing

@@ -7,7 +7,7 @@ import sys
 from gsym.cli.grammar import Operand, Values
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
-from gsym.cli.terminal import progress_for, warn
+from gsym.cli.terminal import progress_for, times, warn
 from gsym.cli.verbs.trace_options import read_selection
 from gsym.conditions import Selection
 from gsym.fxt.decoder import KINDS
@@ -169,8 +169,8 @@ class TraceInput:
             if count:
                 name = self._names.get(number, "")
                 who = f"provider {number}" + (f" ({name})" if name else "")
-                times = "once" if count == 1 else f"{count} times"
-                warn(f"{self.name}: {who} dropped records: its buffer was full {times}")
+                what = f"dropped records: its buffer was full {times(count)}"
+                warn(f"{self.name}: {who} {what}")
         for problem in self.problems[:_MAX_PROBLEMS]:
             warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
         if self._read is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.grammar import Operand, Option, UsageError, Values
+from gsym.cli.grammar import Operand, Option, UsageError, Values, usage_errors
 from gsym.cli.options import output_option
 from gsym.conditions import Moment, Selection, parse_moment
 from gsym.writing.atomic_file import AtomicFile
@@ -101,10 +101,8 @@ def _moment(values: Values, option: str) -> Moment | None:
     text = values.text(option)
     if text is None:
         return None
-    try:
+    with usage_errors(f"option '{option}'"):
         return parse_moment(text)
-    except ValueError as error:
-        raise UsageError(f"option '{option}': {error}") from None
 
 
 OUTPUT = output_option("output file (default and -: standard output)")

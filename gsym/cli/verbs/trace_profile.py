@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 
-from gsym.cli.grammar import UsageError, Values
+from gsym.cli.grammar import UsageError, Values, usage_errors
 from gsym.cli.options import STRICT
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
@@ -127,10 +127,8 @@ class ProfileInput:
 def _read_fields(text: str) -> str:
     """Fields of perf script, if all of them are known."""
     if text:
-        try:
+        with usage_errors("option '--fields'"):
             layout_of(text)
-        except ValueError as error:
-            raise UsageError(f"option '--fields': {error}") from None
     return text
 
 

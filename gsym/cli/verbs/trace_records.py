@@ -9,7 +9,7 @@ from collections import Counter
 
 from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.options import JSON, STRICT
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.cli.verbs.trace_contents import dump_samples, profile_info
 from gsym.cli.verbs.trace_input import TRACE, TraceInput, open_trace_input
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, PROFILE
@@ -38,8 +38,7 @@ def info(values: Values) -> int:
         if values.flag("--json"):
             print_json(info)
             return trace.exit_code(values)
-        for line in _info_lines(info):
-            print(printable(line))
+        print_lines(_info_lines(info))
     return trace.exit_code(values)
 
 

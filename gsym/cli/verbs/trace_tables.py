@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from gsym.cli.grammar import Option, Values
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import cut_middle, printable
 from gsym.fxt.record_formats import seconds
 from gsym.profiles.top import GROUPS
 from gsym.sizes import BINARY_UNITS
@@ -122,11 +122,4 @@ def table_lines(
     space = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
     for *cells, name in texts:
         columns = [cell.rjust(size) for cell, size in zip(cells, widths, strict=True)]
-        yield "  ".join([*columns, _shortened(name, space)]).rstrip()
-
-
-def _shortened(name: str, space: int) -> str:
-    if len(name) <= space:
-        return name
-    front = (space - 3) // 2
-    return f"{name[:front]}...{name[len(name) - (space - 3 - front) :]}"
+        yield "  ".join([*columns, cut_middle(name, space)]).rstrip()

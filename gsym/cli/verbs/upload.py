@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.api.client.upload_client import StoredModule, UploadClient
-from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
+from gsym.cli.grammar import Command, Operand, Option, Values
 from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable, progress_for
@@ -60,9 +60,7 @@ The exit code is 1 if a file was refused or did not arrive.""",
 )
 def upload(values: Values) -> int:
     """Send what the server lacks; the exit code is 1 if a file did not arrive."""
-    url = values.text("--server")
-    if url is None:
-        raise UsageError("option '--server' is required")
+    url = values.required("--server")
     token = read_api_key(values, os.environ)
     with UploadClient(url, token) as client:
         uploading = _Uploading(client, values)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import msgspec
-from starlette.responses import Response
 from starlette.routing import Route
 
 import gsym
-from gsym.api.module_contents import contents_of
+from gsym.api.module_contents import functions_of
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import is_windows, key_of_debug_id
 from gsym.server.debuginfod import SEVERAL
-from gsym.server.errors import HttpError, error_response
+from gsym.server.errors import HttpError, error_response, private_response
 from gsym.server.page_records import (
     attempts_shown,
     call_shown,
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
@@ -98,13 +97,17 @@ class PageData:
     def functions(self, debug_id: str, query: str) -> dict[str, Any]:
         """Functions of a module with *query* in their names."""
         module = self._open(debug_id)[0]
-        contents = contents_of(module, self._service.memory)
-        found = contents.search(query, _MAX_FUNCTIONS) if contents is not None else []
+        table = functions_of(module, self._service.memory)
+        assert table is not None  # noqa: S101 - the module has a reader
+        found = [
+            (table.name(index), table.starts[index], table.sizes[index])
+            for index in table.search(query, _MAX_FUNCTIONS)
+        ]
         return {
             "limit": _MAX_FUNCTIONS,
             "functions": [
-                {"name": shown(each.name), "start": hex(each.start), "size": each.size}
-                for each in found
+                {"name": shown(name), "start": hex(start), "size": size}
+                for name, start, size in sorted(found)
             ],
         }
 
@@ -192,7 +195,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
     async def modules(request: Request) -> Response:
         first = _number(request, "first")
         query = _text(request, "query")
-        return _json(await service.opening.run(data.modules, query, first))
+        found = await service.opening.run(data.modules, query, first)
+        return private_response(found)
 
     async def module(request: Request) -> Response:
         return await _answered(service, data.module, _text(request, "id"))
@@ -211,10 +215,10 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
         return await _answered(service, look_up)
 
     async def misses(_request: Request) -> Response:
-        return _json(await service.run(data.misses))
+        return private_response(await service.run(data.misses))
 
     async def state(_request: Request) -> Response:
-        return _json(data.state())
+        return private_response(data.state())
 
     return [
         Route("/page/modules", modules, methods=["GET"]),
@@ -230,18 +234,9 @@ async def _answered(service: Service, work: Any, *arguments: str) -> Response:
     try:
         # Not `service.run`, as this may convert a module of a folder.
         with service.files.guarded():
-            return _json(await service.opening.run(work, *arguments))
+            return private_response(await service.opening.run(work, *arguments))
     except GsymError as error:
         return error_response(500, shown(str(error)))
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(
-        msgspec.json.encode(value),
-        status,
-        headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
-        media_type="application/json",
-    )
 
 
 def _text(request: Request, name: str) -> str:

@@ -12,16 +12,18 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-from starlette.responses import Response
 
 from gsym.errors import CopyableError
 from gsym.records import NamedTuple
+from gsym.server.errors import json_response
 from gsym.server.tokens import UPLOAD
 from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from starlette.responses import Response
 
     from gsym.server.settings import Limits
     from gsym.server.tokens import Holder, Tokens
@@ -42,8 +44,6 @@ class Refusal(NamedTuple):
     when: str
     retry_after: int = 0
 
-
-_JSON = "application/json"
 
 INTERNAL = Refusal("1000", 500, "internal error, described in the log")
 NO_KEY = Refusal("1001", 401, "the request has no API key")
@@ -123,8 +123,7 @@ class Refused(msgspec.Struct, forbid_unknown_fields=True):
 
 def success_response() -> Response:
     """The answer to an accepted part."""
-    body = msgspec.json.encode(Accepted(success=True, status=200))
-    return Response(body, 200, media_type=_JSON)
+    return json_response(Accepted(success=True, status=200))
 
 
 def refusal_response(error: PartError, uuid: str) -> Response:
@@ -137,9 +136,7 @@ def refusal_response(error: PartError, uuid: str) -> Response:
         headers["www-authenticate"] = "APIKey"
     reason = Reason(refusal.code, error.text)
     body = Refused(success=False, uuid=uuid, error=reason, status=refusal.status)
-    return Response(
-        msgspec.json.encode(body), refusal.status, headers=headers, media_type=_JSON
-    )
+    return json_response(body, refusal.status, headers)
 
 
 class PartHeader(NamedTuple):
