@@ -37,6 +37,19 @@ bool dwarf_language_has_scopes(uint64_t language) {
     }
 }
 
+/* ---- known names --------------------------------------------------------------------- */
+
+bool known_names_init(known_names *names, uint64_t input_size) {
+    /* A larger table would not fit the cache; small inputs have few names, and clearing
+     * the table would take longer than reading them. */
+    enum { MIN_BITS = 8, MAX_BITS = 15, BYTES_PER_SLOT = 128 };
+    unsigned bits = MIN_BITS;
+    while (bits < MAX_BITS && input_size / BYTES_PER_SLOT >> bits > 0) ++bits;
+    names->shift = 64 - bits;
+    names->slots = calloc((size_t)1 << bits, sizeof *names->slots);
+    return names->slots != NULL;
+}
+
 /* ---- DIEs by their offset ------------------------------------------------------------ */
 
 static void chain_init(die_chain *chain) {
@@ -151,7 +164,7 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
     uint64_t raw = fields->raw[field];
     if (file != NULL && raw >> DWARF_OFFSET_BITS == 0) {
         uint64_t key = dwarf_key(file, raw);
-        const known_name *known = &resolver->known[known_name_slot(key)];
+        const known_name *known = known_names_slot(&resolver->known, key);
         bool is_known =
             known->key == key && cursor_spend_name(unit->long_names, known->size);
         chain->known = is_known ? known : NULL;

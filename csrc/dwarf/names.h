@@ -21,11 +21,17 @@ typedef struct known_name {
     size_t size;
 } known_name;
 
-#define KNOWN_NAMES (1u << 15) /* slots of the table of known names, in which a newer
-                                  name replaces an older one */
+/* A table of known names, in which a newer name replaces an older one. */
+typedef struct known_names {
+    known_name *slots;
+    unsigned shift; /* for the hash of a key, so that the number of a slot is left */
+} known_names;
 
-static inline size_t known_name_slot(uint64_t key) {
-    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
+/* Create the table for an input of `input_size` bytes. False if memory ran out. */
+bool known_names_init(known_names *names, uint64_t input_size);
+
+static inline known_name *known_names_slot(const known_names *names, uint64_t key) {
+    return &names->slots[(key * UINT64_C(0x9e3779b97f4a7c15)) >> names->shift];
 }
 
 /* The state of finding names for one unit; other units are opened for references to
@@ -41,7 +47,7 @@ typedef struct name_resolver {
     dwarf_unit foreign; /* the unit that was opened last for such a reference */
     LIST(scope_list) scanned; /* lists of scopes that the walk did not visit */
     number_map scanned_from;  /* dwarf_key of the first DIE of a list -> its index */
-    const known_name *known;
+    known_names known; /* borrowed */
     buffer *arena; /* for names that are concatenated */
     dwarf_budget *budget;
 } name_resolver;

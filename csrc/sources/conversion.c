@@ -192,6 +192,7 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
 static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error) {
     size_t per_thread = conversion->worker_count > 1 ? RESULTS_PER_THREAD : 1;
     size_t count = conversion->worker_count * per_thread;
+    uint64_t done, input_size;
     conversion->result_count = count;
     conversion->workers = calloc(conversion->worker_count, sizeof *conversion->workers);
     conversion->results = calloc(count, sizeof *conversion->results);
@@ -206,6 +207,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         conversion->idle == NULL || conversion->parked == NULL ||
         conversion->runs == NULL || conversion->lines == NULL)
         return gsym_fail_memory(error);
+    gsym_conversion_progress(conversion, &done, &input_size);
     for (size_t i = 0; i < count; ++i)
         conversion->idle[conversion->idle_count++] = &conversion->results[count - 1 - i];
     for (uint32_t i = 0; i < conversion->worker_count; ++i) {
@@ -216,8 +218,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->joiner.keeps_nameless = !conversion->keeps_repeated;
         worker->joiner.shared_lines = conversion->lines;
         worker->joiner.budget = &conversion->budget;
-        worker->joiner.known = calloc(KNOWN_NAMES, sizeof(known_name));
-        if (worker->joiner.known == NULL) return gsym_fail_memory(error);
+        if (!known_names_init(&worker->joiner.known, input_size))
+            return gsym_fail_memory(error);
         worker->pdb.pdb = conversion->pdb;
         worker->pdb.base = conversion->pdb_base;
         worker->pdb.path_rules = &conversion->files.path_rules;
@@ -324,7 +326,7 @@ static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
         const unit_name *name = &unit->names.items[i];
         uint64_t key = name->text.key;
         if (key != 0)
-            joiner->known[known_name_slot(key)] =
+            *known_names_slot(&joiner->known, key) =
                 (known_name){key, unit->strps.items[i], name->hash, name->text.size};
     }
 }

@@ -71,7 +71,7 @@ typedef struct pdb_reader {
     warning_list *warnings;
     dwarf_budget *budget;
     const gsym_creator *creator;
-    const known_name *known; /* names that the worker knows */
+    known_names known; /* borrowed: names that the worker knows */
     unit_functions *result;
     pdb_namer namer;
     uint32_t stream;

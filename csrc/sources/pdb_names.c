@@ -35,7 +35,7 @@ bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret) {
     if (pdb_is_import(id)) (void)pdb_import(reader->pdb, reader->imports, id, &global);
     /* Modules of C and of C++ may have an id in common. */
     key = name.text.key = (pdb_has_parameters(reader) ? UINT64_C(2) : 1) << 32 | global;
-    known = &reader->known[known_name_slot(key)];
+    known = known_names_slot(&reader->known, key);
     if (known->key == key) {
         name.text.strp = known->strp;
         name.text.size = known->size;

@@ -34,7 +34,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->call_ranges.items);
     free(joiner->covered.items);
     free(joiner->own_ranges.items);
-    free(joiner->known);
+    free(joiner->known.slots);
 }
 
 

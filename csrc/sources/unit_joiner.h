@@ -85,7 +85,7 @@ typedef struct unit_joiner {
     uint64_t all_rows, all_visits; /* the first values of row_budget and visit_budget */
     uint64_t long_names; /* of the unit, see cursor_name() */
     uint64_t max_contents; /* limit on the number of `calls` and on that of `sites` */
-    known_name *known; /* KNOWN_NAMES slots */
+    known_names known;
     bool keeps_nameless; /* keep functions without a name, which the creator names */
     bool has_repetitions; /* linkers fold copies of functions in this language */
 } unit_joiner;
