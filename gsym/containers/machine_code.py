@@ -41,6 +41,7 @@ _INSTRUCTION_SETS = {
         lib.GSYM_INSTRUCTIONS_ARM,
     ),
 }
+_X86 = frozenset({lib.GSYM_INSTRUCTIONS_X86_64, lib.GSYM_INSTRUCTIONS_X86})
 _DECODED = frozenset({lib.GSYM_INSTRUCTIONS_X86_64, lib.GSYM_INSTRUCTIONS_AARCH64})
 
 
@@ -56,6 +57,8 @@ class MachineCode:
     Attributes:
         handle: The engine's `gsym_machine_code *`.
         is_decoded: Whether its instructions can be decoded: those of x86-64, AArch64.
+        call_distance: A call ends by chance at one of so many addresses, or fewer:
+            3 % of those in libraries of x86, 11 % elsewhere.
     """
 
     def __init__(self, binary: ObjectFile | None = None) -> None:
@@ -63,6 +66,7 @@ class MachineCode:
         architecture = "" if binary is None else binary.architecture
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
         self.is_decoded: bool = instructions in _DECODED
+        self.call_distance: int = 32 if instructions in _X86 else 8
         self._data = None if binary is None else binary.data  # keeps it mapped
         self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
         self.handle: CData = ffi.new(

@@ -25,9 +25,7 @@ NO_NAMES = frozenset(
     {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
 )
 _PAGE = 4096
-# A call ends at one of 8 addresses in code, or fewer. A distance is taken if chance
-# would find as many calls in one of a thousand modules, or fewer.
-_CHANCE = 8
+# A distance is taken if chance would find as many calls in one of so many modules.
 _ENOUGH = 1024
 _MOST_FRAMES = 64  # that are compared
 _LINKED = frozenset(" (<:)>[]")
@@ -279,7 +277,7 @@ class LinkAddresses:
                 continue
             calls = sum(self._ends_call(each - distance) for each in addresses)
             calls += 2 * self._callers(asked, distance)
-            if _CHANCE**calls >= enough:
+            if self.code.call_distance**calls >= enough:
                 found.append(distance)
         return found[0] if len(found) == 1 else None
 
