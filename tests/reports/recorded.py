@@ -760,7 +760,7 @@ RECORDED = (
         "leaf:101 leaf:102 middle:200 -",
         2,
         reason="EXC_BAD_ACCESS",
-        crashed="Thread 1 Crashed",
+        crashed="Thread 1",
     ),
     Recorded("sample", "Apple sample", SAMPLE, "- main:302 middle:201 leaf:101"),
     Recorded("spindump", "Apple sample", SPINDUMP, "- main:301 leaf:101"),

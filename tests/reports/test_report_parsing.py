@@ -114,7 +114,7 @@ def whole_text(stack: ParsedReport) -> str:
             [
                 ("Example", UUID + "0", 0x1000, "image", False),
                 ("dyld", DYLD_UUID + "0", 0x2000, "image", True),
-                ("", "", 7, "image", True),
+                ("", "", 7, "either", True),
             ],
         ),
         (
@@ -170,7 +170,7 @@ def whole_text(stack: ParsedReport) -> str:
                     False,
                 ),
                 ("bad", "xyz", 5, "image", False),
-                ("", "", 7, "image", False),
+                ("", "", 7, "either", False),
                 ("a.so", "", 1, "image", False),
             ],
         ),
@@ -314,7 +314,7 @@ def test_images_beyond_the_limit_are_not_placed(limit: int, base: str) -> None:
 
 def test_what_no_utf_8_has_is_replaced_in_json() -> None:
     report = {
-        "usedImages": [{"name": "x\ud800", "uuid": ""}],
+        "usedImages": [{"name": "x\ud800", "uuid": "", "base": 0x10000}],
         "threads": [
             {
                 "name": "t\ud800",

@@ -15,8 +15,9 @@ from gsym.memory.stack_parts import (
     module_of_ids,
     module_of_path,
 )
+from gsym.model import UINT64_MAX
 from gsym.patterns import regex
-from gsym.reports.stacks.documents import as_object
+from gsym.reports.stacks.documents import as_list, as_object
 from gsym.reports.stacks.evidence import Line
 
 TYPE_CHECKING = bool()
@@ -30,7 +31,22 @@ if TYPE_CHECKING:
     _Find = Callable[[int], Region | None]
 
 FORM = "JSON with addresses"
-MINIDUMP = "minidump-stackwalk JSON"
+_APPLE, _REQUEST = "Apple crash report (.ips)", "symbolication request"
+_NAMED = (
+    (_APPLE, ("usedImages", "threads")),
+    ("minidump-stackwalk JSON", ("modules", "threads")),
+    (_REQUEST, ("jobs",)),
+    (_REQUEST, ("memoryMap", "stacks")),
+)
+"""Forms, and the lists that such a document has."""
+_HEADINGS = (
+    ("procName", "Process"),
+    ("procPath", "Path"),
+    ("captureTime", "Date/Time"),
+    ("modelCode", "Hardware"),
+)
+_EXCEPTION = "Last Exception Backtrace"  # of Apple: all of its addresses return
+_REGISTER_NAMES = {"fp": "x29", "lr": "x30"}
 
 # Keys, without their case, "_" and "-".
 _ADDRESS = regex(
@@ -61,12 +77,13 @@ _FUNCTION = regex(
     r"(?:func|function|sym|symbol|method|raw|rawfunction|procedure)(?:name|function)?"
 )
 _IN_BRACKETS = regex(r"\[([^\[\]]{1,1024})\]$")
-_THREAD_NAME = regex(r"(?:thread)?name")
+_THREAD_NAME = regex(r"(?:thread)?name|queue")
 _TRUST = regex(r"trust|kind|type")
 _CRASHED = regex(r"(?:is)?(?:crashed|triggered|crashing|faulting|threadattributed)")
 _CRASHED_INDEX = regex(r"(?:crashing|crashed|faulting|requesting)thread(?:index)?")
-_REASON = regex(r"(?:crash|exception|signal)?(?:reason|type|kind|signal)")
+_REASON = regex(r"(?:crash|exception|signal|sub)?(?:reason|type|kind|signal)")
 _IS_REASON = regex(r"SIG[A-Z]{2}|EXC_|EXCEPTION_")
+_PAIR = 2
 _LEAST_START = 0x10000  # of a module in a process
 _PAGE = 4096
 
@@ -74,15 +91,71 @@ _PAGE = 4096
 def form_of(report: Any) -> str:
     """The name of the form of decoded JSON."""
     for each in (report, as_object(report).get("json_dump")):
-        item = as_object(each)
-        if all(isinstance(item.get(key), list) for key in ("modules", "threads")):
-            return MINIDUMP
+        for form, keys in _NAMED:
+            if _has_lists(each, *keys):
+                return form
     return FORM
+
+
+def _has_lists(value: Any, *keys: str) -> bool:
+    return all(isinstance(as_object(value).get(key), list) for key in keys)
 
 
 def add_json_report(report: Any, stack: StackBuilder, region: _Find) -> None:
     """Parse decoded JSON of any form."""
-    _Walk(stack, region).add(report)
+    form = form_of(report)
+    if form == _REQUEST:
+        report = _stacks_of_request(report, stack)
+    _Walk(stack, region, form).add(report)
+
+
+def _stacks_of_request(
+    request: Mapping[str, Any], stack: StackBuilder
+) -> dict[str, list[dict[str, Any]]]:
+    """The frames of a request, each with the module that its index means."""
+    jobs = as_list(request.get("jobs", [request]))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for number, job in enumerate(jobs):
+        if not _has_lists(job, "memoryMap", "stacks"):
+            stack.add_note(f"Job {number} has no memoryMap and stacks.")
+            continue
+        title = f"Job {number}, stack" if len(jobs) > 1 else "Stack"
+        entries, code_ids = job["memoryMap"], as_list(job.get("codeIds"))
+        if len(code_ids) != len(entries):
+            code_ids = [""] * len(entries)
+        modules = [
+            {"name": each[0], "debug_id": each[1], "code_id": code_id}
+            if _is_pair(each, str)
+            else {}
+            for each, code_id in zip(entries, code_ids, strict=True)
+        ]
+        several = [list(filter(_is_place, as_list(each))) for each in job["stacks"]]
+        if several != job["stacks"]:
+            stack.add_note("Frames that are not pairs of numbers are left out.")
+        found[title] = [
+            {
+                "frames": [
+                    {**modules[index], "offset": offset}
+                    if 0 <= index < len(modules) and modules[index]
+                    else {"address": offset}
+                    for index, offset in frames
+                ]
+            }
+            for frames in several
+        ]
+    return found
+
+
+def _is_place(value: Any) -> bool:
+    return _is_pair(value, int) and value[1] >= 0
+
+
+def _is_pair(value: Any, kind: type) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == _PAIR
+        and all(type(each) is kind for each in value)
+    )
 
 
 def _key(key: str) -> str:
@@ -118,8 +191,12 @@ class _Fields:
 
     def text(self, kind: re.Pattern[str]) -> str:
         """The first text whose key is of a kind, or ""."""
+        return next(self.texts(kind), "")
+
+    def texts(self, kind: re.Pattern[str]) -> Iterator[str]:
+        """The texts whose keys are of a kind."""
         values = (each for key, each in self._item.items() if kind.fullmatch(key))
-        return next((each for each in values if isinstance(each, str) and each), "")
+        return (each for each in values if isinstance(each, str) and each)
 
     def name(self) -> str:
         """The best name of a module, or ""."""
@@ -148,8 +225,10 @@ class _Fields:
 class _Walk:
     """One walk through a document; modules first, as others refer to them."""
 
-    def __init__(self, stack: StackBuilder, region: _Find) -> None:
+    def __init__(self, stack: StackBuilder, region: _Find, form: str) -> None:
         self._stack = stack
+        self._is_apple = form == _APPLE
+        self._is_sure = form in {_APPLE, _REQUEST}
         self._region = region
         self._loaded = Regions()
         self._lists: list[list[int]] = []  # modules of each list that has some
@@ -159,6 +238,9 @@ class _Walk:
 
     def add(self, report: Any) -> None:
         """Add all frames of a value."""
+        for key, heading in _HEADINGS if self._is_apple else ():
+            if isinstance(report.get(key), str):
+                self._stack.add_text(f"{heading}: {report[key]}\n")
         for item in _objects(report):
             self._read_head(_Fields(item))
         for several in _lists(report):
@@ -169,24 +251,33 @@ class _Walk:
             self._module(_Fields(item))
         self._loaded.close()
         for title, several, owner in _frame_lists(report):
-            fields = _Fields(owner)
-            frames = [self._frame(at, _Fields(each)) for at, each in enumerate(several)]
-            if all(each.module == NO_MODULE for each in frames):
-                continue
-            is_crashed = fields.is_crashed or title == f"Thread {self._crashed}"
-            self._stack.begin(title, is_crashed)
-            name = fields.text(_THREAD_NAME)
-            crashed = " crashed" * is_crashed
-            self._stack.add_text(f"\n{title}{crashed}:{f'  {name}' if name else ''}\n")
-            for at, frame in enumerate(frames):
-                self._stack.add_text(f"{at:<4}")
-                self._stack.add_frame(frame)
-                self._stack.add_text("\n")
+            first = int(title == _EXCEPTION)
+            frames = [
+                self._frame(at, _Fields(each)) for at, each in enumerate(several, first)
+            ]
+            if self._is_sure or any(each.module != NO_MODULE for each in frames):
+                self._begin(title, owner)
+                for at, frame in enumerate(frames):
+                    self._stack.add_text(f"{at:<4}")
+                    self._stack.add_frame(frame)
+                    self._stack.add_text("\n")
+
+    def _begin(self, title: str, owner: Mapping[str, Any]) -> None:
+        """Begin the stack of an object."""
+        fields = _Fields(owner)
+        is_crashed = fields.is_crashed or title == f"Thread {self._crashed}"
+        self._stack.begin(title, is_crashed)
+        if is_crashed:
+            state = as_object(owner.get("threadState"))
+            self._stack.add_registers(_registers(state), "")
+        name = ", ".join(fields.texts(_THREAD_NAME))
+        crashed = " crashed" * is_crashed
+        self._stack.add_text(f"\n{title}{crashed}:{f'  {name}' if name else ''}\n")
 
     def _read_head(self, fields: _Fields) -> None:
         if self._crashed is None:
             self._crashed = fields.number(_CRASHED_INDEX)
-        reason = fields.text(_REASON)
+        reason = " ".join(fields.texts(_REASON))
         if not self._stack.reason and _IS_REASON.match(reason):
             self._stack.reason = reason
             self._stack.add_text(f"Crash reason: {reason}\n")
@@ -229,6 +320,9 @@ class _Walk:
         if not options:
             options.append(StackFrame("", NO_MODULE, address or offset or 0, "either"))
         place = f"{address if address is not None else offset or 0:#x}"
+        if self._is_sure:  # of the module and of what is a return address
+            is_return = self._is_apple and at > 0
+            return options[0]._replace(text=symbol or place, is_return=is_return)
         self._line += 1
         return options[0]._replace(
             text=symbol or place,
@@ -258,6 +352,15 @@ class _Walk:
 
     def _find(self, address: int) -> Region | None:
         return self._loaded.region(address) or self._region(address)
+
+
+def _registers(state: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The registers of a thread, by the names that those of dumps have."""
+    several = {f"x{at}": each for at, each in enumerate(as_list(state.get("x")))}
+    for key, each in (several | dict(state)).items():
+        value = as_object(each).get("value")
+        if type(value) is int and 0 <= value <= UINT64_MAX:
+            yield _REGISTER_NAMES.get(key, key), value
 
 
 def _identified(name: str, debug_id: str, code_id: str) -> StackModule:
@@ -327,4 +430,5 @@ def _frame_lists(
             ]
             seen.update(map(id, nested))
             if fresh:
-                yield title or str(key), fresh, item
+                is_exception = key == "lastExceptionBacktrace"
+                yield _EXCEPTION if is_exception else title or str(key), fresh, item

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from gsym.memory.stack_parts import (
     NO_LIMITS,
-    NO_MODULE,
     ReportLimits,
     StackBuilder,
-    StackFrame,
-    module_of_debug_id,
     module_of_path,
 )
-from gsym.modules.key import is_hex
 from gsym.modules.maps import MAPPING
 from gsym.patterns import regex
 from gsym.reports.stacks import (
@@ -25,8 +21,7 @@ from gsym.reports.stacks import (
     profilers,
     sanitizers,
 )
-from gsym.reports.stacks.apple import add_ips_report, is_ips_report
-from gsym.reports.stacks.documents import as_list, decode_document
+from gsym.reports.stacks.documents import decode_document
 from gsym.reports.stacks.line_forms import ImageForm, ReportForms
 from gsym.reports.stacks.line_reader import LineReader
 
@@ -68,70 +63,6 @@ _UNSUPPORTED = (
         *("IL offsets of .NET", "dotnet-stack symbolicate REPORT", _BY_PDB),
     ),
 )
-_PAIR = 2
-
-
-def is_symbolication_request(request: Any) -> bool:
-    """Whether decoded JSON is a symbolication request."""
-    return isinstance(request, dict) and (
-        isinstance(request.get("jobs"), list) or _is_job(request)
-    )
-
-
-def add_symbolication_request(request: Mapping[str, Any], stack: StackBuilder) -> None:
-    """Parse a decoded request."""
-    jobs = request.get("jobs")
-    several = jobs if isinstance(jobs, list) else [request]
-    for number, job in enumerate(several):
-        if not _is_job(job):
-            stack.add_note(f"Job {number} has no memoryMap and stacks.")
-            continue
-        prefix = f"Job {number}, stack" if len(several) > 1 else "Stack"
-        _add_job(job, prefix, stack)
-
-
-def _is_job(job: Any) -> bool:
-    return isinstance(job, dict) and all(
-        isinstance(job.get(key), list) for key in ("memoryMap", "stacks")
-    )
-
-
-def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
-    entries, code_ids = job["memoryMap"], as_list(job.get("codeIds"))
-    if len(code_ids) != len(entries):
-        code_ids = [""] * len(entries)
-    modules = [
-        _module_number(*each, stack) for each in zip(entries, code_ids, strict=True)
-    ]
-    for number, frames in enumerate(job["stacks"]):
-        stack.begin(f"{prefix} {number}")
-        stack.add_text(f"{prefix} {number}:\n")
-        for at, frame in enumerate(as_list(frames)):
-            if not _is_pair(frame, int):
-                stack.add_note("Frames that are not pairs of numbers are left out.")
-                continue
-            index, offset = frame
-            module = modules[index] if 0 <= index < len(modules) else NO_MODULE
-            stack.add_text(f"{at:<4}")
-            stack.add_frame(StackFrame(f"{offset:#x}", module, offset))
-            stack.add_text("\n")
-
-
-def _module_number(entry: Any, code_id: Any, stack: StackBuilder) -> int:
-    if not _is_pair(entry, str) or not entry[0]:
-        return NO_MODULE
-    module = module_of_debug_id(entry[0], entry[1])
-    if isinstance(code_id, str) and is_hex(code_id):
-        module = module._replace(key=module.key._replace(code_id=code_id.upper()))
-    return stack.number(module)
-
-
-def _is_pair(value: Any, kind: type) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == _PAIR
-        and all(type(each) is kind for each in value)
-    )
 
 
 def parse_report(  # noqa: PLR0913 - independent keywords
@@ -217,12 +148,6 @@ def _parse_document(report: Any, text: str, stack: StackBuilder) -> ParsedReport
     """Parse decoded JSON; None if it is not of a known form."""
     from gsym.reports.stacks import browser_profile
 
-    if is_symbolication_request(report):
-        add_symbolication_request(report, stack)
-        return stack.finish("symbolication request", is_verbatim=False)
-    if is_ips_report(report):
-        add_ips_report(report, stack)
-        return stack.finish("Apple crash report (.ips)", is_verbatim=False)
     if browser_profile.is_browser_profile(report):
         browser_profile.add_browser_profile(report, text, stack)
         return stack.finish(browser_profile.FORM)
