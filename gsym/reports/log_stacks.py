@@ -50,11 +50,10 @@ class LogStacks:
         # Most logs have no such stack, and the patterns of all forms take long to load.
         from gsym.memory.stack_parts import NO_LIMITS, StackBuilder
         from gsym.reports.stacks.line_reader import LineReader
-        from gsym.reports.stacks.recognition import PROGRAMS
 
         limits = NO_LIMITS._replace(modules=_MOST_OPEN, images=_MOST_OPEN)
         stack = StackBuilder(limits)
-        reader = LineReader(PROGRAMS, stack, is_log=True)
+        reader = LineReader(stack, is_log=True)
         reader.read((), _lines(before))
 
         def indent(line: str) -> str:

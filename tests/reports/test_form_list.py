@@ -8,7 +8,8 @@ import pytest
 
 from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks import evidence, json_frames
-from gsym.reports.stacks.recognition import PROGRAMS, parse_report
+from gsym.reports.stacks.forms import FRAMES
+from gsym.reports.stacks.recognition import parse_report
 from tests.conftest import REPOSITORY
 from tests.reports.recorded import RECORDED
 from tests.reports.test_prefixes import PREFIXES
@@ -16,7 +17,7 @@ from tests.reports.test_programs import CASES
 
 MANUAL = (REPOSITORY / "docs/crash.md").read_text()
 TESTED = {case.form for case in RECORDED} | {case.form for case in CASES}
-FORMS = {form.form for table in PROGRAMS for form in table.frames} | evidence.FORMS
+FORMS = {form.form for form in FRAMES} | evidence.FORMS
 
 
 def rows(heading: str) -> dict[str, str]:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.memory.stack_parts import ReportLimits, StackFrame, module_of_path
-from gsym.reports.stacks.recognition import PROGRAMS, parse_report
+from gsym.reports.stacks.forms import FRAMES, IMAGES
+from gsym.reports.stacks.headings import HEADINGS
+from gsym.reports.stacks.recognition import parse_report
 from tests.reports.test_form_list import LINES
 
 if TYPE_CHECKING:
@@ -29,12 +31,7 @@ with warnings.catch_warnings():
 
 pytestmark = [pytest.mark.long, pytest.mark.hostile]
 
-PATTERNS = [
-    form.pattern
-    for table in PROGRAMS
-    for forms in (table.frames, table.images, table.headings)
-    for form in forms
-]
+PATTERNS = [form.pattern for form in (*FRAMES, *IMAGES, *HEADINGS)]
 LINE = ReportLimits().line
 PIECES = (
     *("0x1", " 0x1", "+0x1", "#1 ", "#1 0x1 ", "a.so+0x1!", "a+0x1;", "1 ", " ", "\t"),

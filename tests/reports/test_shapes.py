@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from gsym.engine.native import ffi, lib
 from gsym.memory.stack_parts import StackFrame
-from gsym.reports.stacks.recognition import PROGRAMS, parse_report
+from gsym.reports.stacks.recognition import parse_report
 from gsym.reports.stacks.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_a_mask_tells_kinds_of_numbers_apart(text: str, masks: str) -> None:
 
 
 def test_the_shapes_of_a_long_text_are_not_all_kept() -> None:
-    shapes = Shapes(PROGRAMS[:1], 1 << 14, takes_bare=False)
+    shapes = Shapes(1 << 14, takes_bare=False)
     text = [f"{'x' * 3000}{chr(0x100 + at)}\n" for at in range(500)]
     tracemalloc.start()
     try:

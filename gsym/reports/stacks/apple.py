@@ -6,9 +6,7 @@ from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     HEX,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 # `0x100000000 - 0x10000ffff +org.demo.Example (1.0 - 1) <UUID> /Applications/Example`
@@ -37,34 +35,21 @@ _SAMPLE = regex(
     rf"\[0x(?P<address>{HEX})\])"
 )
 
-FORMS = ReportForms(
-    frames=(
-        FrameForm("Apple crash report", "0x", _FRAME, has_heading=True),
-        FrameForm(
-            "Apple crash report",
-            "(0x",
-            _EXCEPTION,
-            returns="all",
-            repeats=True,
-            whole=_EXCEPTION_LINE,
-        ),
-        FrameForm("Apple sample", " [0x", _SAMPLE, returns="none"),
+FRAMES = (
+    FrameForm("Apple crash report", "0x", _FRAME, has_heading=True),
+    FrameForm(
+        "Apple crash report",
+        "(0x",
+        _EXCEPTION,
+        returns="all",
+        repeats=True,
+        whole=_EXCEPTION_LINE,
     ),
-    images=(
-        ImageForm("0x", _IMAGE),
-        ImageForm("0x", _IMAGE_NAME),
-        ImageForm("0x", _IMAGE_PATH),
-        ImageForm("0x", _LOADED, has_frame=True),
-    ),
-    headings=(
-        HeadingForm(
-            "Thread ",
-            regex(
-                r"^(?P<name>Thread \d+(?::: .{0,200}?| name:.{0,200}?)?)"
-                r"(?P<crashed> Crashed)?(?::{1,2}(?: .*)?)?\s*$"
-            ),
-        ),
-        HeadingForm("Backtrace:", regex(r"^(?P<name>Last Exception Backtrace):")),
-        HeadingForm("Exception Type: ", regex(r"^Exception Type:\s+(?P<reason>.*)")),
-    ),
+    FrameForm("Apple sample", " [0x", _SAMPLE, returns="none"),
+)
+IMAGES = (
+    ImageForm("0x", _IMAGE),
+    ImageForm("0x", _IMAGE_NAME),
+    ImageForm("0x", _IMAGE_PATH),
+    ImageForm("0x", _LOADED, has_frame=True),
 )

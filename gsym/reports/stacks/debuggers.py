@@ -9,9 +9,7 @@ from gsym.reports.stacks.line_forms import (
     NUMBER,
     OFFSET,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 # ` 1  libc.so.6 + 0x29d90`, ` 0  app!main [main.c : 12 + 0x5]`
@@ -108,72 +106,33 @@ _VISUAL_STUDIO_MODULE = regex(
     rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
 )
 
-FORMS = ReportForms(
-    frames=(
-        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, returns="none"),
-        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_PLUS),
-        FrameForm("minidump-stackwalk", " + 0x", _STACKWALK, base="image"),
-        FrameForm(
-            "minidump-stackwalk -m",
-            "|",
-            _PIPES_FRAME,
-            base="image",
-            accepts=lambda found: found["symbol"] in _IS_UNANSWERED,
-        ),
-        FrameForm("Socorro", "@0x", _SOCORRO, returns="none", base="image"),
-        FrameForm("Mozilla stack walk", "0x", _MOZILLA, base="image"),
-        FrameForm("gdb backtrace", ") at ", _GDB_ANSWERED),
-        FrameForm("gdb backtrace", "0x", _GDB),
-        FrameForm("eu-stack", "0x", _EU_STACK),
-        FrameForm("lldb backtrace", "frame #", _LLDB),
-        FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
-        FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
+FRAMES = (
+    FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, returns="none"),
+    FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_PLUS),
+    FrameForm("minidump-stackwalk", " + 0x", _STACKWALK, base="image"),
+    FrameForm(
+        "minidump-stackwalk -m",
+        "|",
+        _PIPES_FRAME,
+        base="image",
+        accepts=lambda found: found["symbol"] in _IS_UNANSWERED,
     ),
-    images=(
-        ImageForm("0x", _STACKWALK_IMAGE),
-        ImageForm("(WARNING: ", _NO_SYMBOLS),
-        ImageForm("Module|", _PIPES_MODULE),
-        ImageForm("0x", _GDB_SHARED, base="text"),
-        ImageForm("0x", _GDB_MAPPING),
-        ImageForm("0x", _LLDB_IMAGE),
-        ImageForm("   ", _WINDBG_MODULE),
-        ImageForm(":\\", _VISUAL_STUDIO_MODULE),
-    ),
-    headings=(
-        HeadingForm(
-            "Thread ",
-            regex(
-                r"^(?P<name>Thread \d+(?: (?![Cc]rashed\b)[^:()\s][^:()]{0,128}?)?)"
-                r"(?: \((?P<crashed>crashed)\))?(?: - tid: \d+)?\s*$"
-            ),
-        ),
-        HeadingForm("Crash", regex(r"^(?P<reason>Crash reason:  .*)")),
-        HeadingForm(
-            "Thread ",
-            regex(
-                r"^(?P<name>Thread \d+ \((?:Thread|LWP|process).{0,200}\)).{0,64}:\s*$"
-            ),
-        ),
-        HeadingForm(
-            "thread #",
-            regex(
-                r"^(?P<crashed>\*)? *(?P<name>thread #\d+.*?)"
-                r"(?:, stop reason = (?P<reason>.*))?$"
-            ),
-        ),
-        HeadingForm(
-            "received signal ",
-            regex(r"^(?P<reason>(?:Program|Thread .{1,128}?) received signal .*)"),
-        ),
-        HeadingForm(
-            " at 0x",
-            regex(
-                r"^(?P<reason>(?:Unhandled exception|Exception thrown) at 0x.* in .*)"
-            ),
-        ),
-        HeadingForm(
-            "terminated with signal ",
-            regex(r"(?P<reason>Program terminated with signal .*)"),
-        ),
-    ),
+    FrameForm("Socorro", "@0x", _SOCORRO, returns="none", base="image"),
+    FrameForm("Mozilla stack walk", "0x", _MOZILLA, base="image"),
+    FrameForm("gdb backtrace", ") at ", _GDB_ANSWERED),
+    FrameForm("gdb backtrace", "0x", _GDB),
+    FrameForm("eu-stack", "0x", _EU_STACK),
+    FrameForm("lldb backtrace", "frame #", _LLDB),
+    FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
+    FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
+)
+IMAGES = (
+    ImageForm("0x", _STACKWALK_IMAGE),
+    ImageForm("(WARNING: ", _NO_SYMBOLS),
+    ImageForm("Module|", _PIPES_MODULE),
+    ImageForm("0x", _GDB_SHARED, base="text"),
+    ImageForm("0x", _GDB_MAPPING),
+    ImageForm("0x", _LLDB_IMAGE),
+    ImageForm("   ", _WINDBG_MODULE),
+    ImageForm(":\\", _VISUAL_STUDIO_MODULE),
 )

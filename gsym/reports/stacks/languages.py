@@ -9,9 +9,7 @@ from gsym.reports.stacks.line_forms import (
     NUMBER,
     OFFSET,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 TYPE_CHECKING = bool()
@@ -28,7 +26,7 @@ _GO = regex(
     rf"(?: fp=0x{HEX} sp=0x{HEX} pc={ADDRESS})?\s*$"
 )
 # Of Go the function, of Rust the location, of Zig the source, of Java other frames
-_BETWEEN = (
+BETWEEN = (
     regex(r"[jJAv]  \S"),
     regex(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     regex(r"created by \S+"),
@@ -134,70 +132,38 @@ _STRACE = regex(
     rf"{HEX}))?\) \[{OFFSET}\])\s*$"
 )
 
-FORMS = ReportForms(
-    between=_BETWEEN,
-    frames=(
-        FrameForm(
-            *("WebAssembly", " 0x", _WASMTIME),
-            returns="none",
-            base="offset",
-            accepts=_is_wasm,
-        ),
-        FrameForm("Rust panic", " 0x", _RUST, returns="all"),
-        FrameForm("Go traceback", "\t", _GO, returns="all"),
-        FrameForm("Zig panic", ": 0x", _ZIG),
-        FrameForm(
-            "Dart", " virt ", _DART, returns="none", base="link", module=_DART_MODULE
-        ),
-        FrameForm("Dart", " abs ", _DART_ABSOLUTE, module=_DART_MODULE),
-        FrameForm("Node.js", ": 0x", _NODE, returns="all"),
-        FrameForm("D exception", "[0x", _D, returns="none"),
-        FrameForm("Crystal", "[0x", _CRYSTAL, returns="all"),
-        FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
-        FrameForm("WebAssembly", "wasm", _WASM, returns="none", base="offset"),
-        FrameForm("JVM error file", "+0x", _JVM),
-        FrameForm("strace", " > /", _STRACE, base="file"),
-        FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
-        FrameForm("glog", " 0x", _GLOG, returns="all"),
-        FrameForm("backward-cpp", "Object ", _BACKWARD, returns="all"),
-        FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
-        FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
-        FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
-        FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, returns="none"),
-        FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
-        FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
+FRAMES = (
+    FrameForm(
+        *("WebAssembly", " 0x", _WASMTIME),
+        returns="none",
+        base="offset",
+        accepts=_is_wasm,
     ),
-    images=(
-        ImageForm("build_id", _DART_ID, module=_DART_MODULE),
-        ImageForm("isolate_dso_base", _DART_START, module=_DART_MODULE),
+    FrameForm("Rust panic", " 0x", _RUST, returns="all"),
+    FrameForm("Go traceback", "\t", _GO, returns="all"),
+    FrameForm("Zig panic", ": 0x", _ZIG),
+    FrameForm(
+        "Dart", " virt ", _DART, returns="none", base="link", module=_DART_MODULE
     ),
-    headings=(
-        HeadingForm(
-            "panicked at ",
-            regex(r"(?P<reason>thread '[^']{0,256}' .{0,64}panicked at .*)"),
-        ),
-        HeadingForm("Fatal Python", regex(r"(?P<reason>Fatal Python error: .*)")),
-        HeadingForm("Runtime error", regex(r"^(?P<reason>Runtime error \d+ at .*)")),
-        HeadingForm(
-            "Invalid memory access",
-            regex(r"^(?P<reason>Invalid memory access .*)"),
-        ),
-        HeadingForm("panic: ", regex(r"(?P<reason>panic: .*)")),
-        HeadingForm("FATAL ERROR: ", regex(r"^(?P<reason>FATAL ERROR: .*)")),
-        HeadingForm("fatal error: ", regex(r"(?P<reason>fatal error: .*)")),
-        HeadingForm(
-            "goroutine ",
-            regex(r"^(?P<name>goroutine \d+ [^\[\]]{0,64}\[[^\[\]]{0,256}\]):"),
-        ),
-        HeadingForm(
-            " at pc=0x",
-            regex(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
-        ),
-        HeadingForm("Current thread", regex(r"^(?P<name>Current thread\b.*):")),
-        HeadingForm("terminate called", regex(r"(?P<reason>terminate called .*)")),
-        HeadingForm(
-            "Assertion",
-            regex(r"^(?P<reason>.{0,256}: Assertion .{1,512} failed)"),
-        ),
-    ),
+    FrameForm("Dart", " abs ", _DART_ABSOLUTE, module=_DART_MODULE),
+    FrameForm("Node.js", ": 0x", _NODE, returns="all"),
+    FrameForm("D exception", "[0x", _D, returns="none"),
+    FrameForm("Crystal", "[0x", _CRYSTAL, returns="all"),
+    FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
+    FrameForm("WebAssembly", "wasm", _WASM, returns="none", base="offset"),
+    FrameForm("JVM error file", "+0x", _JVM),
+    FrameForm("strace", " > /", _STRACE, base="file"),
+    FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
+    FrameForm("glog", " 0x", _GLOG, returns="all"),
+    FrameForm("backward-cpp", "Object ", _BACKWARD, returns="all"),
+    FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
+    FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
+    FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
+    FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, returns="none"),
+    FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
+    FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
+)
+IMAGES = (
+    ImageForm("build_id", _DART_ID, module=_DART_MODULE),
+    ImageForm("isolate_dso_base", _DART_START, module=_DART_MODULE),
 )

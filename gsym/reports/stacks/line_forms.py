@@ -33,7 +33,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Literal
 
     from gsym.memory.stack_parts import Base
@@ -111,13 +111,3 @@ class HeadingForm(NamedTuple):
 
     hint: str
     pattern: re.Pattern[str]
-
-
-class ReportForms(NamedTuple):
-    """The forms of some programs' reports."""
-
-    frames: Sequence[FrameForm] = ()
-    images: Sequence[ImageForm] = ()
-    headings: Sequence[HeadingForm] = ()
-    between: Sequence[re.Pattern[str]] = ()
-    """Lines among the frames of a stack that do not end it."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gsym.memory.loaded import Loaded
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
-    from gsym.reports.stacks.line_forms import FrameForm, ReportForms
+    from gsym.reports.stacks.line_forms import FrameForm
     from gsym.reports.stacks.shapes import Cut, Shape
 
 _BLOCK = 4_096  # lines whose shapes are found at once
@@ -35,7 +35,6 @@ class LineReader:
     """Reads the lines of a report.
 
     Args:
-        tables: The forms, in order of preference.
         stack: Where the parts go.
         chosen: The module of addresses without one; None: such lines are text.
         process: What is loaded in the process of the report, beside its own images.
@@ -47,7 +46,6 @@ class LineReader:
 
     def __init__(
         self,
-        tables: Iterable[ReportForms],
         stack: StackBuilder,
         chosen: StackModule | None = None,
         process: Loaded | None = None,
@@ -55,7 +53,7 @@ class LineReader:
         is_log: bool = False,
     ) -> None:
         takes_bare = chosen is not None or process is not None
-        self._shapes = Shapes(tables, stack.limits.line, takes_bare=takes_bare)
+        self._shapes = Shapes(stack.limits.line, takes_bare=takes_bare)
         self._stack = stack
         self._chosen, self._process = chosen, process
         self.images: PlacedImages = PlacedImages(stack, process)

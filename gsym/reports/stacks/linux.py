@@ -9,9 +9,7 @@ from gsym.reports.stacks.line_forms import (
     NUMBER,
     OFFSET,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 # `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
@@ -66,50 +64,23 @@ _COREDUMP_ID = regex(
     r"Module (?P<module>\S+) with build-id (?P<build_id>[0-9a-f]{8,64})"
 )
 
-FORMS = ReportForms(
-    frames=(
-        FrameForm("Android backtrace", " pc ", _ANDROID, returns="none", base="link"),
-        FrameForm(
-            "kernel segfault line", " sp", _FAULT_OFFSET, base="file", returns="none"
-        ),
-        FrameForm("kernel segfault line", " sp", _FAULT, returns="none"),
-        FrameForm("ftrace", "=>", _FTRACE, base="executable"),
-        FrameForm("ftrace", "=>", _FTRACE_NAME),
-        FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
-        FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
-        FrameForm("SystemTap", "/0x", _SYSTEMTAP),
-        FrameForm("SystemTap", "/0x", _SYSTEMTAP_OFFSET),
-        FrameForm("kernel stack", "+0x", _RIP, returns="none", module="vmlinux"),
-        FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
+FRAMES = (
+    FrameForm("Android backtrace", " pc ", _ANDROID, returns="none", base="link"),
+    FrameForm(
+        "kernel segfault line", " sp", _FAULT_OFFSET, base="file", returns="none"
     ),
-    images=(
-        ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
-        ImageForm("build-id", _COREDUMP_ID),
-        ImageForm("/0x", _SYSTEMTAP_OFFSET, has_frame=True),
-    ),
-    headings=(
-        HeadingForm(
-            ">>> ",
-            regex(
-                r"pid: \d+, tid: \d+, name: (?P<name>.{0,64}?)\s+"
-                r">>> (?P<crashed>.{0,512}) <<<"
-            ),
-        ),
-        HeadingForm("signal ", regex(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),
-        HeadingForm("Abort message: ", regex(r"(?P<reason>Abort message: .*)")),
-        HeadingForm(
-            "segfault at ", regex(r"(?P<reason>segfault at .{0,256}? error \w+)")
-        ),
-        HeadingForm("traps: ", regex(r"(?P<reason>traps: .*)")),
-        HeadingForm("BUG: ", regex(r"(?P<reason>BUG: .*)")),
-        HeadingForm("Oops: ", regex(r"(?P<reason>Oops: .*)")),
-        HeadingForm("Kernel panic", regex(r"(?P<reason>Kernel panic .*)")),
-        HeadingForm("stack trace>", regex(r"(?P<name><(?:user )?stack trace>)")),
-        HeadingForm("Call Trace:", regex(r"(?P<name>Call Trace):")),
-        HeadingForm("Call trace:", regex(r"(?P<name>Call trace):")),
-        HeadingForm(
-            "Stack trace of thread ",
-            regex(r"(?P<name>Stack trace of thread \d+)"),
-        ),
-    ),
+    FrameForm("kernel segfault line", " sp", _FAULT, returns="none"),
+    FrameForm("ftrace", "=>", _FTRACE, base="executable"),
+    FrameForm("ftrace", "=>", _FTRACE_NAME),
+    FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
+    FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
+    FrameForm("SystemTap", "/0x", _SYSTEMTAP),
+    FrameForm("SystemTap", "/0x", _SYSTEMTAP_OFFSET),
+    FrameForm("kernel stack", "+0x", _RIP, returns="none", module="vmlinux"),
+    FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
+)
+IMAGES = (
+    ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
+    ImageForm("build-id", _COREDUMP_ID),
+    ImageForm("/0x", _SYSTEMTAP_OFFSET, has_frame=True),
 )

@@ -8,9 +8,7 @@ from gsym.reports.stacks.line_forms import (
     HEX,
     OFFSET,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 FOLDED = "folded stacks"
@@ -62,7 +60,6 @@ _PY_SPY = regex(
     r" \([^()\s]+(?:\.so[.\d]*|:\d+)\))\s*$"
 )
 _PY_SPY_FOLDED = regex(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
-_PY_SPY_THREAD = regex(r"^(?P<name>Thread \S+ \((?:active|idle)[^()]*\).*)$")
 # memray parse: `NATIVE_TRACE_INDEX ip=0x7f2cf2445249 index=2`, of adjusted addresses
 _MEMRAY = regex(rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index=")
 _MEMRAY_IMAGE = regex(
@@ -77,58 +74,47 @@ _IN_FILE = regex(
 )
 
 # perf's places of calls, and heaptrack's places and modules
-_BETWEEN = (
+BETWEEN = (
     regex(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
     regex(r"\s+(?:at|in) \S+\s*$"),
     regex(r"[\d,.]+ calls with \S+ .{1,40} from:\s*$"),
 )
 
-FORMS = ReportForms(
-    between=_BETWEEN,
-    frames=(
-        FrameForm("valgrind", "0x", _VALGRIND_ANSWERED, returns="none"),
-        FrameForm("valgrind", "0x", _VALGRIND, returns="none"),
-        FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
-        FrameForm("perf script", " (", _PERF, base="file"),
-        FrameForm("bcc or bpftrace", "+", _BCC),
-        FrameForm(
-            FOLDED,
-            "+0x",
-            _FOLDED,
-            returns="none",
-            repeats=True,
-            is_stack=True,
-            whole=_FOLDED_LINE,
-        ),
-        FrameForm(
-            FOLDED,
-            "0x",
-            _PY_SPY_FOLDED,
-            returns="before others",
-            repeats=True,
-            is_stack=True,
-            whole=_FOLDED_LINE,
-        ),
-        FrameForm("py-spy", "    ", _PY_SPY),
-        FrameForm("memray", "NATIVE_", _MEMRAY, returns="none"),
-        FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
-        FrameForm("addresses in files", "0x", _IN_FILE),
+FRAMES = (
+    FrameForm("valgrind", "0x", _VALGRIND_ANSWERED, returns="none"),
+    FrameForm("valgrind", "0x", _VALGRIND, returns="none"),
+    FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
+    FrameForm("perf script", " (", _PERF, base="file"),
+    FrameForm("bcc or bpftrace", "+", _BCC),
+    FrameForm(
+        FOLDED,
+        "+0x",
+        _FOLDED,
+        returns="none",
+        repeats=True,
+        is_stack=True,
+        whole=_FOLDED_LINE,
     ),
-    images=(
-        ImageForm(
-            *("0x", _VALGRIND_PROGRAM),
-            usual=range(0x108000, 0x400000),
-            has_frame=True,
-        ),
-        ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
-        ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
+    FrameForm(
+        FOLDED,
+        "0x",
+        _PY_SPY_FOLDED,
+        returns="before others",
+        repeats=True,
+        is_stack=True,
+        whole=_FOLDED_LINE,
     ),
-    headings=(
-        HeadingForm("Thread ", _PY_SPY_THREAD),
-        HeadingForm(
-            "Process terminating", regex(r"(?P<reason>Process terminating .*)")
-        ),
-        HeadingForm("Invalid ", regex(r"==\d+== (?P<name>Invalid \w+ of size \d+)")),
-        HeadingForm(" Address 0x", regex(r"==\d+==  (?P<name>Address 0x\w+ is .*)")),
+    FrameForm("py-spy", "    ", _PY_SPY),
+    FrameForm("memray", "NATIVE_", _MEMRAY, returns="none"),
+    FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
+    FrameForm("addresses in files", "0x", _IN_FILE),
+)
+IMAGES = (
+    ImageForm(
+        *("0x", _VALGRIND_PROGRAM),
+        usual=range(0x108000, 0x400000),
+        has_frame=True,
     ),
+    ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
+    ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
 )

@@ -11,18 +11,8 @@ from gsym.memory.stack_parts import (
     StackBuilder,
     module_of_path,
 )
-from gsym.modules.maps import MAPPING
 from gsym.patterns import regex
-from gsym.reports.stacks import (
-    apple,
-    debuggers,
-    languages,
-    linux,
-    profilers,
-    sanitizers,
-)
 from gsym.reports.stacks.documents import decode_document
-from gsym.reports.stacks.line_forms import ImageForm, ReportForms
 from gsym.reports.stacks.line_reader import LineReader
 
 TYPE_CHECKING = bool()
@@ -36,15 +26,6 @@ if TYPE_CHECKING:
         StackModule,
     )
 
-_OF_PROGRAMS = (
-    languages.FORMS,
-    sanitizers.FORMS,
-    linux.FORMS,
-    debuggers.FORMS,
-    apple.FORMS,
-    profilers.FORMS,
-)
-PROGRAMS = (*_OF_PROGRAMS, ReportForms(images=(ImageForm("-", MAPPING),)))
 # Elements with addresses, or that addresses depend on.
 _MARKUP = regex(r"\{\{\{(?:bt|pc|mmap|module):")
 # What is recognized and not looked up, and the tool that reads it.
@@ -138,7 +119,7 @@ def _reader(
     load_addresses: Mapping[str, int],
 ) -> LineReader:
     process = None if isinstance(maps, str) else maps
-    reader = LineReader(PROGRAMS, stack, chosen, process)
+    reader = LineReader(stack, chosen, process)
     for path, start in load_addresses.items():
         reader.images.place(module_of_path(path), start)
     return reader

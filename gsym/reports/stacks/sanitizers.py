@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gsym.memory.stack_parts import FAULT
 from gsym.patterns import regex
 from gsym.reports.stacks.line_forms import (
     ADDRESS,
@@ -10,9 +9,7 @@ from gsym.reports.stacks.line_forms import (
     NUMBER,
     OFFSET,
     FrameForm,
-    HeadingForm,
     ImageForm,
-    ReportForms,
 )
 
 # `#1 0x55d1 in f (/opt/app+0x11a5) (BuildId: ab)`, `#0 f <null> (app+0x11a5)`
@@ -33,11 +30,6 @@ _IMAGE = regex(
     rf"0x(?P<start>{HEX})-0x(?P<end>{HEX})[ \t](?P<module>/\S+)"
     r"(?: \((?P<build_id>[0-9A-F-]{8,64})\))?"
 )
-_NAME = regex(
-    r"^\s*(?P<name>(?:previously )?(?:freed|allocated) by thread .*|Thread T\d+ .*"
-    r"|(?:Previous |Atomic )?(?:[Ww]rite|[Rr]ead|READ|WRITE) of size .*"
-    r"|(?:Direct|Indirect) leak of .*|Mutex M\d+ .*|Uninitialized value was .*):?\s*$"
-)
 # compute-sanitizer, of code of the device: `=========     at scale(int *)+0x60`,
 # `=========     Device Frame:scale(int *)+0x60 in /src/k.cu:6`
 _CUDA_DEVICE = regex(
@@ -50,37 +42,12 @@ _CUDA_HOST = regex(
     rf"\[{OFFSET}\] in (?P<module>\S.*\S))\s*$"
 )
 
-_CUDA_BETWEEN = regex(r"=+ {2,}\S")
+BETWEEN = (regex(r"=+ {2,}\S"),)
 
-FORMS = ReportForms(
-    between=(_CUDA_BETWEEN,),
-    frames=(
-        FrameForm("compute-sanitizer", "+0x", _CUDA_DEVICE, returns="none"),
-        FrameForm("compute-sanitizer", " Frame:", _CUDA_HOST, returns="all"),
-        FrameForm("sanitizer", "+0x", _FRAME, returns="none"),
-        FrameForm("sanitizer", "#", _ANSWERED, returns="none"),
-    ),
-    images=(ImageForm("0x", _IMAGE),),
-    headings=(
-        HeadingForm(
-            "========= ",
-            regex(
-                r"^========= (?P<reason>(?P<name>(?:(?P<crashed>Invalid|Uninitialized)"
-                r" __\w+__ \w+ of size \d|Barrier error|Race reported).*?))\s*$"
-            ),
-        ),
-        HeadingForm(
-            FAULT,
-            regex(
-                r"==\d+==\s*"
-                rf"(?P<reason>(?P<name>(?P<crashed>{FAULT})\w+Sanitizer): .*)"
-            ),
-        ),
-        HeadingForm("WARNING: ", regex(r"(?P<reason>WARNING: \w+Sanitizer: .*)")),
-        HeadingForm("runtime error: ", regex(r"(?P<reason>runtime error: .*)")),
-        HeadingForm("of size ", _NAME),
-        HeadingForm("thread T", _NAME),
-        HeadingForm("leak of ", _NAME),
-        HeadingForm(" value was ", _NAME),
-    ),
+FRAMES = (
+    FrameForm("compute-sanitizer", "+0x", _CUDA_DEVICE, returns="none"),
+    FrameForm("compute-sanitizer", " Frame:", _CUDA_HOST, returns="all"),
+    FrameForm("sanitizer", "+0x", _FRAME, returns="none"),
+    FrameForm("sanitizer", "#", _ANSWERED, returns="none"),
 )
+IMAGES = (ImageForm("0x", _IMAGE),)

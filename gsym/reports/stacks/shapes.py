@@ -11,6 +11,8 @@ from operator import itemgetter
 from gsym.engine.native import ffi, lib
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
+from gsym.reports.stacks.forms import BETWEEN, FRAMES, IMAGES
+from gsym.reports.stacks.headings import HEADINGS
 from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
 from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
         FrameForm,
         HeadingForm,
         ImageForm,
-        ReportForms,
     )
 
     _Form = TypeVar("_Form", HeadingForm, ImageForm)
@@ -178,19 +179,11 @@ class Shapes:
     """Finds the shapes of lines.
 
     Args:
-        tables: The forms, in order of preference.
         longest: Size of the longest line whose shape is kept.
         takes_bare: Whether each number may be an address.
     """
 
-    def __init__(
-        self, tables: Iterable[ReportForms], longest: int, *, takes_bare: bool
-    ) -> None:
-        every = list(tables)
-        self._frames = [form for table in every for form in table.frames]
-        self._images = [form for table in every for form in table.images]
-        self._headings = [form for table in every for form in table.headings]
-        self._between = [pattern for table in every for pattern in table.between]
+    def __init__(self, longest: int, *, takes_bare: bool) -> None:
         self._longest = longest
         self._takes_bare = takes_bare
         self._known: dict[bytes, Shape] = {}
@@ -238,9 +231,9 @@ class Shapes:
     def _describe(self, shapes: Sequence[Shape]) -> None:
         # A log has many lines, and of few forms.
         text = "".join([each.first.text for each in shapes])
-        images = [form for form in self._images if form.hint in text]
-        frames = [form for form in self._frames if form.hint in text]
-        headings = [form for form in self._headings if form.hint in text]
+        images = [form for form in IMAGES if form.hint in text]
+        frames = [form for form in FRAMES if form.hint in text]
+        headings = [form for form in HEADINGS if form.hint in text]
         hints = {form.hint for form in frames} | {form.hint for form in headings}
         may_have_frame = self._interest(hints)
         for shape in shapes:
@@ -256,15 +249,14 @@ class Shapes:
             shape.headings = [*_found(headings, line)]
             if shape.size <= self._longest:
                 shape.usual = shape.find_usual()
-            shape.is_between = any(each.match(line) for each in self._between)
+            shape.is_between = any(each.match(line) for each in BETWEEN)
 
     def _interest(self, hints: set[str]) -> Callable[[str], bool]:
         """A search that fails in most lines of a log: they are text."""
         known = [*map(re.escape, (*hints - {_PREFIX}, *BREAKS))]
         if self._takes_bare:
             known.append(BARE.pattern)
-        if self._between:
-            known.append(r"^\s|\(|created by| from:|^[jJAv]  ")
+        known.append(r"^\s|\(|created by| from:|^[jJAv]  ")  # in lines between frames
         search = re.compile("|".join(known)).search
 
         def may_have_frame(line: str) -> bool:
