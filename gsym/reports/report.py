@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _PROFILE = "Firefox profile"  # `gsym.reports.stacks.browser_profile.FORM`
-_FOLDED = "folded stacks"  # `gsym.reports.stacks.profilers.FOLDED`
+_FOLDED = "folded stacks"  # `gsym.reports.stacks.frames.FOLDED`
 # Functions that report a fault of their callers.
 _REPORTING = regex(
     r"_*(gsignal|raise|abort|assert\w*|libc_message\w*|libc_fatal|malloc_printerr|"

@@ -29,7 +29,7 @@ from gsym.reports.link_addresses import (
 )
 from gsym.reports.report import Report, ReportFrame, ReportModule, ReportThread
 from gsym.reports.stacks.evidence import FORM
-from gsym.reports.stacks.profilers import FOLDED
+from gsym.reports.stacks.frames import FOLDED
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

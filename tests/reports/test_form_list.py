@@ -8,7 +8,7 @@ import pytest
 
 from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks import evidence, json_frames
-from gsym.reports.stacks.forms import FRAMES
+from gsym.reports.stacks.frames import FRAMES
 from gsym.reports.stacks.recognition import parse_report
 from tests.conftest import REPOSITORY
 from tests.reports.recorded import RECORDED

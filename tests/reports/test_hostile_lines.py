@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.memory.stack_parts import ReportLimits, StackFrame, module_of_path
-from gsym.reports.stacks.forms import FRAMES, IMAGES
+from gsym.reports.stacks.frames import FRAMES
 from gsym.reports.stacks.headings import HEADINGS
+from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.recognition import parse_report
 from tests.reports.test_form_list import LINES
 

@@ -33,7 +33,6 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
     from typing import Literal
 
     from gsym.memory.stack_parts import Base
@@ -57,10 +56,7 @@ class FrameForm(NamedTuple):
             those of "callers" (all but the first of a stack), those "before others" in
             their line, "all", or "none".
         base: What `offset` counts from.
-        repeats: Whether the line may have more than one.
-        is_stack: Whether the line is a stack.
-        accepts: Tells other lines of this pattern apart.
-        whole: What the line must be from its start.
+        whole: What a line is that is a stack, with several frames; else None.
         module: The module of frames whose lines do not name one.
         has_heading: Whether a heading is before each stack: without one, the stack is
             another tool's, and its first frame may be a return address.
@@ -71,9 +67,6 @@ class FrameForm(NamedTuple):
     pattern: re.Pattern[str]
     returns: Literal["callers", "before others", "all", "none"] = "callers"
     base: Base = "either"
-    repeats: bool = False
-    is_stack: bool = False
-    accepts: Callable[[re.Match[str]], bool] | None = None
     whole: re.Pattern[str] | None = None
     module: str = ""
     has_heading: bool = False

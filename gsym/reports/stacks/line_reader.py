@@ -245,7 +245,7 @@ class LineReader:
                 ((frame, cut),) = found
                 found = [(self._with_others(frame, line, shape, lines, at), cut)]
             end = 0
-            if form.is_stack:
+            if form.whole:
                 self._position = 0
             for frame, cut in found:
                 number = self._position if cut.number is None else frame.ordinal

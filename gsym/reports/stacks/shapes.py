@@ -6,13 +6,15 @@ Stacks have many of them, so the patterns of all forms are tried for one line.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from operator import itemgetter
 
 from gsym.engine.native import ffi, lib
 from gsym.patterns import regex
 from gsym.reports.stacks import evidence
-from gsym.reports.stacks.forms import BETWEEN, FRAMES, IMAGES
+from gsym.reports.stacks.frames import BETWEEN, FRAMES
 from gsym.reports.stacks.headings import HEADINGS
+from gsym.reports.stacks.images import IMAGES
 from gsym.reports.stacks.prefixes import COLOURS, prefix_size, without_colours
 from gsym.reports.stacks.tokens import BARE, BREAKS, IS_WRITTEN_AS_ADDRESS
 
@@ -76,7 +78,7 @@ class Cut:
         self.offset: slice | None = get("offset")
         named = [get(each, _NOTHING) for each in MODULE_GROUPS]
         self.module_of: Callable[[str], tuple[str, ...]] = itemgetter(*named)
-        is_other = form.is_stack or form.has_heading or form.module != ""
+        is_other = form.whole or form.has_heading or form.module != ""
         is_only = not is_other and _USUAL.issuperset(places)
         self.is_usual: bool = self.offset is not None and is_only
         self.modules: dict[tuple[str, ...], int | None] = {}
@@ -160,14 +162,9 @@ class Shape:
         text = self.first.text
         if form.hint not in text or (form.whole and not form.whole.match(text)):
             return []
-        if form.repeats:
-            several = [*form.pattern.finditer(text)]
-        else:
-            several = [*filter(None, [form.pattern.search(text)])]
+        several = islice(form.pattern.finditer(text), None if form.whole else 1)
         return [
-            Cut(form, each, self.span(*_shown(each)), self._skipped)
-            for each in several
-            if form.accepts is None or form.accepts(each)
+            Cut(form, each, self.span(*_shown(each)), self._skipped) for each in several
         ]
 
 
