@@ -46,7 +46,6 @@ _NEAR_LINES = 4  # before an address, which may name its module
 _MOST_KNOWN = 64  # facts about lines of one shape
 _UNPLACED = StackFrame("", 0, 0)[13:]  # the fields after `is_guess`
 _MOST_MODULES = 16  # in which a number or a function is searched
-_UUID_SIZE = 36
 IS_INLINED = regex(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
 NO_NUMBERS = regex(r"[^0-9a-fA-FxX`\s,\[\]]")
@@ -171,17 +170,21 @@ class Line:
     def images(self) -> Iterator[tuple[StackModule, int, int, int]]:
         """The modules that it places: start, end or 0, and offset in the file."""
         for _, part in self.parts:
-            identifier = part.identifier()
             if found := part.range():
                 mention, start, end, at = found
-                yield _module(mention.path, identifier), start, end, at
+                yield (
+                    _module(mention.path, part.identifier(), part.text),
+                    start,
+                    end,
+                    at,
+                )
                 continue
             if not part.mentions:
                 continue
             for start, place in _starts(part):
                 before = [each for each in part.mentions if each.start <= place]
                 mention = before[-1] if before else part.mentions[0]
-                yield _module(mention.path, identifier), start, 0, 0
+                yield _module(mention.path, part.identifier(), part.text), start, 0, 0
 
     @property
     def is_image(self) -> bool:
@@ -204,10 +207,11 @@ class Line:
         return several[0].path if is_only and several[0].is_sure else ""
 
 
-def _module(path: str, identifier: str) -> StackModule:
+def _module(path: str, identifier: str, text: str = "") -> StackModule:
+    """A module that a line names, with the id that it has."""
     if identifier in path:
         return module_of_path(path)
-    if len(identifier) >= _UUID_SIZE and "-" in identifier:
+    if "-" in identifier or f"<{identifier}>" in text:  # as Apple's tools do
         return module_of_uuid(path, identifier)
     return module_of_build_id(path, identifier)
 

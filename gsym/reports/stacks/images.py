@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from gsym.modules.maps import MAPPING
 from gsym.patterns import regex
-from gsym.reports.stacks.frames import DART_MODULE, SYSTEMTAP_OFFSET, WIN_HEX
+from gsym.reports.stacks.frames import DART_MODULE
 from gsym.reports.stacks.line_forms import HEX, ImageForm
 
 _DART_ID = regex(r"build_id: '(?P<build_id>[0-9a-f]{8,64})'")
 _DART_START = regex(rf"isolate_dso_base: (?P<start>{HEX})")
-# `0x55d1c0ffd000-0x55d1c1000fff /opt/app (ab12)`, by print_module_map, and with a tab
-# by each segment
-_SANITIZER_IMAGE = regex(
-    rf"0x(?P<start>{HEX})-0x(?P<end>{HEX})[ \t](?P<module>/\S+)"
-    r"(?: \((?P<build_id>[0-9A-F-]{8,64})\))?"
-)
 # `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`
 _FAULT_IMAGE = regex(
     rf" ip[: ]{HEX} sp[: ]{HEX} error[: ][0-9a-f]+ in (?P<module>[^\[\]]+)"
@@ -25,9 +19,6 @@ _FAULT_IMAGE = regex(
 )
 _COREDUMP_ID = regex(
     r"Module (?P<module>\S+) with build-id (?P<build_id>[0-9a-f]{8,64})"
-)
-_STACKWALK_IMAGE = regex(
-    rf"^0x(?P<start>{HEX}) - 0x(?P<last>{HEX})  (?P<module>\S.*?)  \S+(?:  .*)?$"
 )
 _NO_SYMBOLS = regex(
     r"\(WARNING: (?:No|Corrupt) symbols, (?P<module>\S+), "
@@ -43,45 +34,9 @@ _GDB_SHARED = regex(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
     r"(?P<module>\S(?:.*\S)?)\s*$"
 )
-# info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
-_GDB_MAPPING = regex(
-    rf"^\s*0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+0x{HEX}\s+0x(?P<at>{HEX})\s+"
-    r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S(?:.*\S)?)\s*$"
-)
-# `[  0] 5F2C0A7E-... 0x0000000100000000 /opt/app`
-_LLDB_IMAGE = regex(
-    rf"^\[\s*\d+\] (?P<uuid>[0-9A-F-]{{32,64}})\s+0x(?P<start>{HEX}) "
-    r"(?P<module>\S(?:.*\S)?)\s*$"
-)
-# lm: `00007ff6`1a 00007ff6`1b   app  (...)`
-_WINDBG_MODULE = regex(
-    rf"^(?P<start>{WIN_HEX}) (?P<end>{WIN_HEX})  +(?P<module>[\w.-]+)"
-    r"(?:\s*$|  .*|\s+(?:[A-Z#*] )?\()"
-)
-# The window "Modules": name, path, ..., addresses, process.
-_VISUAL_STUDIO_MODULE = regex(
-    r"^(?P<module>\S[^\t]*\.\w{1,8})\t[^\t]*\\.*\t"
-    rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
-)
-# `0x100000000 - 0x10000ffff +org.demo.Example (1.0 - 1) <UUID> /Applications/Example`
-_APPLE_RANGE = (
-    rf"^[ \t]*\*?0x(?P<start>{HEX})[ \t]+-[ \t]+(?:0x(?P<last>{HEX})|\?\?\?)[ \t]+"
-)
-_UUID = r"<(?P<uuid>[0-9a-fA-F-]{32,36})>"
-_APPLE_IMAGE = regex(rf"{_APPLE_RANGE}.*{_UUID}[ \t]*(?P<module>\S(?:.*\S)?)\s*$")
-_APPLE_NAME = regex(rf"{_APPLE_RANGE}\+?(?P<module>\S+)(?!\S).*{_UUID}\s*$")
-_APPLE_PATH = regex(rf"{_APPLE_RANGE}\+?(?P<module>\S(?:.*\S)?)\s*$")
-_APPLE_LOADED = regex(
-    r"^[ \t]*\d{1,6}[ \t]+(?P<module>(?!\?\?\?)\S.{0,200}?)[ \t]+"
-    rf"0x{HEX}[ \t]+0x(?P<start>{HEX}) \+ \d+\s*$"
-)
 # It loads programs that can be moved there.
 _VALGRIND_PROGRAM = regex(
     r"(?:at|by|B\)) 0x(?P<address>[0-9A-F]{6}): .{1,1024}? \(in (?P<module>[^()]+)\)"
-)
-_PERF_IMAGE = regex(
-    rf"PERF_RECORD_MMAP2? .{{0,64}}?: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
-    rf"(?:0x)?(?P<at>{HEX}) .{{0,128}}?\]: \S+ (?P<module>/\S(?:.*\S)?)\s*$"
 )
 _MEMRAY_IMAGE = regex(
     rf"^SEGMENT_HEADER filename=(?P<module>.+) num_segments=\d+ addr=0x(?P<start>{HEX})"
@@ -90,28 +45,16 @@ _MEMRAY_IMAGE = regex(
 IMAGES = (
     ImageForm("build_id", _DART_ID, module=DART_MODULE),
     ImageForm("isolate_dso_base", _DART_START, module=DART_MODULE),
-    ImageForm("0x", _SANITIZER_IMAGE),
     ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
     ImageForm("build-id", _COREDUMP_ID),
-    ImageForm("/0x", SYSTEMTAP_OFFSET, has_frame=True),
-    ImageForm("0x", _STACKWALK_IMAGE),
     ImageForm("(WARNING: ", _NO_SYMBOLS),
     ImageForm("Module|", _PIPES_MODULE),
     ImageForm("0x", _GDB_SHARED, base="text"),
-    ImageForm("0x", _GDB_MAPPING),
-    ImageForm("0x", _LLDB_IMAGE),
-    ImageForm("   ", _WINDBG_MODULE),
-    ImageForm(":\\", _VISUAL_STUDIO_MODULE),
-    ImageForm("0x", _APPLE_IMAGE),
-    ImageForm("0x", _APPLE_NAME),
-    ImageForm("0x", _APPLE_PATH),
-    ImageForm("0x", _APPLE_LOADED, has_frame=True),
     ImageForm(
         *("0x", _VALGRIND_PROGRAM),
         usual=range(0x108000, 0x400000),
         has_frame=True,
     ),
-    ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
     ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
     ImageForm("-", MAPPING),
 )

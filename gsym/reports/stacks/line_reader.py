@@ -168,11 +168,11 @@ class LineReader:
                     others.append((at, evidence.Line(shape.text(line), shape.first)))
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()
-        # What a form describes comes first: it has ids and ends.
-        for at, placing in others:
-            self.images.add(placing)
-            if placing.is_image:
-                found.add(at)
+        # What a form describes comes first, then lines of nothing else: they have ids.
+        images = [(at, line) for at, line in others if line.is_image]
+        found.update(at for at, _ in images)
+        for _, line in (*images, *others):
+            self.images.add(line)
 
     def _add_line(self, line: str, shape: Shape, lines: Sequence[str], at: int) -> None:
         if self._add_frames(line, shape, lines, at):

@@ -76,6 +76,7 @@ _GUESSES = (
     regex(rf"(?<![\w/\\.]){_WORD}(?=[ \t]+(?:0x)?[0-9a-fA-F]{{6,16}}(?!\w))"),
     regex(rf"\b(?:in|from|of|at) \(?{_WORD}(?=[\s),:(]|$)"),
     regex(rf"[(\[]{_WORD}[)\]]"),
+    regex(rf"- ?0x[0-9a-fA-F]{{6,16}}[ \t]{{1,8}}\+?{_WORD}"),  # after a range
     # The C library takes the title of a process for its file: `redis-server *:6379(`.
     regex(rf"(?<![\w/\\.]){_WORD}(?=(?: \*:\d{{1,5}}| )?\((?:[\w.]+)?\+0x|\(\) ?\[)"),
     regex(rf"(?<![\w/\\.]){_WORD}(?=: \S[^()]{{0,512}}(?:\([^()]{{0,512}}\))? \(\+0x)"),
@@ -95,8 +96,10 @@ _NO_WORDS = frozenset(
 )
 _ID = regex(
     r"(?<!\w)(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[0-9a-fA-F]?"
-    r"|[0-9a-fA-F]{32,64})(?![\w-])"
+    # LLDB prints build ids as UUIDs, of any size.
+    r"(?:-[0-9A-F]{8})?|[0-9A-F]{8}-[0-9A-F]{32}|[0-9a-fA-F]{32,64})(?![\w-])"
 )
+_REST_OF_PATH = regex(r"(?: [^\s()\[\]<>]+)+\s*$")  # of one with blanks
 _HEX = r"(?:0[xX])?([0-9a-fA-F]{6,16}|[0-9a-fA-F]{8}`[0-9a-fA-F]{8})"
 _TO = r"[ \t]*(?:-|\.\.|to|:)[ \t]*"
 _RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
@@ -258,6 +261,8 @@ class Tokens(NamedTuple):
         at = _MODE.search(self.text, found.end())
         after = (each for each in self.mentions if each.start >= found.end())
         mention = next(after, self.mentions[0])
+        if mention.is_sure and _REST_OF_PATH.match(self.text, mention.end):
+            mention = mention._replace(path=self.text[mention.start :].rstrip())
         return (
             (mention, start, end, int(at[1], 16) if at else 0) if start < end else None
         )
