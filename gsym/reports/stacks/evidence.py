@@ -8,6 +8,7 @@ modules are open. What fits no module stays text.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
@@ -108,58 +109,43 @@ class Line:
     Args:
         text: Its text.
         like: Another line, which only differs in the values of its numbers.
+
+    Attributes:
+        is_written: Whether it has a number that is written as an address is.
+        is_numbers: Whether it has nothing but numbers, which no module is named beside.
     """
 
     def __init__(self, text: str, like: Line | None = None) -> None:
         self.text = text
         self._like = like
         self._parts: list[tuple[int, Tokens]] | None = None
-        self._is_written: bool | None = None
-        self._is_numbers: bool | None = None if like is None else like.is_numbers
-        self._form: tuple[str, bool] | None = None
+        if like is not None:
+            self.is_written: bool = like.is_written
+            self.is_numbers: bool = like.is_numbers
+            return
+        self.is_written = IS_WRITTEN_AS_ADDRESS.search(text) is not None
+        self.is_numbers = NO_NUMBERS.search(text) is None
 
     @property
     def parts(self) -> list[tuple[int, Tokens]]:
         """The tokens of its parts, with their places; none without an address."""
-        if self._parts is not None:
-            pass
-        elif self._like is not None:
-            self._parts = [
-                (at, part.of(self.text[at : at + len(part.text)]))
-                for at, part in self._like.parts
-            ]
-        else:
-            self._parts = []
-            if MAY_HAVE_ADDRESS.search(self.text):
-                several = objects(self.text)
-                self._parts = [(at, tokens(part)) for at, part in several]
+        if self._parts is None:
+            self._parts = [*self._cut()]
         return self._parts
 
-    @property
-    def is_written(self) -> bool:
-        """Whether it has a number that is written as an address is."""
-        if self._is_written is None:
-            self._is_written = (
-                bool(IS_WRITTEN_AS_ADDRESS.search(self.text))
-                if self._like is None
-                else self._like.is_written
-            )
-        return self._is_written
+    def _cut(self) -> Iterator[tuple[int, Tokens]]:
+        if self._like is not None:
+            for at, part in self._like.parts:
+                yield at, part.of(self.text[at : at + len(part.text)])
+        elif MAY_HAVE_ADDRESS.search(self.text):
+            for at, text in objects(self.text):
+                yield at, tokens(text)
 
-    @property
-    def is_numbers(self) -> bool:
-        """Whether it has nothing but numbers, which no module is named beside."""
-        if self._is_numbers is None:
-            self._is_numbers = NO_NUMBERS.search(self.text) is None
-        return self._is_numbers
-
-    @property
+    @cached_property
     def form(self) -> tuple[str, bool]:
         """The name of its form; whether it has return addresses."""
-        if self._form is None:
-            is_glibc = _IS_GLIBC.search(self.text) is not None
-            self._form = _GLIBC if is_glibc else FORM, is_glibc
-        return self._form
+        is_glibc = _IS_GLIBC.search(self.text) is not None
+        return _GLIBC if is_glibc else FORM, is_glibc
 
     def is_plain(self, around: Surroundings) -> bool:
         """Whether none of its numbers can be an address, as in most lines of a log."""

@@ -188,7 +188,7 @@ _STACKWALK_PLUS = regex(
 )
 # For machines: `0|1|libc.so.6||||0x29d90`
 _PIPES_FRAME = regex(
-    rf"^(?P<thread>\d{{1,6}})\|{NUMBER}\|(?P<shown>(?P<module>[^|]+)"
+    rf"^\d{{1,6}}\|{NUMBER}\|(?P<shown>(?P<module>[^|]+)"
     rf"\|(?P<symbol>|\?\?)\|[^|]*\|\d*\|0x(?P<offset>{HEX}))"
 )
 # Socorro: `1  xul.dll  mod@0x128a`, Mozilla: `#01: ???[/lib/libxul.so +0x1a2b3c]`

@@ -26,8 +26,8 @@ _NO_SYMBOLS = regex(
 )
 # For machines: `Module|app||app|DEBUGID|0x55..|0x55..|1`
 _PIPES_MODULE = regex(
-    rf"^Module\|(?P<code>[^|]*)\|[^|]*\|(?P<module>[^|]*)\|(?P<debug_id>[0-9A-Fa-f]*)"
-    rf"\|0x(?P<start>{HEX})\|0x(?P<last>{HEX})\|"
+    rf"^Module\|[^|]*\|[^|]*\|(?P<module>[^|]*)\|(?P<debug_id>[0-9A-Fa-f]*)"
+    rf"\|0x(?P<start>{HEX})\|0x(?P<end>{HEX})\|"
 )
 # `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
 _GDB_SHARED = regex(

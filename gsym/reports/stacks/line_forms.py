@@ -9,7 +9,6 @@ Groups of all patterns, each optional:
     shown       the text that the answer replaces; by default all that matched
     module      path or name of the module
     build_id    its build id, in hexadecimal
-    uuid        its LC_UUID, with or without dashes
     debug_id    its debug id
     address     an address in the process, in hexadecimal
     offset      from the start of the module, or link-time: `FrameForm.base`
@@ -18,7 +17,6 @@ Groups of all patterns, each optional:
     function_size  its size, in hexadecimal
     number      of the frame in its stack
     start, end  addresses of an image in the process; the end may be missing
-    last        instead of `end`: the last address
     size        of an image, in hexadecimal
     at          offset in the file of what is at `start`, in hexadecimal
     name        of a thread
@@ -77,8 +75,7 @@ class ImageForm(NamedTuple):
 
     Attributes:
         hint: As of `FrameForm`.
-        pattern: Finds the image. If it has no `start` but `address` and `offset`, the
-            image starts at their difference.
+        pattern: Finds the image.
         base: What starts at `start`: the image, or its text or executable segment.
         usual: Where an image is whose lines do not say it: those with an address in
             this range.

@@ -169,10 +169,10 @@ class LineReader:
         self._has_stack = described >= _FEW_FRAMES
         self.images.loaded.close()
         # What a form describes comes first, then lines of nothing else: they have ids.
-        images = [(at, line) for at, line in others if line.is_image]
+        images = [(at, each) for at, each in others if each.is_image]
         found.update(at for at, _ in images)
-        for _, line in (*images, *others):
-            self.images.add(line)
+        for _, placing in (*images, *others):
+            self.images.add(placing)
 
     def _add_line(self, line: str, shape: Shape, lines: Sequence[str], at: int) -> None:
         if self._add_frames(line, shape, lines, at):

@@ -8,7 +8,6 @@ from gsym.memory.stack_parts import (
     module_of_build_id,
     module_of_debug_id,
     module_of_path,
-    module_of_uuid,
 )
 
 TYPE_CHECKING = bool()
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from gsym.reports.stacks.line_forms import ImageForm
     from gsym.reports.stacks.shapes import Shape
 
-_PAGE = 4096
 _MOST_DISTANCE = 1 << 30  # of a segment from the start of its image
 _KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
 
@@ -113,12 +111,12 @@ class PlacedImages:
         if module is None:
             return
         number = self._stack.number(module)
-        start = self._start(groups, form)
+        start = hex_number(groups["start"]) if "start" in groups else None
+        if form.usual is not None and hex_number(groups["address"]) in form.usual:
+            start = form.usual.start
         if start is None:
             return  # only the id of a module
         end = hex_number(groups.get("end"))
-        if "last" in groups:
-            end = hex_number(groups["last"]) + 1
         if "size" in groups:
             end = start + hex_number(groups["size"])
         base, first = form.base, hex_number(groups.get("at"))
@@ -138,19 +136,6 @@ class PlacedImages:
             base = "file"
         self.loaded.add(Region(start, end, number, 0, first, base))
 
-    def _start(self, groups: Mapping[str, str], form: ImageForm) -> int | None:
-        address = hex_number(groups.get("address"))
-        if form.usual is not None:
-            return form.usual.start if address in form.usual else None
-        if "start" in groups:
-            return hex_number(groups["start"])
-        if "address" not in groups or "offset" not in groups:
-            return None
-        start = address - hex_number(groups["offset"])
-        if start < 0 or start % _PAGE or start in self._known_starts:
-            return None  # the offset is a link-time address, or the start is known
-        return start
-
 
 def hex_number(digits: str | None) -> int:
     """The value of hexadecimal digits; 0 for none."""
@@ -163,8 +148,6 @@ def _module(groups: Mapping[str, str], usual: str) -> StackModule | None:
         path = "vmlinux"
     if build_id := groups.get("build_id"):
         return module_of_build_id(path, build_id)
-    if uuid := groups.get("uuid"):
-        return module_of_uuid(path, uuid)
     if debug_id := groups.get("debug_id"):
         return module_of_debug_id(path, debug_id)
     return module_of_path(path) if path else None

@@ -90,7 +90,7 @@ class Cut:
             self.is_return = found.string.startswith(";", found.end())
 
 
-MODULE_GROUPS = ("module", "build_id", "uuid", "debug_id")
+MODULE_GROUPS = ("module", "build_id")
 """The groups that tell which module a line is about."""
 _USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *MODULE_GROUPS})
 _NOTHING = slice(0, 0)
