@@ -32,7 +32,11 @@ with warnings.catch_warnings():
 
 pytestmark = [pytest.mark.long, pytest.mark.hostile]
 
-PATTERNS = [form.pattern for form in (*FRAMES, *IMAGES, *HEADINGS)]
+PATTERNS = [
+    *(form.pattern for form in FRAMES),
+    *(form.pattern for form in IMAGES),
+    *(form.pattern for form in HEADINGS),
+]
 LINE = ReportLimits().line
 PIECES = (
     *("0x1", " 0x1", "+0x1", "#1 ", "#1 0x1 ", "a.so+0x1!", "a+0x1;", "1 ", " ", "\t"),

@@ -132,6 +132,7 @@ def _stacks_of_request(
         several = [list(filter(_is_place, as_list(each))) for each in job["stacks"]]
         if several != job["stacks"]:
             stack.add_note("Frames that are not pairs of numbers are left out.")
+        found[f"{title} modules"] = modules
         found[title] = [
             {
                 "frames": [
