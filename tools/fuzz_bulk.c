@@ -23,7 +23,7 @@ static void read_frames(const gsym_bulk *bulk, const int32_t *offsets, size_t co
             (uint32_t *)(numbers + count), (uint32_t *)(numbers + 2 * count),
             (uint32_t *)(numbers + 3 * count), numbers, flags, flags + bytes,
             flags + 2 * bytes, flags + 3 * bytes, flags + 4 * bytes};
-        gsym_bulk_frames(bulk, offsets, &columns);
+        gsym_bulk_frames(bulk, 0, ROWS, offsets, &columns);
         for (size_t i = 0; i < count; ++i)
             *sum_ret += columns.names[i] + columns.files[i] + columns.lines[i] + numbers[i];
         for (size_t i = 0; i < FLAGS * bytes; ++i)
@@ -44,7 +44,8 @@ static gsym_status answer(const gsym_image *image, const gsym_rows *rows, gsym_k
     if (!succeeds(status)) return status;
     for (uint32_t module = 0; module < MODULES && status == GSYM_OK; ++module)
         status = gsym_bulk_look_up(bulk, module, module, image, &error);
-    if (status == GSYM_OK) status = gsym_bulk_offsets(bulk, 1, offsets, &error);
+    if (status == GSYM_OK)
+        status = gsym_bulk_offsets(bulk, 0, rows->count, 1, offsets, &error);
     if (status == GSYM_OK) {
         gsym_bulk_view(bulk, &columns);
         memcpy(stacks_ret, columns.stacks, rows->count * sizeof *stacks_ret);

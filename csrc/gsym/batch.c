@@ -85,12 +85,6 @@ static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks)
     return reserve(batch, needed) || reserve(batch, frame_count);
 }
 
-bool batch_add_miss(gsym_batch *batch, uint32_t address_index, gsym_miss miss) {
-    if (!reserve(batch, 1)) return false;
-    append_miss(batch, address_index, miss);
-    return true;
-}
-
 static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  const gsym_image *image, const uint64_t *addresses,
                                  uint32_t count, uint32_t first, size_t blocks_left,

@@ -22,8 +22,6 @@ struct gsym_batch {
 gsym_status batch_look_up(gsym_batch *batch, const gsym_image *image,
                           const uint64_t *addresses, size_t count, uint32_t first,
                           bool misses, gsym_error *error);
-/* Append the row of an address without an answer. */
-bool batch_add_miss(gsym_batch *batch, uint32_t address_index, gsym_miss miss);
 /* Free the columns. */
 void batch_deinit(gsym_batch *batch);
 

@@ -18,7 +18,10 @@ enum {
     AHEAD_ADDRESS = 24,
     AHEAD_FRAME = 16,
     AHEAD_STACK = 48,
-    ROWS_PER_ADDRESS = 8 /* a guess, from which the first size of a table is computed */
+    ROWS_PER_ADDRESS = 8, /* a guess, from which the first size of a table is computed */
+    /* Frames for which memory is reserved at first. The system gives pages when they are
+     * written, and moves a large list without a copy when it grows. */
+    FRAMES_PER_ROW = 2
 };
 
 /* A frame in one place, since rows have them in any order. */
@@ -44,8 +47,9 @@ struct gsym_bulk {
     uint32_t *order;      /* rows with an address, sorted by module */
     uint32_t *starts;     /* first row of each module in `order`, and the end */
     uint32_t *stacks;     /* number of the stack of each row */
-    gsym_batch found;     /* the frames; their address_index is the number of a stack */
-    LIST(bulk_frame) frames; /* the same with numbers of texts */
+    gsym_batch found;     /* the frames of the module that is looked up; their
+                             address_index is the number of a stack */
+    LIST(bulk_frame) frames; /* those of all modules, with numbers of texts */
     text_table name_texts, file_texts;
     number_map numbers;   /* name or file of the present module -> number of its text */
     LIST(uint64_t) asked; /* addresses of one module that earlier bulks did not have, each
@@ -118,10 +122,8 @@ static bool add_stack(gsym_bulk *bulk, size_t frame, uint32_t reason) {
 }
 
 static bool add_miss_stack(gsym_bulk *bulk, uint32_t reason) {
-    uint32_t number = (uint32_t)bulk->known->firsts.count;
-    if (!add_stack(bulk, bulk->found.count, reason) ||
-        !LIST_ADD(bulk->frames, (bulk_frame){0}) ||
-        !batch_add_miss(&bulk->found, number, GSYM_MISS_NO_FUNCTION))
+    if (!add_stack(bulk, bulk->frames.count, reason) ||
+        !LIST_ADD(bulk->frames, (bulk_frame){0}))
         return false;
     bulk->known->frame_count++;
     return true;
@@ -136,6 +138,7 @@ static bool begin(gsym_bulk *bulk) {
     bulk->stacks = malloc(count * sizeof *bulk->stacks);
     bulk->starts = calloc((size_t)bulk->rows.module_count + 1, sizeof *bulk->starts);
     return bulk->order != NULL && bulk->stacks != NULL && bulk->starts != NULL &&
+           LIST_RESERVE(bulk->frames, bulk->rows.count * FRAMES_PER_ROW) &&
            text_table_begin(&bulk->name_texts) && text_table_begin(&bulk->file_texts) &&
            text_table_end(&bulk->name_texts, &empty, &ignored) == GSYM_OK &&
            text_table_end(&bulk->file_texts, &empty, &ignored) == GSYM_OK &&
@@ -264,52 +267,54 @@ static gsym_status find_text(gsym_bulk *bulk, text_table *texts, put_text *put,
                                                              : gsym_fail_memory(error);
 }
 
-/* Add the frames that were found last. */
+/* Add the frames that were found. */
 static gsym_status add_frames(gsym_bulk *bulk, const gsym_image *image, gsym_error *error) {
     const gsym_batch *found = &bulk->found;
-    size_t first = bulk->frames.count, more = found->count - first;
-    if (!LIST_RESERVE(bulk->frames, more) ||
-        !number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
+    size_t count = found->count;
+    bulk_frame *frames;
+    if (!LIST_RESERVE(bulk->frames, count) ||
+        !number_map_reset(&bulk->numbers, count / ROWS_PER_ADDRESS))
         return gsym_fail_memory(error);
-    for (size_t i = first; i < found->count; ++i) {
-        bulk_frame *frame = &bulk->frames.items[i];
-        *frame = (bulk_frame){.offset = found->offset[i],
+    frames = bulk->frames.items + bulk->frames.count;
+    for (size_t i = 0; i < count; ++i) {
+        frames[i] = (bulk_frame){.offset = found->offset[i],
                               .line = found->line[i],
                               .inlined = found->inlined[i] != 0,
                               .answered = found->miss[i] == GSYM_MISS_NONE};
         GSYM_TRY(find_text(bulk, &bulk->name_texts, put_string, image, found->name[i],
-                           &frame->name, error));
+                           &frames[i].name, error));
     }
-    if (!number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
+    if (!number_map_reset(&bulk->numbers, count / ROWS_PER_ADDRESS))
         return gsym_fail_memory(error);
-    for (size_t i = first; i < found->count; ++i)
+    for (size_t i = 0; i < count; ++i)
         GSYM_TRY(find_text(bulk, &bulk->file_texts, put_path, image, found->file[i],
-                           &bulk->frames.items[i].file, error));
-    bulk->frames.count = found->count;
+                           &frames[i].file, error));
+    bulk->frames.count += count;
     return GSYM_OK;
 }
 
-/* Add the stacks of the frames from `first` on. */
-static bool add_stacks(gsym_bulk *bulk, size_t first) {
+/* Add the stacks of the frames that were found. */
+static bool add_stacks(gsym_bulk *bulk) {
     const gsym_batch *found = &bulk->found;
-    for (size_t i = first; i < found->count; ++i)
+    size_t first = bulk->frames.count, end = first + found->count;
+    for (size_t i = 0; i < found->count; ++i)
         if (found->address_index[i] >= bulk->known->firsts.count &&
-            !add_stack(bulk, i, found->miss[i]))
+            !add_stack(bulk, first + i, found->miss[i]))
             return false;
-    if (found->count > UINT32_MAX - bulk->first_frame) return false;
-    bulk->known->frame_count = bulk->first_frame + (uint32_t)found->count;
+    if (end > UINT32_MAX - bulk->first_frame) return false;
+    bulk->known->frame_count = bulk->first_frame + (uint32_t)end;
     return true;
 }
 
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error) {
-    size_t first = bulk->found.count;
     number_map *addresses = known_addresses(bulk->known, number);
     if (!number_addresses(bulk, module, addresses, image->header.base_address))
         return gsym_fail_memory(error);
+    bulk->found.count = 0;
     GSYM_TRY(batch_look_up(&bulk->found, image, bulk->asked.items, bulk->asked.count,
                            (uint32_t)bulk->known->firsts.count, true, error));
-    if (!add_stacks(bulk, first)) return gsym_fail_memory(error);
+    if (!add_stacks(bulk)) return gsym_fail_memory(error);
     return add_frames(bulk, image, error);
 }
 
@@ -357,13 +362,13 @@ static const bulk_frame *frame_of(const gsym_bulk *bulk, size_t row) {
     return bulk->frames.items + (*first_of(bulk, row) - bulk->first_frame);
 }
 
-gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
-                              gsym_error *error) {
+gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, size_t first, size_t count, int misses,
+                              int32_t *offsets_ret, gsym_error *error) {
     const gsym_known *known = bulk->known;
     uint64_t end = 0;
-    for (size_t row = 0; row < bulk->rows.count; ++row) {
+    for (size_t row = first; row < first + count; ++row) {
         uint32_t stack = bulk->stacks[row];
-        offsets_ret[row] = (int32_t)end;
+        *offsets_ret++ = (int32_t)end;
         const uint32_t *ahead = first_of(bulk, row + AHEAD_STACK);
         __builtin_prefetch(ahead);
         __builtin_prefetch(known->reasons.items + (ahead - known->firsts.items));
@@ -373,14 +378,15 @@ gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offset
             return gsym_fail(error, GSYM_E_LIMIT, 0,
                              "more than 2^31 - 1 frames; use smaller batches");
     }
-    offsets_ret[bulk->rows.count] = (int32_t)end;
+    *offsets_ret = (int32_t)end;
     return GSYM_OK;
 }
 
-void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret) {
-    for (size_t row = 0; row < bulk->rows.count; ++row) {
-        uint32_t frame = bulk->known->firsts.items[bulk->stacks[row]];
-        for (int32_t at = offsets[row]; at < offsets[row + 1]; ++at)
+void gsym_bulk_items(const gsym_bulk *bulk, size_t first, size_t count,
+                     const int32_t *offsets, uint32_t *items_ret) {
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t frame = bulk->known->firsts.items[bulk->stacks[first + i]];
+        for (int32_t at = offsets[i]; at < offsets[i + 1]; ++at)
             items_ret[at] = frame++;
     }
 }
@@ -415,20 +421,19 @@ static uint64_t put_frames(const bulk_frame *frame, size_t at, size_t end, uint6
     return bits;
 }
 
-void gsym_bulk_frames(const gsym_bulk *bulk, const int32_t *offsets,
-                      const gsym_frame_columns *columns) {
-    size_t count = bulk->frames.count;
+void gsym_bulk_frames(const gsym_bulk *bulk, size_t first, size_t count,
+                      const int32_t *offsets, const gsym_frame_columns *columns) {
+    size_t end = offsets == NULL ? bulk->frames.count : (size_t)offsets[count];
     uint64_t bits = 0;
     if (offsets == NULL) {
-        bits = put_frames(bulk->frames.items, 0, count, 0, columns);
+        bits = put_frames(bulk->frames.items, 0, end, 0, columns);
     } else {
-        count = (size_t)offsets[bulk->rows.count];
-        for (size_t row = 0; row < bulk->rows.count; ++row) {
-            __builtin_prefetch(first_of(bulk, row + AHEAD_STACK));
-            __builtin_prefetch(frame_of(bulk, row + AHEAD_FRAME));
-            bits = put_frames(frame_of(bulk, row), (size_t)offsets[row],
-                              (size_t)offsets[row + 1], bits, columns);
+        for (size_t i = 0; i < count; ++i) {
+            __builtin_prefetch(first_of(bulk, first + i + AHEAD_STACK));
+            __builtin_prefetch(frame_of(bulk, first + i + AHEAD_FRAME));
+            bits = put_frames(frame_of(bulk, first + i), (size_t)offsets[i],
+                              (size_t)offsets[i + 1], bits, columns);
         }
     }
-    if (count % 8 != 0) put_bits(columns, count / 8, bits);
+    if (end % 8 != 0) put_bits(columns, end / 8, bits);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 from gsym.model import DAMAGED, NO_FUNCTION
 
@@ -39,7 +41,7 @@ class Answers:
     """The answers to `AddressRows`, before others that use the same `Known`.
 
     *bulk* are the engine's answers, *known* what was known, now with these. *unsure*
-    says why the module of each row may be another build; null if it is sure.
+    says why the module of each address may be another build; null if it is sure.
     """
 
     def __init__(
@@ -47,13 +49,23 @@ class Answers:
     ) -> None:
         self._pa = pa
         self._bulk = bulk
-        self._count = rows
+        self.first: int = 0  # number of the first address
+        self.count: int = rows
         self._known = known
         self.unsure = unsure
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
         # number of the first frame; older ones were in other answers
         self.first_frame: int = int(self._view.first_frame)
+        view = self._view
+        self._texts = self._strings(view.name_texts), self._strings(view.file_texts)
+
+    def part(self, first: int, count: int) -> Answers:
+        """The answers to some of the addresses."""
+        part = copy(self)
+        part.first, part.count = self.first + first, count
+        part.unsure = self.unsure.slice(first, count)
+        return part
 
     def _numbers(self, values: CData, count: int, kind: str) -> Column:
         wanted = getattr(self._pa, kind)()
@@ -62,7 +74,7 @@ class Answers:
             wanted, count, [None, self._pa.py_buffer(view)]
         )
 
-    def _texts(self, texts: CData) -> Column:
+    def _strings(self, texts: CData) -> Column:
         offsets = self._numbers(texts.offsets, texts.count + 1, "int32")
         size = texts.offsets[texts.count]
         view = kept_view(texts.bytes, size, self._bulk)
@@ -75,8 +87,8 @@ class Answers:
         Without *offsets*, the new frames, each once. A frame in place of an answer has
         nulls. With *offsets*, no address may have been known before.
         """
-        pa, view = self._pa, self._view
-        count = view.frame_count if offsets is None else offsets[-1].as_py()
+        pa = self._pa
+        count = self._view.frame_count if offsets is None else offsets[-1].as_py()
         bits = _NUMBERS | dict.fromkeys(_FLAGS, 1)
         room = {name: pa.allocate_buffer(bits[name] * count // 8 + 1) for name in bits}
         columns = ffi.new("gsym_frame_columns *")
@@ -87,18 +99,19 @@ class Answers:
         starts = ffi.NULL
         if offsets is not None:
             starts = ffi.from_buffer("int32_t[]", offsets.buffers()[1])
-        lib.gsym_bulk_frames(self._bulk, starts, columns)
+        lib.gsym_bulk_frames(self._bulk, self.first, self.count, starts, columns)
 
         def column(kind: Any, valid: str, values: str) -> Column:
             return pa.Array.from_buffers(kind, count, [room[valid], room[values]])
 
-        def text(valid: str, values: str, texts: CData) -> Column:
+        def text(valid: str, values: str, texts: Column) -> Column:
             codes = column(pa.int32(), valid, values)
-            return pa.DictionaryArray.from_arrays(codes, self._texts(texts), safe=False)
+            return pa.DictionaryArray.from_arrays(codes, texts, safe=False)
 
+        names, files = self._texts
         arrays = (
-            text("has_name", "names", view.name_texts),
-            text("has_file", "files", view.file_texts),
+            text("has_name", "names", names),
+            text("has_file", "files", files),
             column(pa.uint32(), "has_line", "lines"),
             column(pa.bool_(), "answered", "inlined"),
             column(pa.uint64(), "answered", "offsets"),
@@ -110,7 +123,7 @@ class Answers:
         pa, view = self._pa, self._view
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
         texts = pa.array(["", *REASONS, *self._known.reasons], pa.string())
-        rows = self._numbers(view.stacks, self._count, "uint32")
+        rows = self._numbers(view.stacks + self.first, self.count, "uint32")
         codes = numbers.take(rows)
         known = pa.compute.if_else(pa.compute.equal(codes, 0), None, codes)
         return pa.DictionaryArray.from_arrays(known, texts)
@@ -122,10 +135,13 @@ class Answers:
             LimitError: There are too many frames.
         """
         pa, error = self._pa, new_error()
-        room = pa.allocate_buffer(4 * (self._count + 1))
+        room = pa.allocate_buffer(4 * (self.count + 1))
         starts = ffi.from_buffer("int32_t[]", room, require_writable=True)
-        check(lib.gsym_bulk_offsets(self._bulk, misses, starts, error), error)
-        return pa.Array.from_buffers(pa.int32(), self._count + 1, [None, room])
+        status = lib.gsym_bulk_offsets(
+            self._bulk, self.first, self.count, misses, starts, error
+        )
+        check(status, error)
+        return pa.Array.from_buffers(pa.int32(), self.count + 1, [None, room])
 
     def numbers(self, offsets: Column) -> Column:
         """The numbers of the frames in these lists."""
@@ -134,5 +150,5 @@ class Answers:
         if count:
             starts = ffi.from_buffer("int32_t[]", offsets.buffers()[1])
             numbers = ffi.from_buffer("uint32_t[]", room, require_writable=True)
-            lib.gsym_bulk_items(self._bulk, starts, numbers)
+            lib.gsym_bulk_items(self._bulk, self.first, self.count, starts, numbers)
         return pa.Array.from_buffers(pa.uint32(), count, [None, room])

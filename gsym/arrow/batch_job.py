@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from gsym.arrow.answers import Known
 from gsym.arrow.inputs import Unit, batches_of, units_of
 from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.symbolizing import frame_ids, slices_of, symbolize
+from gsym.arrow.symbolizing import answer_parts, frame_ids, slices_of
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
@@ -41,6 +41,7 @@ FRAMES = "frames"
 EMPTY = ".empty"  # after the name of a part without rows, which has no schema
 _STREAM_SUFFIX = ".arrows"  # a stream may have another dictionary in each batch
 FORMATS = {"parquet": ".parquet", "arrow": _STREAM_SUFFIX}
+_STREAM_ROWS = 1 << 15  # of a record batch in a stream
 _LOCK = ".lock"
 _ID_BITS = 40  # of a frame; above are those of the part that its `Known` began in
 _FRAME_TEXTS = (".name", ".path")  # ends of the columns of a stack's texts
@@ -81,6 +82,9 @@ class BatchJob:
             "modules": {"source": modules.name, "missing": modules.missing},
             "parts": len(self._parts),
         }
+        # A stream is written while its bytes are in the cache of a processor; a batch
+        # of a Parquet file becomes a row group.
+        self._most_rows = _STREAM_ROWS if format == "arrow" else None
         self._lock = threading.Lock()
         self._rows = self._done = 0
 
@@ -156,7 +160,7 @@ class BatchJob:
         total = sum(unit.size for _, _, unit in waiting)
 
         def work() -> None:
-            answering = _Answering(self._modules, self._options)
+            answering = _Answering(self._modules, self._options, self._most_rows)
             try:
                 for part in taken_from(waiting):
                     self._write(answering, *part)
@@ -196,9 +200,12 @@ class BatchJob:
 class _Answering:
     """The answers of a thread, of which ids of frames are the same in several parts."""
 
-    def __init__(self, modules: Modules, options: dict[str, Any]) -> None:
+    def __init__(
+        self, modules: Modules, options: dict[str, Any], most_rows: int | None
+    ) -> None:
         self._modules = modules
         self._options = options
+        self._most_rows = most_rows
         self._known: Known | None = None
         self._first_id = self._next_id = self._part_id = 0
 
@@ -214,7 +221,10 @@ class _Answering:
             if output == "ids":
                 yield self._numbered(piece, columns)
             else:
-                yield (symbolize(piece, self._modules, output=output, **columns),)
+                for part in answer_parts(
+                    piece, self._modules, output, self._most_rows, **columns
+                ):
+                    yield (part,)
 
     def _numbered(self, batch: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
         if self._known is None or self._known.size > _MOST_KNOWN:

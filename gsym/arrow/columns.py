@@ -30,14 +30,14 @@ def _plain_field(field: Any, *, signed: bool) -> Any:
 
 
 def plain_batch(batch: Any, *, signed: bool = False) -> Any:
-    """A batch of such types; numbers above the signed ones wrap around."""
+    """A batch or table of such types; numbers above the signed ones wrap around."""
     pa = import_pyarrow()
     schema = pa.schema([_plain_field(each, signed=signed) for each in batch.schema])
     columns = [
         column if column.type == field.type else column.cast(field.type, safe=False)
         for column, field in zip(batch.columns, schema, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return type(batch).from_arrays(columns, schema=schema)
 
 
 def answer_column(

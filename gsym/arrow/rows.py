@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsym.engine.native import ffi
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -25,6 +26,16 @@ def import_pyarrow() -> Any:
     return pa
 
 
+class Part(NamedTuple):
+    """The addresses of some rows of a batch; without lists, each row has one."""
+
+    first: int  # number of the first address
+    size: int  # number of addresses
+    lists: Column | None  # offsets of the lists of addresses
+    null_lists: Column | None  # whether each list is null
+    parents: Column | None  # the row of each item of the lists
+
+
 class AddressRows:
     """The rows of a batch, or the items of its lists, as `gsym_rows`.
 
@@ -32,9 +43,6 @@ class AddressRows:
         rows: For the engine; lives as long as this object.
         modules: The distinct values of the column of modules.
         codes: The number of the module of each address; that of null is the next one.
-        lists: The offsets of the lists of addresses; None without lists.
-        null_lists: Whether each list is null; None without lists.
-        parents: The row of each item of the lists; None without lists.
 
     Raises:
         KeyError: There is no such column.
@@ -53,10 +61,10 @@ class AddressRows:
     ) -> None:
         self._pa = pa = import_pyarrow()
         addresses = _column(batch, address)
-        self.lists: Column | None = None
-        self.null_lists: Column | None = None
+        self._lists: Column | None = None
+        self._null_lists: Column | None = None
         self._lengths: Column | None = None
-        self.parents: Column | None = None
+        self._parents: Column | None = None
         if has_lists(pa, addresses.type):
             self._split(addresses)
             addresses = addresses.flatten()
@@ -93,20 +101,35 @@ class AddressRows:
                 raise TypeError(f"column '{return_address}': expected booleans")
             self.rows.returns = self._flags(returns.fill_null(fill_value=False))
 
+    def part(self, first: int, count: int) -> Part:
+        """Some rows of the batch."""
+        if self._lists is None or self._null_lists is None or self._parents is None:
+            return Part(first, count, None, None, None)
+        subtract = self._pa.compute.subtract
+        lists = self._lists.slice(first, count + 1)
+        start, end = lists[0].as_py(), lists[-1].as_py()
+        return Part(
+            start,
+            end - start,
+            subtract(lists, lists[0]),
+            self._null_lists.slice(first, count),
+            subtract(self._parents.slice(start, end - start), first),
+        )
+
     def _split(self, lists: Column) -> None:
         pa = self._pa
-        self.null_lists = lists.is_null()
+        self._null_lists = lists.is_null()
         self._lengths = lists.value_lengths().fill_null(0).cast(pa.int32())
         ends = pa.compute.cumulative_sum_checked(self._lengths)
-        self.lists = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+        self._lists = pa.concat_arrays([pa.array([0], pa.int32()), ends])
         # Not of *lists*, of which a null may have items.
-        own = pa.ListArray.from_arrays(self.lists, lists.flatten())
-        self.parents = pa.compute.list_parent_indices(own)
+        own = pa.ListArray.from_arrays(self._lists, lists.flatten())
+        self._parents = pa.compute.list_parent_indices(own)
 
     def _of_rows(self, column: Column, name: str) -> Column:
         """A column of values for rows or for addresses, by address."""
         if not has_lists(self._pa, column.type):
-            return column if self.parents is None else column.take(self.parents)
+            return column if self._parents is None else column.take(self._parents)
         lengths = column.value_lengths().fill_null(0).cast(self._pa.int32())
         if self._lengths is None or not lengths.equals(self._lengths):
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gsym.arguments import refusal
 from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
 from gsym.arrow.modules import Modules
-from gsym.arrow.rows import AddressRows, import_pyarrow
+from gsym.arrow.rows import AddressRows, Part, import_pyarrow
 from gsym.engine.native import check, lib, new_error, new_object
 
 TYPE_CHECKING = bool()
@@ -91,20 +91,13 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         raise ValueError(f"output: expected {' or '.join(OUTPUTS)}, not {output!r}")
     found = _finding(modules)
     pa = import_pyarrow()
+    columns = {"module": module, "address": address, "base": base}
+    columns["return_address"] = return_address
     if not isinstance(batch, pa.RecordBatch):
-        options = {"module": module, "address": address, "base": base}
-        options["return_address"] = return_address
-        return _of_table(_table(batch), found, output, options)
-    rows = AddressRows(
-        batch, module=module, address=address, return_address=return_address, base=base
-    )
-    answers = _look_up(rows, found, Known())
-    if output == "frames":
-        return _frame_rows(batch, rows, answers, address)
+        return _of_table(_table(batch), found, output, columns)
     if output == "ids":
-        return _numbered(batch, rows, answers)
-    stacks = _lists(rows, answers, answers.frames)
-    return _appended(batch, dict(zip(("stack", *_REMARKS), stacks, strict=True)))
+        return frame_ids(batch, found, Known(), None, **columns)
+    return next(answer_parts(batch, found, output, None, **columns))
 
 
 def _finding(modules: Any) -> Finding:
@@ -131,7 +124,8 @@ def _of_table(
 ) -> Any:
     """The answers to a table, as one table; for "ids", the frames as another one."""
     pa = import_pyarrow()
-    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    batches = table.combine_chunks().to_batches()
+    batches = batches or [pa.RecordBatch.from_pylist([], table.schema)]
     if output != "ids":
         options["output"] = output
         return pa.Table.from_batches([*symbolize_batches(batches, modules, **options)])
@@ -147,18 +141,52 @@ def _of_table(
 
 
 def frame_ids(
-    batch: pa.RecordBatch, modules: Finding, known: Known, first: int, **columns: Any
+    batch: pa.RecordBatch,
+    modules: Finding,
+    known: Known,
+    first: int | None,
+    **columns: Any,
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Symbolize one of several batches, as `symbolize` does with the output "ids".
 
     *known* is what the batches before had, *first* the id of the first frame of all.
 
     Returns:
-        The batch with `frame_ids` of 64 bits, and a table of the frames that no batch
-            before had.
+        The batch with `frame_ids`, of 64 bits unless *first* is None, and a table of
+            the frames that no batch before had.
     """
     rows = AddressRows(batch, **columns)
-    return _numbered(batch, rows, _look_up(rows, modules, known), first)
+    answers = _look_up(rows, modules, known)
+    return _numbered(batch, rows.part(0, batch.num_rows), answers, first)
+
+
+def answer_parts(
+    batch: pa.RecordBatch,
+    modules: Finding,
+    output: str,
+    most_rows: int | None,
+    **columns: Any,
+) -> Iterator[pa.RecordBatch]:
+    """Symbolize a batch, as `symbolize` does with the outputs "stack" and "frames".
+
+    The addresses of the batch are looked up together.
+
+    Yields:
+        The answers to at most *most_rows* rows; None: to all.
+    """
+    rows = AddressRows(batch, **columns)
+    answers = _look_up(rows, modules, Known())
+    count = max(batch.num_rows, 1)
+    for first in range(0, count, most_rows or count):
+        some = batch.slice(first, most_rows)
+        part = rows.part(first, some.num_rows)
+        found = answers.part(part.first, part.size)
+        if output == "frames":
+            yield _frame_rows(some, part, found, columns["address"])
+        else:
+            stacks = _lists(part, found, found.frames)
+            names = "stack", *_REMARKS
+            yield _appended(some, dict(zip(names, stacks, strict=True)))
 
 
 def symbolize_batches(
@@ -223,7 +251,7 @@ def _appended(batch: Any, columns: dict[str, Any]) -> Any:
 
 
 def _lists(
-    rows: AddressRows, answers: Answers, values: Callable[[Any], Any]
+    rows: Part, answers: Answers, values: Callable[[Any], Any]
 ) -> tuple[Any, Any, Any]:
     """A list for each row of the batch, why others have none, and what is unsure.
 
@@ -245,7 +273,7 @@ def _lists(
 
 
 def _numbered(
-    batch: Any, rows: AddressRows, answers: Answers, first: int | None = None
+    batch: Any, rows: Part, answers: Answers, first: int | None = None
 ) -> tuple[Any, Any]:
     """The batch with ids of frames, and the frames with theirs."""
     pa = import_pyarrow()
@@ -267,7 +295,7 @@ def _numbered(
     )
 
 
-def _frame_rows(batch: Any, rows: AddressRows, answers: Answers, address: str) -> Any:
+def _frame_rows(batch: Any, rows: Part, answers: Answers, address: str) -> Any:
     """A row for each frame, with the other columns of its row of the batch."""
     pa = import_pyarrow()
     offsets = answers.offsets(misses=True)

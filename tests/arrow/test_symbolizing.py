@@ -11,6 +11,7 @@ import pytest
 import gsym
 from gsym.arrow import Modules, symbolize, symbolize_batches
 from gsym.arrow.columns import plain_type
+from gsym.arrow.symbolizing import answer_parts
 from gsym.errors import LimitError, NotFoundError, UnsupportedError
 from gsym.model import InlineInfo, Range
 from tests.arrow_batches import SIZE, START, STEP, expected, function, put, rows
@@ -312,6 +313,22 @@ def test_more_frames_than_an_arrow_list_holds_are_an_error(store: Store) -> None
     with pytest.raises(LimitError, match="2\\^31 - 1 frames; use smaller batches"):
         symbolize(batch, Modules(store))
     assert len(stacks(symbolize(batch[:1], Modules(store)))[0]) == depth + 1
+
+
+@pytest.mark.parametrize("output", ["stack", "frames"])
+def test_parts_have_the_answers_of_their_batch(modules: Modules, output: str) -> None:
+    columns = rows(300, 3)
+    single = batch_of(columns.pop("address"), **columns)
+    given = [[ADDRESS, 1], None, [], [START], [START, None, ADDRESS], [ADDRESS]] * 5
+    stacks = batch_of(given, pa.list_(pa.uint64()), row=list(range(len(given))))
+    for batch in (single, stacks, stacks.slice(2, 9), stacks.slice(0, 0)):
+        names = {"module": "build_id", "address": "address"}
+        parts = [*answer_parts(batch, modules, output, 4, **names)]
+        for part in parts:
+            part.validate(full=True)
+        wanted = symbolize(batch, modules, output=output)
+        assert len(parts) == max(-(-batch.num_rows // 4), 1)
+        assert pa.Table.from_batches(parts).to_pylist() == wanted.to_pylist()
 
 
 def test_batches_are_sliced_and_empty(modules: Modules) -> None:

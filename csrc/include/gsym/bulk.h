@@ -73,13 +73,14 @@ typedef struct gsym_bulk_columns {
 } gsym_bulk_columns;
 void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret);
 
-/* Write where the list of frames of each row begins: row i has the items offsets_ret[i] to
- * offsets_ret[i + 1] - 1, so there is one offset more than rows. With `misses`, a row
- * without an answer has one frame. */
-gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
-                              gsym_error *error);
+/* Write where the list of frames of each of `count` rows begins: row first + i has the
+ * items offsets_ret[i] to offsets_ret[i + 1] - 1, so there is one offset more than rows.
+ * With `misses`, a row without an answer has one frame. */
+gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, size_t first, size_t count, int misses,
+                              int32_t *offsets_ret, gsym_error *error);
 /* Write the number of the frame of each item of these lists. */
-void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret);
+void gsym_bulk_items(const gsym_bulk *bulk, size_t first, size_t count,
+                     const int32_t *offsets, uint32_t *items_ret);
 
 /* Memory of the caller for columns of frames; `has_name` to `inlined` are bitmaps as
  * Arrow's, of whole bytes. */
@@ -94,8 +95,8 @@ typedef struct gsym_frame_columns {
 } gsym_frame_columns;
 /* Write the frame of each item of these lists, whose addresses no earlier bulk may have
  * had; of NULL, the frames of this bulk, each once. */
-void gsym_bulk_frames(const gsym_bulk *bulk, const int32_t *offsets,
-                      const gsym_frame_columns *columns);
+void gsym_bulk_frames(const gsym_bulk *bulk, size_t first, size_t count,
+                      const int32_t *offsets, const gsym_frame_columns *columns);
 
 /* cffi: end */
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.arrow.columns import plain_batch
 from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.symbolizing import symbolize_batches
+from gsym.arrow.symbolizing import symbolize as answers_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -39,15 +39,8 @@ def _answers(partition: Any, modules: Modules, options: dict[str, Any]) -> Any:
     pa = import_pyarrow()
     index = partition.index.name or "__index_level_0__"
     table = pa.Table.from_pandas(partition, preserve_index=True)
-    batches = table.combine_chunks().to_batches() or [_empty(table.schema)]
-    answers = symbolize_batches(batches, modules, **options)
-    found = pa.Table.from_batches(list(map(plain_batch, answers)))
+    found = plain_batch(answers_of(table, modules, **options))
     made = found.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
     made = made.set_index(index).rename_axis(partition.index.name)
     made.index = made.index.astype(partition.index.dtype)
     return made
-
-
-def _empty(schema: Any) -> Any:
-    pa = import_pyarrow()
-    return pa.RecordBatch.from_pylist([], schema=schema)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gsym.arrow.columns import plain_batch
-from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.symbolizing import symbolize_batches
+from gsym.arrow.symbolizing import symbolize as answers_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -21,12 +20,7 @@ class _Answers:
         self._options = options
 
     def __call__(self, table: Any) -> Any:
-        pa = import_pyarrow()
-        batches = table.combine_chunks().to_batches()
-        if not batches:
-            batches = [pa.RecordBatch.from_pylist([], schema=table.schema)]
-        answers = symbolize_batches(batches, self._modules, **self._options)
-        return pa.Table.from_batches(list(map(plain_batch, answers)))
+        return plain_batch(answers_of(table, self._modules, **self._options))
 
 
 def symbolize(
