@@ -235,9 +235,8 @@ static gsym_status add_symbols(conversion_job *job) {
 }
 
 static void count_warnings(conversion_job *job) {
-    for (uint32_t i = 0; i < GSYM_WARN_COUNT; ++i)
-        job->report->warnings +=
-            gsym_conversion_warning_count(job->conversion, (gsym_warning_category)i);
+    const uint64_t *counts = gsym_conversion_warning_counts(job->conversion);
+    for (uint32_t i = 0; i < GSYM_WARN_COUNT; ++i) job->report->warnings += counts[i];
     job->report->warnings +=
         job->binary.failed + job->debug.failed + job->supplementary.failed;
     for (uint32_t i = 0; i < job->split_count; ++i)

@@ -18,6 +18,7 @@
 #include "sources/unit_pieces.h"
 
 #define RESULTS_PER_THREAD 8
+#define MIN_RELEASED (4u << 20) /* bytes of units */
 
 /* Limit: Shared or overlapping line tables */
 LIMIT(LINE_BYTES, 1 << 20, 16);
@@ -595,13 +596,14 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
     end_reading(conversion);
     GSYM_TRY(keep_records(conversion, error));
     end_collecting(conversion);
-    if (conversion->files.scanned == NULL) memory_release();
+    /* A small conversion leaves little memory, which the next one can use. */
+    if (conversion->files.scanned == NULL && conversion->done >= MIN_RELEASED)
+        memory_release();
     return GSYM_OK;
 }
 
-uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
-                                       gsym_warning_category category) {
-    return (unsigned)category < GSYM_WARN_COUNT ? conversion->warnings.counts[category] : 0;
+const uint64_t *gsym_conversion_warning_counts(const gsym_conversion *conversion) {
+    return conversion->warnings.counts;
 }
 
 static int compare_warnings(const void *left, const void *right) {

@@ -80,12 +80,12 @@ class UnitJob:
 
     def warnings(self) -> dict[str, int]:
         """Category of warning -> number."""
-        counts = {}
-        for category, text in _CATEGORIES.items():
-            count = lib.gsym_conversion_warning_count(self.handle, category)
-            if count:
-                counts[text] = count
-        return counts
+        counts = lib.gsym_conversion_warning_counts(self.handle)
+        return {
+            text: counts[category]
+            for category, text in _CATEGORIES.items()
+            if counts[category]
+        }
 
     def details(self) -> tuple[ConversionWarning, ...]:
         """Each warning, if they are kept."""

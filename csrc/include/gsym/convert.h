@@ -538,8 +538,8 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
 /* Add the public symbols of the PDB. Call this after gsym_conversion_collect. */
 gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
                                             gsym_error *error);
-uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
-                                       gsym_warning_category category);
+/* Return the number of warnings of each gsym_warning_category; the conversion owns them. */
+const uint64_t *gsym_conversion_warning_counts(const gsym_conversion *conversion);
 /* Return the kept warnings, ordered by file and offset; the conversion owns them. */
 const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
                                              size_t *count_ret);

@@ -221,9 +221,8 @@ class DwarfJob(UnitJob):
         """Read the units that were found."""
         self._convert_units()
         self._sections.clear()
-        count = lib.gsym_conversion_warning_count(
-            self.handle, lib.GSYM_WARN_SPLIT_CONTRADICTS
-        )
+        counts = lib.gsym_conversion_warning_counts(self.handle)
+        count = counts[lib.GSYM_WARN_SPLIT_CONTRADICTS]
         if count:
             files = ", ".join(self.companions[:_SHOWN])
             if len(self.companions) > _SHOWN:

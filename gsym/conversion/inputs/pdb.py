@@ -104,5 +104,5 @@ class PdbJob(UnitJob):
     @property
     def has_managed_code(self) -> bool:
         """Whether a module has functions of .NET."""
-        category = lib.GSYM_WARN_PDB_MANAGED
-        return bool(lib.gsym_conversion_warning_count(self.handle, category))
+        counts = lib.gsym_conversion_warning_counts(self.handle)
+        return bool(counts[lib.GSYM_WARN_PDB_MANAGED])
