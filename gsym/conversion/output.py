@@ -7,11 +7,12 @@ import sys
 import time
 
 from gsym.containers.archive import member_label
+from gsym.containers.mapped_file import map_file
 from gsym.conversion.debug_info import DebugInfo, SearchOptions
 from gsym.conversion.input_file import NO_NAME, InputFile
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport, ConversionWarning
-from gsym.engine.native import check, lib, new_error
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError, GsymError
 from gsym.model import BEST_LEVEL, detail_level
 from gsym.modules.key import (
@@ -274,16 +275,11 @@ class ConversionOutput:
         is_asked = self._request.options.force or not self._uuid
         if is_asked or level == BEST_LEVEL or not os.path.isfile(path):
             return ()
-        from gsym.reading.statistics import measure_file
-
         try:
-            old = measure_file(path)
+            if _detail_of(path, self._uuid) <= level:
+                return ()
         except (GsymError, OSError):
             return ()  # what cannot be read is replaced
-        size = old.own
-        is_better = detail_level(size.line_table, size.inline_info) > level
-        if old.uuid != self._uuid or not is_better:
-            return ()
         more = "inlined calls" if level else "lines"
         return (f"{path} is kept: it has {more}, a new file has none (see --force)",)
 
@@ -354,6 +350,24 @@ class ConversionOutput:
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._label)
+
+
+def _detail_of(path: str, uuid: bytes) -> int:
+    """The `detail_level` of a GSYM file; 0 if it is of another build than *uuid*.
+
+    By the engine alone, because the import of a reader takes longer than that.
+    """
+    data, header = map_file(path), ffi.new("gsym_header *")
+    life = lib.gsym_image_open, lib.gsym_image_close
+    image = new_object("image", *life, bytes_of(data), len(data), path=path)
+    lib.gsym_image_header(image, header)
+    start = header.file_offset + header.uuid_offset
+    if data[start : start + header.uuid_size] != uuid:
+        return 0
+    total, error = ffi.new("gsym_statistics *"), new_error()
+    all_entries = image, 0, header.num_addresses
+    check(lib.gsym_image_measure(*all_entries, total, ffi.NULL, error), error, path)
+    return detail_level(total.own.line_table, total.own.inline_info)
 
 
 def _paths_in(image: bytes) -> set[str]:
