@@ -13,7 +13,7 @@ from io import BytesIO
 from gsym.model import UINT64_MAX
 from gsym.patterns import regex
 from gsym.records import NamedTuple
-from gsym.reports.stacks.documents import decode_document
+from gsym.reports.stacks.documents import decode_document, may_be_document
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LongText:
     def document(self) -> Any:
         """The JSON value that it is; None if it is another text, or many values."""
         head = self.part(0, _SHORT)
-        if head.lstrip()[:1] not in {"{", "["}:
+        if not may_be_document(head):
             return None
         if self._size > _SHORT:
             lines = head.split("\n", _JSON_LINES)[:_JSON_LINES]

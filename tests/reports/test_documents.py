@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, strategies as st
 
 from gsym.memory.stack_parts import StackFrame
 from gsym.reports.stacks.recognition import parse_report
+from tests.reports.recorded import IPS, RECORDED
+from tests.reports.test_prefixes import PREFIXES
 
 KEYS = (
     *("name", "debugName", "breakpadId", "stringArray", "frameTable", "funcTable"),
@@ -58,3 +61,24 @@ def test_any_minidump_report_is_read(
         for part in stack.parts:
             if isinstance(part, StackFrame):
                 assert -1 <= part.module < len(stack.modules)
+
+
+MINIDUMP = next(case.text for case in RECORDED if case.name == "minidump-json")
+TEXTS_OF_JSON = {
+    "one line": MINIDUMP,
+    "indented": json.dumps(json.loads(MINIDUMP), indent=2),
+    "two texts": IPS,
+    "list": json.dumps([json.loads(MINIDUMP)], indent=2),
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("name", TEXTS_OF_JSON)
+def test_a_document_is_the_same_behind_the_prefix_of_a_log(
+    name: str, prefix: str
+) -> None:
+    alone = parse_report(TEXTS_OF_JSON[name])
+    lines = TEXTS_OF_JSON[name].splitlines(keepends=True)
+    behind = parse_report("".join(f"{prefix}{each}" for each in lines))
+    assert any(isinstance(part, StackFrame) for part in alone.parts)
+    assert behind == alone

@@ -5,24 +5,33 @@ from __future__ import annotations
 import json
 
 from gsym.patterns import regex
+from gsym.reports.stacks.prefixes import text_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
 _BEGIN = regex(r"\s*[{\[]")
+_MOST_PREFIXED = 1 << 22  # characters of a document whose lines have prefixes
+
+
+def may_be_document(text: str) -> bool:
+    """Whether a text begins as JSON does, if need be after the prefix of a log."""
+    return _BEGIN.match(text_of(text)) is not None
 
 
 def decode_document(text: str) -> Any:
     """The JSON value of a report; None if it is another text.
 
-    Of two JSON texts (.ips) it is the second, if the first is one line.
+    Of two JSON texts (.ips) it is the second, if the first is one line. Each line may
+    have the prefix of a log.
     """
-    if not _BEGIN.match(text):
+    if not may_be_document(text):
         return None
-    first, _, rest = text.lstrip().partition("\n")
-    whole = _decode(text)
-    return _decode(rest) if whole is None and first.rstrip().endswith("}") else whole
+    found = _decode_last(text)
+    if found is None and text_of(text) != text and len(text) <= _MOST_PREFIXED:
+        found = _decode_last("\n".join(map(text_of, text.lstrip().split("\n"))))
+    return found
 
 
 def as_object(value: Any) -> dict[str, Any]:
@@ -33,6 +42,12 @@ def as_object(value: Any) -> dict[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def _decode_last(text: str) -> Any:
+    first, _, rest = text.lstrip().partition("\n")
+    whole = _decode(text)
+    return _decode(rest) if whole is None and first.rstrip().endswith("}") else whole
 
 
 def _decode(text: str) -> Any:
