@@ -55,7 +55,7 @@ class SourceLines:
         self._around = min(around, MAX_AROUND)
         self._find_sources = sources
         self._sources: dict[int, tuple[SourceFiles, SourceLinks]] = {}
-        self._files: BoundedCache[tuple[int, str], list[bytes]] = BoundedCache(
+        self._files: BoundedCache[tuple[int, str, int], list[bytes]] = BoundedCache(
             _MAX_FILES
         )
         self._left = MAX_SHOWN
@@ -94,11 +94,15 @@ class SourceLines:
             files = self._find_sources(module)
             self._sources[module] = files, SourceLinks(files.links)
         sources, links = self._sources[module]
-        lines = self._files.get((module, call.path))
-        if lines is None:
-            lines = self._read_lines(sources.text, call.path)
-            lines = lines or self._read_lines(partial(self._read, key), call.path)
-            self._files.keep((module, call.path), lines)
+        lines: list[bytes] = []
+        readers: tuple[Callable[[str], bytes | None], ...]
+        readers = sources.text, partial(self._read, key)
+        for at, read in enumerate(readers):  # a text without the line is another one
+            if call.line > len(lines):
+                place = module, call.path, at
+                known = self._files.get(place)
+                lines = self._read_lines(read, call.path) if known is None else known
+                self._files.keep(place, lines)
         if call.line <= len(lines):
             first = max(call.line - self._around, 1)
             shown = lines[first - 1 : call.line + self._around]

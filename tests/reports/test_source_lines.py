@@ -11,7 +11,13 @@ import gsym
 from gsym.cli.main import main
 from gsym.modules.key import ModuleKey
 from gsym.reports import source_lines
-from gsym.reports.source_lines import MAX_AROUND, MAX_LINE, LocalSources
+from gsym.reports.source_lines import (
+    MAX_AROUND,
+    MAX_LINE,
+    LocalSources,
+    SourceLines,
+)
+from gsym.writing.source_part import SourceFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,3 +193,19 @@ def test_all_lines_of_a_report_are_limited(
     assert [each != (None,) for each in shown] == [True, True, False, False, False]
     (note,) = report.notes
     assert note.startswith("source lines of 3 calls are left out: ")
+
+
+@pytest.mark.parametrize(
+    ("embedded", "shown"),
+    [("a\nb\nc\nd\n", ("b", "d")), ("a\nb\n", ("b", "    three();")), ("", None)],
+)
+def test_a_text_in_the_module_that_lacks_the_line_gives_way_to_the_file(
+    embedded: str, shown: tuple[str, ...] | None, folder: Path
+) -> None:
+    texts = {"/build/src/main.c": embedded.encode()}
+    local = LocalSources([str(folder / "project")])
+    lines = SourceLines(local.read, 0, lambda _: SourceFiles(texts))
+    report = gsym.symbolicate("app+0x1000\napp+0x1010\n", source=folder)
+    found = [each.sources[-1] for each in lines.added(report).frames()]
+    texts_of_lines = tuple(each.lines[0] for each in found if each is not None)
+    assert texts_of_lines == (shown or ("\tone();", "    three();"))
