@@ -24,7 +24,10 @@ from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
+
+    _Numbered = tuple[int, bytes | str | None]
 
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
@@ -104,15 +107,26 @@ class Modules:
         Raises:
             NotFoundError: It is not found, and *missing* is "raise".
         """
-        opened = self._opened
-        if opened is None or opened.process != os.getpid():
-            opened = self._opened = _opened(self._arguments[:3])
-        found = opened.find(module)
+        found = self._of_process().find(module)
         if found.reader is None and self.missing == "raise":
             raise NotFoundError(f"module {_shown(module)}: {found.reason}")
         if found.unsure and len(self._unsure) < _MOST_KEYS:
             self._unsure[_shown(module)] = found.unsure
         return found
+
+    def open_first(self, modules: Iterable[_Numbered]) -> list[_Numbered]:
+        """Numbered modules, first those that are open and may be closed for others.
+
+        As long as no module had to be closed, the order stays as it is.
+        """
+        opened = self._of_process()
+        return sorted(modules, key=lambda each: not opened.is_kept(each[1]))
+
+    def _of_process(self) -> _OpenModules:
+        opened = self._opened
+        if opened is None or opened.process != os.getpid():
+            opened = self._opened = _opened(self._arguments[:3])
+        return opened
 
     @property
     def unsure(self) -> dict[str, str]:
@@ -169,6 +183,13 @@ class _OpenModules:
         if keys or self._listing is None or found.reader is None:
             return found
         return found.copied(found.path, NAME_ALONE)
+
+    def is_kept(self, module: bytes | str | None) -> bool:
+        """Whether a module is open, and others were closed."""
+        keys = self._keys.get(module) if module else None
+        if keys is None or not self._symbolizer.closed:
+            return False  # it was never found, or all fit
+        return any(map(self._symbolizer.is_open, keys or self._named(str(module))))
 
     def _named(self, name: str) -> list[ModuleKey]:
         """The module of a name, in a store that added last, which may change."""

@@ -217,11 +217,15 @@ def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
     create, destroy = lib.gsym_bulk_create, lib.gsym_bulk_destroy
     bulk = new_object("bulk", create, destroy, rows.rows, known.known)
     error = new_error()
-    unsure: list[str | None] = [None] * (rows.rows.module_count + 1)
-    for number in range(rows.rows.module_count):
-        if not lib.gsym_bulk_rows_of(bulk, number):
-            continue
-        value = rows.modules[number].as_py()
+    count = rows.rows.module_count
+    unsure: list[str | None] = [None] * (count + 1)
+    numbers = [each for each in range(count) if lib.gsym_bulk_rows_of(bulk, each)]
+    pa = import_pyarrow()
+    values = rows.modules.take(pa.array(numbers, pa.int64())).to_pylist()
+    named = [*zip(numbers, values, strict=True)]
+    if isinstance(modules, Modules):
+        named = modules.open_first(named)
+    for number, value in named:
         if not value:
             status = lib.gsym_bulk_miss(bulk, number, lib.GSYM_MISS_NO_MODULE, error)
             check(status, error)
@@ -236,7 +240,6 @@ def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
             own = known.modules.setdefault(value, len(known.modules))
             status = lib.gsym_bulk_look_up(bulk, number, own, found.image, error)
             check(status, error, found.reader.path)
-    pa = import_pyarrow()
     texts = pa.array(unsure, pa.string()).dictionary_encode().take(rows.codes)
     return Answers(pa, bulk, rows.rows.count, known, texts)
 

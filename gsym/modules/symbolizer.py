@@ -97,6 +97,7 @@ class Symbolizer:
         self._lock = allocate_lock()
         self._open: OrderedDict[_CacheKey, OpenModule] = OrderedDict()
         self._mapped = 0
+        self.closed: int = 0  # number of modules that were closed to open others
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -112,6 +113,11 @@ class Symbolizer:
     def mapped(self) -> int:
         """Total bytes of the files of all open modules."""
         return self._mapped
+
+    def is_open(self, key: ModuleKey) -> bool:
+        """Whether the module is open by this key."""
+        with self._lock:
+            return _cache_key(key) in self._open
 
     def find(self, key: ModuleKey) -> OpenModule | None:
         """The module if it is open or in the store, without asking a source.
@@ -327,6 +333,7 @@ class Symbolizer:
                 len(self._open) > self._most_open or self._mapped > self._most_mapped
             ):
                 self._drop(next(iter(self._open)))
+                self.closed += 1
         return module
 
     def _drop(self, name: _CacheKey) -> None:

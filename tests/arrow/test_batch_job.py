@@ -16,11 +16,13 @@ from gsym.arrow import Modules, batch_job, inputs, symbolize, symbolizing
 from gsym.cli.main import main
 from gsym.cli.verbs import batch
 from gsym.errors import FormatError, UnsupportedError
+from gsym.reading import reader
 from gsym.store.locking import held
 from tests.arrow_batches import START, put, rows
 from tests.store_modules import build_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from gsym.store.directory import Store
@@ -115,6 +117,44 @@ def test_every_format_gives_the_answers_of_the_kernel(
     assert answers(parts(out)) == answers(wanted)
     count = {"arrows": 1, "parquet": 4, "arrow": 4}.get(kind, 8)
     assert len(list(out.glob("part-*"))) >= count
+
+
+@pytest.mark.parametrize("limit", ["count", "memory"])
+@pytest.mark.parametrize("name", [build_id, "lib{}.so".format])
+def test_modules_that_are_open_are_asked_before_others_are_opened(
+    tmp_path: Path,
+    store: Store,
+    limit: str,
+    name: Callable[[int], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    modules, limited, batches = 6, 4, 5
+    for number in range(modules):
+        put(store, number)
+    column = [name(number) for number in range(modules)] * batches
+    address = pa.array([START] * len(column), pa.uint64())
+    ids = list(range(len(column)))
+    table = pa.table({"id": ids, "build_id": column, "address": address})
+    write(tmp_path / "in.parquet", table, modules)
+    opened: list[str] = []
+
+    def open_counted(path: str, **options: object) -> object:
+        opened.append(path)
+        return open_file(path, **options)
+
+    open_file: Callable[..., object] = reader.open
+    monkeypatch.setattr(reader, "open", open_counted)
+    out = tmp_path / "out"
+    size = max(each.gsym_size for each in store.entries())
+    options: tuple[object, ...] = ("--max-open", limited)
+    if limit == "memory":
+        options = ("--memory", limited * size)
+    place = ("--modules", store.path, "--jobs=1")
+    assert run(tmp_path / "in.parquet", "-o", out, *place, *options) == 0
+    assert len(opened) == modules + (batches - 1) * (modules - limited)
+    (whole,) = table.combine_chunks().to_batches()
+    wanted = symbolize(whole, Modules(store)).to_pylist()
+    assert answers(parts(out)) == answers(wanted)
 
 
 def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> None:
