@@ -397,7 +397,7 @@ def peak_memory() -> int:
     Linux counts in the usage of a process what its parent had when it started it.
     """
     try:
-        with open("/proc/self/status", "rb") as file:
+        with open("/proc/self/status", "rb", buffering=0) as file:
             return int(file.read().partition(b"VmHWM:")[2].split(maxsplit=1)[0]) * 1024
     except (OSError, IndexError, ValueError):
         pass
