@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values, Work
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
     from gsym.net.limits import TransferLimits
     from gsym.store.sources.settings import SourceOpener
     from gsym.store.sources.source import Source
@@ -371,11 +371,11 @@ def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
     }
 
 
-def search_options(values: Values) -> SearchOptions:
+def search_options(values: Values) -> ConvertOptions:
     """The search that a command line with the options of `SEARCH` asks for."""
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
 
-    return SearchOptions(**convert_keywords(values, *SEARCH))
+    return ConvertOptions(**convert_keywords(values, *SEARCH))
 
 
 def _keyword(values: Values, name: str, known: Any) -> Any:

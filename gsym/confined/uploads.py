@@ -15,9 +15,8 @@ from gsym.errors import (
     FormatError,
     GsymError,
     UnsupportedError,
-    UuidMismatchError,
 )
-from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
+from gsym.modules.key import ModuleKey, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file, members
@@ -247,8 +246,6 @@ def _convert(
             reason = "the parameters describe one module, the file has several"
             raise FormatError(reason)
         for module in found:
-            if reason := _contradiction(stated, module.identity):
-                raise UuidMismatchError(reason)
             more: dict[str, Any] = {"threads": 1}
             if len(found) > 1:
                 more["architecture"] = module.architecture
@@ -260,15 +257,3 @@ def _convert(
                 **options,
                 **more,
             ).entry
-
-
-def _contradiction(stated: ModuleKey, found: ModuleKey) -> str:
-    """Difference of a module from what an upload states; "" for none."""
-    comparison = compare(stated, found)
-    if comparison.is_refused:
-        return comparison.reason
-    for name in ("os", "architecture"):
-        said, own = getattr(stated, name), getattr(found, name)
-        if said and own and said.lower() != own.lower():
-            return f"its {name} is {own}, not {said}"
-    return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
 from gsym.errors import UnsupportedError
 from gsym.records import NamedTuple
@@ -12,26 +11,7 @@ if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
     from gsym.conversion.companions.macho import DebugMap
-
-
-class SearchOptions(NamedTuple):
-    """The places to look for files that belong to a binary.
-
-    *debug_file_directories* are folders of installed debug files, with *debuginfod*
-    servers are asked as well; *dwp* is the package with its split units;
-    *object_prefix_map* has (old, new) prefixes of the object files that a debug map
-    names; *symbol_table* is the file whose symbols are used instead of the binary's,
-    *symbol_stubs* the one whose stubs are; *symbol_servers* are asked for the PDB of a
-    Windows program.
-    """
-
-    debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
-    debuginfod: bool = False
-    dwp: str | None = None
-    object_prefix_map: tuple[tuple[str, str], ...] = ()
-    symbol_table: str | None = None
-    symbol_stubs: str | None = None
-    symbol_servers: tuple[str, ...] = ()
+    from gsym.conversion.options import ConvertOptions
 
 
 class DebugInfo(NamedTuple):
@@ -56,7 +36,7 @@ class DebugInfo(NamedTuple):
 _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
 
 
-def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
+def find_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
     """Find the files to read for *binary*, which may have DWARF itself.
 
     Split units are found later, by the attributes of their skeleton units.
@@ -97,7 +77,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
 
 def _find_companion(
-    binary: ObjectFile, options: SearchOptions
+    binary: ObjectFile, options: ConvertOptions
 ) -> tuple[ObjectFile, PdbFile | None, str]:
     """The debug file of *binary* or its PDB; if neither is found, why."""
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):

@@ -193,19 +193,16 @@ def read_first(
 
     Binaries that cannot be read or do not fit what a GSYM file has *said* are skipped.
     """
-    results = (_read_fitting(path, said, read) for path in paths)
-    return next(filter(None, results), None)
-
-
-def _read_fitting(
-    path: str, said: Saying | None, read: Callable[[ObjectFile], T]
-) -> T | None:
-    try:
-        binary, fit = find_fitting(path, said)
-        with binary:
-            return None if fit.is_refused else read(binary)
-    except (GsymError, OSError, ValueError):
-        return None
+    for path in paths:
+        try:
+            binary, fit = find_fitting(path, said)
+            with binary:
+                result = None if fit.is_refused else read(binary)
+        except (GsymError, OSError, ValueError):
+            continue
+        if result:
+            return result
+    return None
 
 
 def compare_binary(

@@ -8,7 +8,6 @@ import time
 
 from gsym.containers.archive import member_label
 from gsym.containers.mapped_file import map_file
-from gsym.conversion.debug_info import DebugInfo, SearchOptions
 from gsym.conversion.input_file import NO_NAME, InputFile
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport, ConversionWarning
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
+    from gsym.conversion.debug_info import DebugInfo
     from gsym.writing.selection import Selection
     from gsym.writing.source_part import SourceFiles
 
@@ -57,20 +57,6 @@ class ConversionRequest(NamedTuple):
     def input(self) -> str:
         """The name of the input."""
         return self.source.path
-
-    @property
-    def search(self) -> SearchOptions:
-        """The places to look for files that belong to the input."""
-        options = self.options
-        return SearchOptions(
-            options.debug_file_directories,
-            options.debuginfod,
-            options.dwp,
-            options.object_prefix_map,
-            options.symbol_table,
-            options.symbol_stubs,
-            options.symbol_servers,
-        )
 
     def with_options(self, **options: Any) -> ConversionRequest:
         """Copy this with other options."""

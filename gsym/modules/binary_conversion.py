@@ -6,7 +6,7 @@ import os
 from _thread import get_ident
 from tempfile import TemporaryDirectory
 
-from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.debug_info import find_debug_info
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError
@@ -63,9 +63,6 @@ def _by_units(
     The reader is None if all units have to be converted at once. The files are None if
     they cannot be read, which the conversion reports.
     """
-    options = SearchOptions(
-        search.debug_file_directories, search.debuginfod, search.dwp
-    )
     stamp, what, spent = place.stamp, f"{search.architecture}-spent", 0
 
     def convert() -> Reader | None:
@@ -83,7 +80,7 @@ def _by_units(
 
     debug_info = None
     try:
-        debug_info = find_debug_info(binary, options)
+        debug_info = find_debug_info(binary, _options(search))
         reader = open_binary(binary, debug_info, convert, spend, search.index_limit)
     except GsymError:
         return None, None
@@ -159,13 +156,16 @@ def _make(
     file: InputFile, output: str, search: BinarySearch, debug_info: DebugInfo | None
 ) -> ConversionReport | None:
     """The report of a conversion; None if the input has no functions."""
-    options = ConvertOptions(
+    try:
+        return convert_file(file, output, _options(search), debug_info=debug_info)
+    except EmptyError:
+        return None
+
+
+def _options(search: BinarySearch) -> ConvertOptions:
+    return ConvertOptions(
         arch=search.architecture,
         debug_file_directories=search.debug_file_directories,
         debuginfod=search.debuginfod,
         dwp=search.dwp,
     )
-    try:
-        return convert_file(file, output, options, debug_info=debug_info)
-    except EmptyError:
-        return None

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.job import convert_file
-from gsym.conversion.options import ConvertOptions
 from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError
 from gsym.modules.binary_lookup import (
@@ -24,6 +24,9 @@ from gsym.modules.binary_lookup import (
     ready_gsym,
 )
 from gsym.records import NamedTuple
+
+if TYPE_CHECKING:
+    from gsym.conversion.options import ConvertOptions
 
 ELF, MACHO, PE, WASM = "ELF", "Mach-O", "PE", "WebAssembly"
 
@@ -87,7 +90,7 @@ class Diagnosis(NamedTuple):
     advice: tuple[str, ...] = ()
 
 
-def diagnose(path: str, search: SearchOptions) -> Diagnosis:
+def diagnose(path: str, search: ConvertOptions) -> Diagnosis:
     """Find out what lookups in the file at *path* can answer."""
     source = open_input(path)
     found, debug_info = Diagnosis(path, source.kind), None
@@ -161,16 +164,11 @@ def _dwarf_versions(dwarf: ObjectFile) -> dict[int, int]:
 def _converted(
     found: Diagnosis,
     source: InputFile,
-    search: SearchOptions,
+    search: ConvertOptions,
     debug_info: DebugInfo | None,
 ) -> Diagnosis:
     """Add what the report of a conversion says."""
-    options = ConvertOptions(
-        debug_file_directories=search.debug_file_directories,
-        debuginfod=search.debuginfod,
-        dwp=search.dwp,
-        index=False,
-    )
+    options = search._replace(index=False)
     with TemporaryDirectory(prefix="gsym-") as folder:
         output = os.path.join(folder, "out.gsym")
         try:
@@ -188,7 +186,7 @@ def _converted(
     )
 
 
-def _refused(binary: ObjectFile, search: SearchOptions) -> tuple[str, ...]:
+def _refused(binary: ObjectFile, search: ConvertOptions) -> tuple[str, ...]:
     """Sentences about GSYM files that are, or may be, of another build."""
     try:
         ready = ready_gsym(binary, _lookup_search(search))
@@ -199,13 +197,13 @@ def _refused(binary: ObjectFile, search: SearchOptions) -> tuple[str, ...]:
     return tuple(filter(None, (*ready.notes, ready.unsure)))
 
 
-def _lookup_search(search: SearchOptions) -> BinarySearch:
+def _lookup_search(search: ConvertOptions) -> BinarySearch:
     return BinarySearch(
         debug_file_directories=search.debug_file_directories, store=True
     )
 
 
-def _looked_up(found: Diagnosis, search: SearchOptions) -> Diagnosis:
+def _looked_up(found: Diagnosis, search: ConvertOptions) -> Diagnosis:
     """Add what a GSYM file in the binary, beside it or in the store has."""
     with TemporaryDirectory(prefix="gsym-") as folder:
         chosen = _lookup_search(search)._replace(cache=folder)
@@ -223,7 +221,7 @@ def _looked_up(found: Diagnosis, search: SearchOptions) -> Diagnosis:
     return found._replace(has_lines=has_lines, gsym_file=origin, missing=missing)
 
 
-def _advice(found: Diagnosis, search: SearchOptions) -> tuple[str, ...]:
+def _advice(found: Diagnosis, search: ConvertOptions) -> tuple[str, ...]:
     """The commands to type next, the most useful first."""
     keys = []
     if found.has_lines:

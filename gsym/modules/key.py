@@ -72,7 +72,7 @@ class Attempt(NamedTuple):
 
 
 def tried_text(attempts: Iterable[Attempt]) -> str:
-    """What was tried for a module, in one line."""
+    """The attempts to find a module, in one line."""
     return "; ".join(each.text for each in attempts)
 
 

@@ -60,7 +60,7 @@ def sources_of_binary(path: str) -> SourceFiles:
         return NO_SOURCES
     request = ConversionRequest(time.perf_counter(), file, "")
     binary = ObjectFile(choose_slice(file.data, path, None), path)
-    found = find_debug_info(binary, request.search)
+    found = find_debug_info(binary, request.options)
     if found.pdb is not None:
         return sources_of_pdb(found.pdb)
     output = ConversionOutput(

@@ -118,7 +118,10 @@ def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection
         with held_at_once(_locks(store, module)) as is_mine:
             if not is_mine:
                 locked += 1
-            elif _is_unused(store, module):
+            elif (
+                published_folder(store, module.slot) == module.path
+                and _used(module.path) == module.used
+            ):  # it is unchanged since it was selected
                 remove_module(store, module.slot)
                 size -= module.size
                 removed += 1
@@ -207,14 +210,6 @@ def _used(folder: str) -> int:
     except FileNotFoundError:
         return 0
     return used
-
-
-def _is_unused(store: str, module: _Kept) -> bool:
-    """Whether a module is unchanged since it was selected."""
-    return (
-        published_folder(store, module.slot) == module.path
-        and _used(module.path) == module.used
-    )
 
 
 def _locks(store: str, module: _Kept) -> Iterator[str]:

@@ -14,6 +14,8 @@ import time
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
+from gsym.writing.atomic_file import is_at
+
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +60,7 @@ class FileLock:
             except BaseException:
                 os.close(descriptor)
                 raise
-            if _is_file_of(self._path, descriptor):
+            if is_at(self._path, descriptor):
                 self._descriptor = descriptor
                 return True
             os.close(descriptor)  # removed by the previous holder
@@ -236,14 +238,7 @@ def remove_tree(path: str) -> None:
 def _lock_folder(path: str) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     flock(descriptor, LOCK_EX)
-    if _is_file_of(path, descriptor):
+    if is_at(path, descriptor):
         return descriptor
     os.close(descriptor)
     raise FileNotFoundError(path)
-
-
-def _is_file_of(path: str, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

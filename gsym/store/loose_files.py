@@ -315,15 +315,11 @@ class LooseFiles:
                     self._start()
                 elif self._patience is None:
                     self._scan()
-                else:
-                    self._scan_for_a_moment()
+                else:  # not longer than usual: much may be new in the folder
+                    thread = self._start()
+                    thread.join(_FAST_SECONDS)
+                    self._is_slow = self._is_slow or thread.is_alive()
         self._is_read.wait(patience)
-
-    def _scan_for_a_moment(self) -> None:
-        """Scan, but not longer than usual: much may be new in the folder."""
-        thread = self._start()
-        thread.join(_FAST_SECONDS)
-        self._is_slow = self._is_slow or thread.is_alive()
 
     def _start(self) -> threading.Thread:
         """Start a thread that scans, unless there is one; return it."""

@@ -32,7 +32,7 @@ from gsym.verification.structure_parts import check_index, check_records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
     from gsym.verification.comparison import Difference
     from gsym.verification.described import Place
 
@@ -145,7 +145,7 @@ def compare(  # noqa: PLR0913 - independent keywords
     *,
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
-    search: SearchOptions | None = None,
+    search: ConvertOptions | None = None,
     like_llvm: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:

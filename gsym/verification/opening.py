@@ -16,7 +16,7 @@ from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
-from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.conversion.input_file import input_of
 from gsym.conversion.options import ConvertOptions
@@ -50,7 +50,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     *,
     sample: int | None,
     path_map: Sequence[tuple[str, str]],
-    search: SearchOptions | None,
+    search: ConvertOptions | None,
     like_llvm: bool,
     progress: Progress | None,
 ) -> Reference:
@@ -64,7 +64,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     """
     member = bundle_member(path)
     kind = recognise_file(member)
-    places = search or SearchOptions()
+    places = search or ConvertOptions()
     described = Described(DwarfFile(_NO_DWARF, ()), path_map)
     fit = Comparison(SAME)
     notes: tuple[str, ...] = ()
@@ -90,13 +90,12 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             raise UnsupportedError(NOT_COMPARED, path=member)
         reference = Reference(described, fit, notes, is_sample=sample is not None)
         # With all that the file may have.
-        options = ConvertOptions(
+        options = places._replace(
             merged_functions=True,
             call_sites=True,
             path_map=tuple(path_map),
             image_code=not like_llvm,
             pclntab="never" if like_llvm else "auto",
-            **places._asdict(),
         )
         with suppress(EmptyError):
             reference.convert(input_of(path, member, data), options)
@@ -129,7 +128,7 @@ def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
     read: Callable[[str], DebugSections],
     binary: ObjectFile,
     found: DebugInfo,
-    options: SearchOptions,
+    options: ConvertOptions,
     path_map: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
     """Find split units and *read* their files; a sentence on those that are missing."""

@@ -133,7 +133,7 @@ class AtomicFile:
         Another machine that shares the folder without its locks may have removed it as
         a leftover.
         """
-        return _is_at(temporary, self._descriptor)
+        return is_at(temporary, self._descriptor)
 
     def _named(self, error: OSError) -> OSError:
         """The error with the path of the output instead of the temporary file.
@@ -174,7 +174,7 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
         except FileExistsError:
             continue
         # Before it is locked, another run may remove it as a leftover.
-        if _lock(descriptor) and _is_at(path, descriptor):
+        if _lock(descriptor) and is_at(path, descriptor):
             return path, descriptor
         os.close(descriptor)
     raise FileExistsError(errno.EEXIST, "Too many temporary files of this name")
@@ -196,7 +196,7 @@ def _remove_leftover(path: str) -> None:
         return  # it does not exist, or belongs to another user
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
-        if _is_at(path, descriptor):
+        if is_at(path, descriptor):
             os.unlink(path)
     except OSError:
         pass  # it is being written, or this file system has no locks
@@ -215,7 +215,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _is_at(path: str, descriptor: int) -> bool:
+def is_at(path: str, descriptor: int) -> bool:
     """Whether the open file is the one that *path* names."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(descriptor))

@@ -14,7 +14,7 @@ from gsym.cli.main import main
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion import partial
-from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.debug_info import find_debug_info
 from gsym.conversion.inputs import dwarf
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
@@ -95,7 +95,7 @@ def partial_of(
 ) -> PartialConversion:
     path.write_bytes(image)
     binary = ObjectFile(map_file(str(path)), str(path))
-    found = find_debug_info(binary, SearchOptions())
+    found = find_debug_info(binary, ConvertOptions())
     return PartialConversion(binary, found, options)
 
 

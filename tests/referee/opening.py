@@ -13,8 +13,9 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
-from gsym.conversion.debug_info import DebugInfo, SearchOptions, find_debug_info
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
+from gsym.conversion.options import ConvertOptions
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import Comparison as Fit, compare as compare_keys
@@ -65,13 +66,13 @@ def compare(  # noqa: PLR0913 - as `gsym.verification.check.compare`
     *,
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
-    search: SearchOptions | None = None,
+    search: ConvertOptions | None = None,
     like_llvm: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Compare a GSYM file with what second decoders read in *binary*."""
     rules = pairs_of("path_map", path_map)
-    places = search or SearchOptions()
+    places = search or ConvertOptions()
 
     def open_binary(binary: ObjectFile, stack: ExitStack) -> Reference:
         found = find_debug_info(binary, places)

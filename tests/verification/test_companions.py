@@ -9,7 +9,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.options import ConvertOptions
 from tests.companions import (
     ID,
     ID_PATH,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def test_the_debug_file_of_a_stripped_binary_is_compared(tmp_path: Path) -> None:
     binary = place(tmp_path / "app", stripped(build_id=ID))
     place(tmp_path / ID_PATH, debug_file(ID))
-    search = SearchOptions((str(tmp_path),))
+    search = ConvertOptions(debug_file_directories=(str(tmp_path),))
     report = gsym.convert(binary, debug_file_directories=search.debug_file_directories)
     output = report.outputs[0]
     found = compare(output, binary, search=search)
@@ -58,7 +58,7 @@ def test_the_longer_symbol_table_is_compared(tmp_path: Path) -> None:
     binary = place(tmp_path / "app", stripped(build_id=ID, symbols=()))
     symbols = (Symbol("of_debug_file", 0x1200, 0x10),)
     place(tmp_path / ID_PATH, debug_file(ID, symbols=symbols))
-    search = SearchOptions((str(tmp_path),))
+    search = ConvertOptions(debug_file_directories=(str(tmp_path),))
     report = gsym.convert(binary, debug_file_directories=search.debug_file_directories)
     found = compare(report.outputs[0], binary, search=search)
     assert (found.functions, found.symbols, found.differences) == (1, 1, [])
@@ -126,7 +126,7 @@ def test_packages_are_compared(
     other = build("one", "2nd", version=version, byteorder=byteorder)
     package = place(tmp_path / "other.dwp", other.package)
     (difference,) = compare(
-        output, binary, search=SearchOptions(dwp=package)
+        output, binary, search=ConvertOptions(dwp=package)
     ).differences
     assert (difference.binary, difference.gsym) == ("2nd", "two")
 

@@ -7,7 +7,7 @@ from gsym.cli.installation import Installation, examine
 from gsym.cli.options import JSON, convert_keywords, convert_options
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, print_lines
-from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.options import ConvertOptions
 from gsym.errors import GsymError
 from gsym.modules.diagnosis import ELF, MACHO, PE, Diagnosis, diagnose
 
@@ -37,7 +37,7 @@ takes a while. The exit code is 1 if lookups in a binary would return no lines."
 def examine_all(values: Values) -> int:
     """Print what is found; the exit code is 1 if a binary gives no lines."""
     paths, is_json = values.operands("BINARY"), values.flag(JSON.name)
-    search = SearchOptions(**convert_keywords(values, *_SEARCH))
+    search = ConvertOptions(**convert_keywords(values, *_SEARCH))
     if not paths:
         installation = examine()
         if is_json:

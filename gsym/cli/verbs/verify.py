@@ -36,7 +36,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
     from gsym.verification.structure import Finding
 
 _SHOWN = 50
@@ -118,7 +118,7 @@ def verify(  # noqa: PLR0913 - independent keywords
     binary: str | None,
     *,
     path_map: Sequence[tuple[str, str]],
-    search: SearchOptions,
+    search: ConvertOptions,
     quiet: bool,
     sample: int | None = None,
     is_json: bool = False,

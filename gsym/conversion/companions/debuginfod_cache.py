@@ -58,18 +58,12 @@ class DebuginfodCache:
             os.unlink(path)
         return False
 
-    def prepare(self, path: str) -> None:
-        """Make the folder for a file."""
-        os.makedirs(os.path.dirname(self.folder) or os.curdir, exist_ok=True)
-        for folder in (self.folder, os.path.dirname(path)):
-            with suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
-
     def remember_missing(self, path: str) -> None:
         """Note that no server has the file."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with suppress(OSError):
-            self.prepare(path)
+            for folder in (self.folder, os.path.dirname(path)):
+                os.makedirs(folder, mode=0o700, exist_ok=True)
             os.close(os.open(path, flags, 0o666))
 
     def clean(self) -> None:

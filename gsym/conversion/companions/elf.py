@@ -31,7 +31,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
 
 
 def installed_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]:
@@ -84,7 +84,7 @@ def debug_link_paths(
 
 
 def debug_files(
-    search: CompanionSearch, options: SearchOptions
+    search: CompanionSearch, options: ConvertOptions
 ) -> Iterator[ObjectFile]:
     """The files with the debug information of an ELF or PE file, the best one first."""
     build_id, is_elf = search.binary.uuid, search.binary.is_elf
@@ -176,7 +176,7 @@ _SHARED = f"{os.sep}.dwz{os.sep}"
 
 
 def find_supplementary(
-    dwarf: ObjectFile, options: SearchOptions
+    dwarf: ObjectFile, options: ConvertOptions
 ) -> tuple[ObjectFile | None, str]:
     """The supplementary file of *dwarf*.
 
@@ -204,7 +204,7 @@ def _supplementary_files(
     name: str,
     build_id: bytes,
     checksum: bytes,
-    options: SearchOptions,
+    options: ConvertOptions,
 ) -> Iterator[ObjectFile]:
     """The files of this name that have this build id, or else this checksum."""
 

@@ -21,7 +21,7 @@ from gsym.conversion.companions.search import (
     other_build,
     problem_of,
 )
-from gsym.conversion.debug_info import DebugInfo, SearchOptions
+from gsym.conversion.debug_info import DebugInfo
 from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, GsymError
@@ -32,6 +32,8 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
+
+    from gsym.conversion.options import ConvertOptions
 
 
 _BUNDLE = ".dSYM"
@@ -121,7 +123,7 @@ def _is_macho(path: str) -> bool:
         return recognise(file.read(_HEAD_SIZE)) in {"object", "fat"}
 
 
-def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
+def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
     """The files to read for *binary*, which has no DWARF of its own."""
     search = CompanionSearch(binary)
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
 
 
-def find_pdb(search: CompanionSearch, options: SearchOptions) -> PdbFile | None:
+def find_pdb(search: CompanionSearch, options: ConvertOptions) -> PdbFile | None:
     """The PDB of the image that *search* is for; the others are kept in `tried`."""
     for path in _candidates(search, options):
         try:
@@ -54,7 +54,7 @@ def _open(path: str) -> PdbFile:
     return PdbFile(data, path)
 
 
-def _candidates(search: CompanionSearch, options: SearchOptions) -> Iterator[str]:
+def _candidates(search: CompanionSearch, options: ConvertOptions) -> Iterator[str]:
     """Files that may be the PDB, those of servers last."""
     image, servers = search.binary, options.symbol_servers
     yield from pdb_paths(image, options.debug_file_directories)

@@ -22,7 +22,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gsym.conversion.debug_info import SearchOptions
+    from gsym.conversion.options import ConvertOptions
 
 _SHOWN = 5  # candidates that a report names
 _WANTED = 16  # of which a note has the paths
@@ -44,7 +44,7 @@ class SplitUnitSearch:
         self,
         binary: ObjectFile,
         dwarf: ObjectFile,
-        options: SearchOptions,
+        options: ConvertOptions,
         path_map: Sequence[tuple[str, str]],
         complete: Callable[[ObjectFile], bool],
     ) -> None:

@@ -110,13 +110,13 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
 def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
     if request.options.pclntab == "only":
         return DebugInfo(source, None, (source,), (), ())
-    found = request.debug_info or find_debug_info(source, request.search)
-    path = request.search.symbol_table
+    found = request.debug_info or find_debug_info(source, request.options)
+    path = request.options.symbol_table
     if path is not None:
         file = _open_companion(path, source)
         companions = (*found.companions, path)
         found = found._replace(symbols=(file,), companions=companions)
-    path = request.search.symbol_stubs
+    path = request.options.symbol_stubs
     if path is not None:
         file = _open_companion(path, source)
         notes = found.notes
@@ -149,7 +149,10 @@ class DwarfJob(UnitJob):
         self._files = {found.dwarf: None}  # in the order in which they were added
         self._sections: list[Any] = []
         self._missing_functions = 0  # of linked objects
-        threads = thread_count(request, self._info_size(), _BYTES_PER_THREAD)
+        linked = () if found.debug_map is None else found.debug_map.objects
+        files = [self._source, *(each.file for each in linked)]
+        size = sum(file.debug_section_size(lib.GSYM_DEBUG_INFO) for file in files)
+        threads = thread_count(request, size, _BYTES_PER_THREAD)
         super().__init__(request, output, self._source.path, threads)
         # paths of the files with split units that were read
         self.companions: tuple[str, ...] = ()
@@ -316,15 +319,6 @@ class DwarfJob(UnitJob):
         self._set_sections(number[0], sections)
         return int(number[0])
 
-    def _info_size(self) -> int:
-        files = [self._source, *self._linked_objects()]
-        return sum(file.debug_section_size(lib.GSYM_DEBUG_INFO) for file in files)
-
-    def _linked_objects(self) -> Iterator[ObjectFile]:
-        if self._found.debug_map is not None:
-            for linked in self._found.debug_map.objects:
-                yield linked.file
-
     def _add_linked_objects(self, debug_map: DebugMap) -> None:
         missing = ffi.new("uint64_t *")
         for entry, file in debug_map.objects:
@@ -341,7 +335,7 @@ class DwarfJob(UnitJob):
         search = SplitUnitSearch(
             self._binary,
             self._source,
-            self._request.search,
+            self._request.options,
             self._request.options.path_map,
             self._complete,
         )

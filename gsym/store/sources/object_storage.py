@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 
-from gsym.errors import NotFoundError, SourceError
-from gsym.modules.key import ModuleKey
+from gsym.errors import SourceError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.transfer import inflated_pieces, write_pieces
-from gsym.store.layout import GSYM_FILE, SIDECAR
-from gsym.store.sidecar import read_entry
 from gsym.store.sources.foreign_layouts import (
-    ANY,
     BREAKPAD_TREE,
     DEBUGINFOD,
     STORE,
     UNIFIED,
 )
-from gsym.store.sources.source import FoundFile, kind_of_binary, not_found
+from gsym.store.sources.web_server import FetchedFiles
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from obstore.store import ObjectStore
     from typing_extensions import Buffer
 
     from gsym.net.limits import TransferLimits
-    from gsym.store.sources.foreign_layouts import Layout
 
 _LAYOUTS = (STORE, BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
 _PIECE = 1 << 20
@@ -51,66 +44,13 @@ def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
     return ObjectStorage(*open_object_store(url, limits), limits)
 
 
-class ObjectStorage:
+class ObjectStorage(FetchedFiles):
     """A bucket, or a part of one, with the layouts of other tools."""
 
-    def __init__(
-        self,
-        store: ObjectStore,
-        name: str,
-        limits: TransferLimits,
-        layouts: Sequence[Layout] = _LAYOUTS,
-    ) -> None:
+    def __init__(self, store: ObjectStore, name: str, limits: TransferLimits) -> None:
+        super().__init__(name, _LAYOUTS)
         self._store = store
-        self.name = name
         self._limits = limits
-        self._layouts = tuple(layouts)
-
-    def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """Fetch the file of a module.
-
-        Raises:
-            NotFoundError: The bucket has none.
-            SourceError: It gave no usable answer.
-        """
-        tried = 0
-        for layout in self._layouts:
-            for path in layout.paths(key):
-                if ANY in path:
-                    continue
-                tried += 1
-                target = os.path.join(folder, os.path.basename(path))
-                try:
-                    self.fetch(path, target)
-                except NotFoundError:
-                    continue
-                identity = self._identity(path, folder)
-                return FoundFile(target, f"{self.name}/{path}", identity)
-        raise not_found(tried)
-
-    def find_binaries(
-        self, key: ModuleKey, folder: str, known: Container[str]
-    ) -> Iterator[FoundFile]:
-        """Fetch the files that may have the code of a module, except of *known* kinds.
-
-        Raises:
-            SourceError: The bucket gave no usable answer.
-        """
-        for layout in self._layouts:
-            for path in layout.binaries(key):
-                if ANY in path or kind_of_binary(path) in known:
-                    continue
-                target = os.path.join(folder, os.path.basename(path))
-                with suppress(NotFoundError):
-                    self.fetch(path, target)
-                    yield FoundFile(target, f"{self.name}/{path}")
-
-    def _identity(self, path: str, folder: str) -> ModuleKey:
-        """The identity of a module of a store, as its GSYM file has no names."""
-        if os.path.basename(path) != GSYM_FILE:
-            return ModuleKey()
-        self.fetch(f"{os.path.dirname(path)}/{SIDECAR}", os.path.join(folder, SIDECAR))
-        return read_entry(folder).identity
 
     def objects(self) -> Iterator[tuple[str, str]]:
         """(path, mark) of each object; the mark changes with its contents.

@@ -79,8 +79,6 @@ class SourceOpener:
     Args:
         limits: Limits of each transfer.
         allow_private: Allow redirects to private addresses.
-        headers: {URL: (name, value) of headers} for requests at and below a URL.
-        netrc: A netrc file with credentials; "" for none.
         environment: Environment variables, for debuginfod and NETRC.
     """
 
@@ -89,15 +87,12 @@ class SourceOpener:
         *,
         limits: TransferLimits | None = None,
         allow_private: bool = False,
-        headers: Mapping[str, Iterable[tuple[str, str]]] | None = None,
-        netrc: str = "",
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._limits = TransferLimits() if limits is None else limits
         self._allow_private = allow_private
-        self._headers = dict(headers or {})
         self._environment = environment
-        self._netrc = netrc or environment.get("NETRC", "")
+        self._netrc = environment.get("NETRC", "")
         self._transfers: dict[TransferLimits, Transfer] = {}
 
     def __enter__(self) -> Self:
@@ -175,17 +170,11 @@ class SourceOpener:
             raise ValueError(f"source '{_hidden(url)}': {error}") from None
         if not address.credentials and self._netrc:
             address = address.with_credentials(_credentials(self._netrc, address.host))
-        sent = [*headers]
-        for root, more in self._headers.items():
-            prefix = read_web_address(root)
-            is_own = prefix.origin == address.origin
-            if is_own and address.target.startswith(prefix.target):
-                sent += more
         limits, most = self._limits, 0
         if layout == "debuginfod":
             limits = read_settings(self._environment).limits(limits)
             most = limits.most_bytes
-        server = FileServer(address, self._connect(limits), sent, most)
+        server = FileServer(address, self._connect(limits), headers, most)
         return WebServer(server, _LAYOUTS[layout])
 
     def _connect(self, limits: TransferLimits) -> Transfer:

@@ -1,18 +1,19 @@
-"""Sources on web servers: symbol servers, debuginfod and others."""
+"""Sources whose files are fetched: symbol servers, debuginfod, buckets and others."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gsym.errors import NotFoundError, SourceError
 from gsym.modules.key import ModuleKey
-from gsym.store.sidecar import read_identity
+from gsym.store.sidecar import MOST_SIDECAR, read_identity
 from gsym.store.sources.foreign_layouts import ANY
-from gsym.store.sources.source import FoundFile, kind_of_binary
+from gsym.store.sources.source import FoundFile, kind_of_binary, not_found
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from gsym.net.file_server import FileServer
     from gsym.store.sources.foreign_layouts import Layout
@@ -20,33 +21,51 @@ if TYPE_CHECKING:
 # Ends of the paths of a GSYM file and of its identity.
 _GSYM = "gsym"
 _IDENTITY = "json"
-_MOST_IDENTITY = 64 << 10  # bytes
 
 
-class WebServer:
-    """A web server whose paths follow a layout."""
+class FetchedFiles:
+    """Files elsewhere, whose paths follow one of the layouts.
 
-    def __init__(self, server: FileServer, layout: Layout) -> None:
-        self._server = server
-        self._layout = layout
+    Attributes:
+        name: As of `Source`.
+    """
 
-    @property
-    def name(self) -> str:
-        """The layout and the URL."""
-        return f"{self._layout.name} {self._server}"
+    def __init__(self, name: str, layouts: Sequence[Layout]) -> None:
+        self.name = name
+        self._layouts = tuple(layouts)
+
+    def fetch(self, path: str, target: str) -> None:
+        """Download the file at a relative path; *target* is complete or absent.
+
+        Raises:
+            NotFoundError: It does not exist.
+            SourceError: It cannot be downloaded within the limits.
+        """
+        raise NotImplementedError
+
+    def location(self, path: str) -> str:
+        """The location of a file, for people."""
+        return f"{self.name}/{path}"
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
         """Fetch the file of a module.
 
         Raises:
-            NotFoundError: The server has none.
-            SourceError: It gave no usable answer.
+            NotFoundError: There is none.
+            SourceError: The source gave no usable answer.
         """
         answers: list[str] = []
-        for path in self._layout.paths(key):
-            if ANY not in path and (found := self._fetch(path, folder, answers)):
-                return found
-        raise NotFoundError("; ".join(answers) or f"needs {self._layout.needs}")
+        for layout in self._layouts:
+            for path in layout.paths(key):
+                if ANY in path:
+                    continue
+                try:
+                    return self._fetched(path, folder)
+                except NotFoundError as error:
+                    answers.append(str(error))
+        if len(self._layouts) > 1:
+            raise not_found(len(answers))
+        raise NotFoundError("; ".join(answers) or f"needs {self._layouts[0].needs}")
 
     def find_binaries(
         self, key: ModuleKey, folder: str, known: Container[str]
@@ -54,46 +73,52 @@ class WebServer:
         """Fetch the files that may have the code of a module, except of *known* kinds.
 
         Raises:
-            SourceError: The server gave no usable answer.
+            SourceError: The source gave no usable answer.
         """
-        for path in self._layout.binaries(key):
-            if ANY in path or kind_of_binary(path) in known:
-                continue
-            if found := self._fetch(path, folder, []):
-                yield found
+        for layout in self._layouts:
+            for path in layout.binaries(key):
+                if ANY not in path and kind_of_binary(path) not in known:
+                    with suppress(NotFoundError):
+                        yield self._fetched(path, folder)
 
     def find_source(self, key: ModuleKey, path: str, folder: str) -> str:
         """Fetch a source file of a module; its place in *folder*.
 
         Raises:
-            NotFoundError: The server has none.
-            SourceError: It gave no usable answer.
+            NotFoundError: There is none.
+            SourceError: The source gave no usable answer.
         """
-        for relative in self._layout.sources(key, path):
-            target = os.path.join(folder, "source")
-            self._server.fetch(relative, target)
-            return target
-        raise NotFoundError(f"needs {self._layout.needs}")
+        target = os.path.join(folder, "source")
+        for layout in self._layouts:
+            for relative in layout.sources(key, path):
+                self.fetch(relative, target)
+                return target
+        raise NotFoundError("needs a build id and an absolute path")
 
-    def _fetch(self, path: str, folder: str, answers: list[str]) -> FoundFile | None:
-        """The file at a path; None, and why in *answers*, if there is none."""
+    def _fetched(self, path: str, folder: str) -> FoundFile:
         target = os.path.join(folder, os.path.basename(path))
-        try:
-            self._server.fetch(path, target)
-        except NotFoundError as error:
-            answers.append(str(error))
-            return None
-        location = self._server.location(path)
-        return FoundFile(target, location, self._identity(path, folder))
+        self.fetch(path, target)
+        identity = ModuleKey()
+        if path.endswith(_GSYM):  # which has no names
+            record = os.path.join(folder, _IDENTITY)
+            with suppress(NotFoundError, SourceError, ValueError):
+                self.fetch(path.removesuffix(_GSYM) + _IDENTITY, record)
+                with open(record, "rb") as file:
+                    identity = read_identity(file.read(MOST_SIDECAR))
+        return FoundFile(target, self.location(path), identity)
 
-    def _identity(self, path: str, folder: str) -> ModuleKey:
-        """The identity that the server has for a GSYM file, which has no names."""
-        if not path.endswith(_GSYM):
-            return ModuleKey()
-        target = os.path.join(folder, _IDENTITY)
-        try:
-            self._server.fetch(path.removesuffix(_GSYM) + _IDENTITY, target)
-            with open(target, "rb") as file:
-                return read_identity(file.read(_MOST_IDENTITY))
-        except (NotFoundError, SourceError, ValueError):
-            return ModuleKey()
+
+class WebServer(FetchedFiles):
+    """A web server whose paths follow a layout."""
+
+    def __init__(self, server: FileServer, layout: Layout) -> None:
+        super().__init__(f"{layout.name} {server}", (layout,))
+        self._server = server
+
+    def fetch(self, path: str, target: str) -> None:
+        """Download a file, as `FetchedFiles.fetch` says."""
+        self._server.fetch(path, target)
+
+    def location(self, path: str) -> str:
+        """The URL of a file, without credentials."""
+        return self._server.location(path)
