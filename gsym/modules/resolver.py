@@ -9,7 +9,6 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import cast
 
 from gsym.arguments import instance_of, integer_of, items_of
 from gsym.cache import BoundedCache
@@ -31,6 +30,7 @@ from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
 from gsym.store.sources.source import SourceList
+from gsym.store.sources.web_server import FetchedFiles
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
     from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
-    from gsym.store.sources.source import FoundFile, Source, SourceOfBinaries
+    from gsym.store.sources.source import FoundFile, Source
 
     class Adder(Protocol):
         """Converts and publishes a file: `add_file` or a confined variant."""
@@ -212,9 +212,8 @@ class Resolver:
             with suppress(AmbiguousModuleError, NotFoundError, SourceError):
                 if but is None:
                     yield source.find(key, place)
-                elif hasattr(source, "find_binaries"):
-                    of_binaries = cast("SourceOfBinaries", source)
-                    yield from of_binaries.find_binaries(key, place, but)
+                elif isinstance(source, FetchedFiles):
+                    yield from source.find_binaries(key, place, but)
 
     def binaries(self, key: ModuleKey) -> Iterator[str]:
         """The files of a module that may have its code and call frame information.
@@ -257,13 +256,14 @@ class Resolver:
     def source_file(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, from a server that has it; None if none has."""
         for source in self.sources:
-            find = getattr(source, "find_source", None)
-            if find is None or not self.breaker.is_asked(source.name):
+            if not isinstance(source, FetchedFiles):
+                continue
+            if not self.breaker.is_asked(source.name):
                 continue
             with (
                 self.store.temporary_folder() as folder,
                 suppress(NotFoundError, SourceError),
-                open(find(key, path, folder), "rb") as file,
+                open(source.find_source(key, path, folder), "rb") as file,
             ):
                 return file.read()
         return None

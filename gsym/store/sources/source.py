@@ -10,7 +10,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Protocol
 
     class Source(Protocol):
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
             Raises:
                 NotFoundError: The source does not have it, or the key lacks the
                     identifier that this kind of source needs.
-                SourceError: The source gave no usable answer.
-            """
-
-    class SourceOfBinaries(Source, Protocol):
-        """A source that may also have the code of a module."""
-
-        def find_binaries(
-            self, key: ModuleKey, folder: str, known: Container[str]
-        ) -> Iterator[FoundFile]:
-            """Fetch the files that may have code of a module, each when it is needed.
-
-            Args:
-                key: The module.
-                folder: An empty folder for downloads, which the caller removes.
-                known: The kinds that are not wanted.
-
-            Raises:
                 SourceError: The source gave no usable answer.
             """
 
