@@ -198,7 +198,7 @@ def print_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
 
 
 def times(count: int) -> str:
-    """How often something happened, in words."""
+    """The number of times that something happened, in words."""
     return "once" if count == 1 else f"{count} times"
 
 

@@ -91,7 +91,7 @@ class MachineCode:
         return is_one and bool(lib.gsym_code_is_known(self.handle, address))
 
     def call_target(self, address: int) -> int | None:
-        """What the call that ends at a link-time address calls; None if unknown.
+        """The target of the call that ends at a link-time address; None if unknown.
 
         Only direct calls of x86, x86-64 and AArch64 tell it.
         """
