@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../libgsym/internal.h"
 #include "launcher.h"
@@ -15,12 +16,11 @@ enum {
     MAX_ID_SIZE = 20,
     FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
 };
-#define MAX_DEBUG_INFO (UINT64_C(16) << 20) /* for more, the command may show a bar */
+#define MAX_DEBUG_INFO (UINT64_C(16) << 20) /* for more, a terminal gets a bar */
 
 typedef struct conversion {
-    const char *input, *output;
+    const program_conversion *wanted;
     struct timespec begin;
-    gsym_text *text;   /* all that is printed */
     gsym_text *module; /* scratch: the names of the module, then the part with them */
 } conversion;
 
@@ -69,11 +69,12 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
                                          ".hip_fatbin"};
     const gsym_object_header *header = &binary->header;
     object_file file = *binary;
+    const conversion *job = context;
     uint64_t size = object_file_info_size(&file, false);
-    (void)context;
+    bool may_show_bar = !job->wanted->is_quiet && isatty(STDERR_FILENO);
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
-        header->symbol_table_size == 0 || size == 0 || size > MAX_DEBUG_INFO ||
+        header->symbol_table_size == 0 || size == 0 || (size > MAX_DEBUG_INFO && may_show_bar) ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
         object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
         !has_build_id(binary->object))
@@ -86,8 +87,8 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
 /* Make the part of the file that names its module, after `size` bytes. */
 static gsym_status make_part(conversion *job, const object_file *binary, uint64_t size,
                              gsym_error *error) {
-    const char *slash = strrchr(job->input, '/');
-    const char *name = slash == NULL ? job->input : slash + 1;
+    const char *slash = strrchr(job->wanted->input, '/');
+    const char *name = slash == NULL ? job->wanted->input : slash + 1;
     size_t fields_size;
     const char *fields;
     gsym_text *part;
@@ -133,17 +134,17 @@ static gsym_status print_report(conversion *job, const object_file *binary,
     numbers.centiseconds = (uint64_t)((now.tv_sec - job->begin.tv_sec) * 1000 +
                                       (now.tv_nsec - job->begin.tv_nsec) / 1000000 + 5) /
                            10;
-    print_string(job->text, job->input);
-    print_string(job->text, " -> ");
-    print_string(job->text, job->output);
-    print_string(job->text, "\n");
+    print_string(job->wanted->text, job->wanted->input);
+    print_string(job->wanted->text, " -> ");
+    print_string(job->wanted->text, job->wanted->output);
+    print_string(job->wanted->text, "\n");
     lines_size = gsym_numbers_text(&numbers, lines);
-    GSYM_TRY(gsym_text_put(job->text, lines, lines_size, error));
-    print_string(job->text,
+    GSYM_TRY(gsym_text_put(job->wanted->text, lines, lines_size, error));
+    print_string(job->wanted->text,
                  binary->header.machine == MACHINE_X86_64 ? "  x86_64" : "  aarch64");
-    print_string(job->text, ", build id ");
-    print_string(job->text, digits);
-    print_string(job->text, "\n");
+    print_string(job->wanted->text, ", build id ");
+    print_string(job->wanted->text, digits);
+    print_string(job->wanted->text, "\n");
     return GSYM_OK;
 }
 
@@ -158,7 +159,7 @@ static gsym_status write_output(const conversion *job, gsym_creator *creator,
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    status = file_write(creator, part, size, job->output, error);
+    status = file_write(creator, part, size, job->wanted->output, error);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
 }
@@ -176,25 +177,25 @@ static gsym_status end(void *context, const object_file *binary, gsym_creator *c
     GSYM_TRY(gsym_creator_finish(creator, &counts, error));
     /* A file that has more detail than the new one is kept. */
     if (gsym_creator_cut_functions(creator) > 0 || counts.functions_debug_info == 0 ||
-        (counts.functions_with_inlines == 0 && stat(job->output, &status) == 0))
+        (counts.functions_with_inlines == 0 && stat(job->wanted->output, &status) == 0))
         return leave(error);
     GSYM_TRY(make_part(job, binary, counts.file_size, error));
     part = gsym_text_bytes(job->module, &size);
     GSYM_TRY(write_output(job, creator, part, size, error));
+    if (job->wanted->is_quiet) return GSYM_OK;
     return print_report(job, binary, &counts, counts.file_size + size, error);
 }
 
-bool convert_program(const char *input, const char *output, gsym_text *text) {
-    conversion job = {.input = input, .output = output, .text = text};
+bool convert_program(const program_conversion *wanted) {
+    conversion job = {.wanted = wanted};
     conversion_steps steps = {&job, begin, end};
-    gsym_convert_options options = {0};
     struct stat from, to;
     gsym_error error;
     clock_gettime(CLOCK_MONOTONIC, &job.begin);
-    if (stat(input, &from) != 0 || !S_ISREG(from.st_mode)) return false;
-    if (stat(output, &to) == 0 &&
+    if (stat(wanted->input, &from) != 0 || !S_ISREG(from.st_mode)) return false;
+    if (stat(wanted->output, &to) == 0 &&
         (!S_ISREG(to.st_mode) || (from.st_dev == to.st_dev && from.st_ino == to.st_ino)))
         return false;
     return gsym_text_create(&job.module, &error) == GSYM_OK &&
-           convert_by_steps(input, &options, &steps, &error) == GSYM_OK;
+           convert_by_steps(wanted->input, &wanted->options, &steps, &error) == GSYM_OK;
 }

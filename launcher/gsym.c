@@ -1,5 +1,5 @@
 /* gsym.c - the program `gsym`: answers `gsym lookup FILE ADDRESS...`, and converts one
- * program, `gsym convert INPUT [-o OUTPUT]`. */
+ * program, `gsym convert [-q] [-j N] [--no-index] INPUT [-o OUTPUT]`. */
 #include <stdio.h>
 
 #include "launcher.h"
@@ -36,28 +36,49 @@ static bool look_up(char **words, size_t count, gsym_text *text) {
     return answer_question(&asked, text);
 }
 
+/* Read the number of threads that follows; false if it is none of 1 to 256. */
+static bool read_threads(const char *digits, uint32_t *count_ret) {
+    *count_ret = 0;
+    for (const char *at = digits; *at >= '0' && *at <= '9' && *count_ret < 1000; ++at) {
+        *count_ret = 10 * *count_ret + (uint32_t)(*at - '0');
+        if (at[1] == '\0') return *count_ret > 0 && *count_ret <= 256;
+    }
+    return false;
+}
+
 static bool convert(char **words, size_t count, gsym_text *text) {
-    const char *input = NULL, *output = NULL;
+    program_conversion wanted = {.text = text};
     char *beside;
     size_t size;
     for (size_t i = 0; i < count; ++i) {
+        const char *threads = value_after(words[i], "--threads=");
         if ((is_word(words[i], "-o") || is_word(words[i], "--output")) && i + 1 < count &&
-            output == NULL)
-            output = words[++i];
-        else if (words[i][0] != '-' && words[i][0] != '@' && input == NULL)
-            input = words[i];
-        else
+            wanted.output == NULL)
+            wanted.output = words[++i];
+        else if ((is_word(words[i], "-j") || is_word(words[i], "--threads")) &&
+                 i + 1 < count)
+            threads = words[++i];
+        else if (is_word(words[i], "-q") || is_word(words[i], "--quiet"))
+            wanted.is_quiet = true;
+        else if (is_word(words[i], "--no-index"))
+            wanted.options.flags = GSYM_WITHOUT_INDEX;
+        else if (words[i][0] != '-' && words[i][0] != '@' && wanted.input == NULL)
+            wanted.input = words[i];
+        else if (threads == NULL)
+            return false;
+        if (threads != NULL && !read_threads(threads, &wanted.options.thread_count))
             return false;
     }
-    if (input == NULL || (output != NULL && is_word(output, "-"))) return false;
-    size = strlen(input) + sizeof ".gsym";
+    if (wanted.input == NULL || (wanted.output != NULL && is_word(wanted.output, "-")))
+        return false;
+    size = strlen(wanted.input) + sizeof ".gsym";
     beside = malloc(size);
     if (beside == NULL) return false;
-    snprintf(beside, size, "%s.gsym", input);
-    if (output == NULL) output = beside;
-    return is_plain(input, size - sizeof ".gsym") && is_plain(output, strlen(output)) &&
-           strchr(input, '\n') == NULL && strchr(output, '\n') == NULL &&
-           convert_program(input, output, text);
+    snprintf(beside, size, "%s.gsym", wanted.input);
+    if (wanted.output == NULL) wanted.output = beside;
+    return is_plain(beside, size - 1) && is_plain(wanted.output, strlen(wanted.output)) &&
+           strchr(wanted.input, '\n') == NULL && strchr(wanted.output, '\n') == NULL &&
+           convert_program(&wanted);
 }
 
 static bool answer(char **words, size_t count, gsym_text *text) {

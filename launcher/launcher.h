@@ -10,6 +10,7 @@
 #define GSYM_LAUNCHER_H
 
 #include <gsym/gsym.h>
+#include <gsym/libgsym.h>
 
 #include "base/error.h"
 
@@ -49,9 +50,16 @@ bool answer_question(const question *asked, gsym_text *text);
 
 /* ---- conversions */
 
-/* Convert a program that has all that belongs to it inside, and append the report. False
- * for any other, and after an error: the output is as before. */
-bool convert_program(const char *input, const char *output, gsym_text *text);
+typedef struct program_conversion {
+    const char *input, *output;
+    gsym_convert_options options;
+    bool is_quiet;
+    gsym_text *text; /* gets the report, unless it is quiet */
+} program_conversion;
+
+/* Convert a program that has all that belongs to it inside. False for any other, and after
+ * an error: the output is as before. */
+bool convert_program(const program_conversion *wanted);
 
 /* Whether a terminal shows a text as it is. */
 bool is_plain(const char *bytes, size_t size);

@@ -536,6 +536,9 @@ def test_conversions_are_those_of_the_command_in_python(
         ("gsym convert app", "app.gsym"),
         ("gsym convert ./app -o other", "other"),
         ("gsym convert --output other app", "other"),
+        ("gsym convert -q app", "app.gsym"),
+        ("gsym convert app --quiet --no-index -j 1", "app.gsym"),
+        ("gsym convert --threads 256 app --threads=2", "app.gsym"),
     ):
         words, output = line.split(), source / name
         ours = _outcome(launched(words, source, left), output, source)
@@ -564,7 +567,13 @@ def test_a_conversion_is_left_to_python_where_it_would_say_more(
     for line in (
         "gsym convert",
         "gsym convert app app",
-        "gsym convert app -q",
+        "gsym convert app -qv",
+        "gsym convert app -j",
+        "gsym convert app -j 0",
+        "gsym convert app -j 257",
+        "gsym convert app --threads=",
+        "gsym convert app --threads=+1",
+        "gsym convert app --threads=99999999999999999999",
         "gsym convert app --output=other",
         "gsym convert app -o -",
         "gsym convert app -o ''",
