@@ -74,7 +74,8 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
     bool may_show_bar = !job->wanted->is_quiet && isatty(STDERR_FILENO);
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
-        header->symbol_table_size == 0 || size == 0 || (size > MAX_DEBUG_INFO && may_show_bar) ||
+        header->symbol_table_size == 0 || size == 0 ||
+        (size > MAX_DEBUG_INFO && may_show_bar) ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
         object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
         !has_build_id(binary->object))

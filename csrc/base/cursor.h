@@ -191,9 +191,16 @@ static inline __attribute__((always_inline)) uint64_t cursor_uleb_1(cursor *c) {
 static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c) {
     cursor rest;
     int64_t value;
-    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) {
-        value = *c->at++;
-        return (value ^ 0x40) - 0x40;
+    if (GSYM_LIKELY(cursor_left(c) >= 2)) {
+        int64_t low = c->at[0], high = c->at[1];
+        if (low < 0x80) {
+            c->at += 1;
+            return (low ^ 0x40) - 0x40;
+        }
+        if (GSYM_LIKELY(high < 0x80)) {
+            c->at += 2;
+            return ((high << 7 | (low & 0x7f)) ^ 0x2000) - 0x2000;
+        }
     }
     rest = *c;
     value = cursor_sleb(&rest);

@@ -10,11 +10,11 @@
 #include "create/state.h"
 
 enum {
+    FEW_BYTES = 64 << 10, /* the first request has all of a smaller table */
     MANY_USES = 64, /* strings with so many take 160 KB of a file of 60 MB, ceph-osd */
     RECORDS_PER_COUNTED = 8, /* of so many records, the uses in one are counted */
     LEAST_COUNTED = 1 << 10, /* of fewer records, all are */
-    LEAST_SLOTS = 1 << 12,
-    BLOCK_BITS = 7 /* of the table; in most blocks at most one string moves */
+    BLOCK_BITS = 9 /* of the table; in most blocks at most one string moves */
 };
 
 /* Uses by a hash of the number: a string that shares its slot may move although few calls
@@ -212,11 +212,11 @@ static bool place_strings(string_order *order, const string_table *strings,
 
 gsym_status creator_order_strings(gsym_creator *creator, gsym_error *error) {
     const string_table *strings = &creator->strings;
-    use_counts uses = {.shift = 64};
-    size_t slots = 1;
+    use_counts uses = {.shift = 63};
+    size_t slots = 2;
     bool is_done;
-    if (strings->shared != NULL) return GSYM_OK;
-    for (; slots < LEAST_SLOTS || slots < strings->slots.count; slots *= 2) --uses.shift;
+    if (strings->shared != NULL || strings->size <= FEW_BYTES) return GSYM_OK;
+    for (; slots < strings->slots.count; slots *= 2) --uses.shift;
     uses.slots = calloc(slots, sizeof *uses.slots);
     uses.files = calloc(creator->files.count, sizeof *uses.files);
     is_done = uses.slots != NULL && uses.files != NULL;

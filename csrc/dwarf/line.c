@@ -429,9 +429,9 @@ run_opcodes(line_run *run, cursor program, bool keeps_repeats, bool has_calls) {
                 if (has_calls) note_call(run, &state);
                 emit(&state, keeps_repeats);
                 break;
-            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb_1(&c)); break;
+            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb_2(&c)); break;
             case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
-            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb_1(&c); break;
+            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb_2(&c); break;
             case DW_LNS_set_column:
             case DW_LNS_set_isa: cursor_skip_leb(&c); break;
             case DW_LNS_negate_stmt:

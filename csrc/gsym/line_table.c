@@ -50,6 +50,7 @@ typedef struct delta_counts {
     uint32_t near[2 * NEAR];
     uint32_t bucket[BUCKETS];
     uint32_t bucketed; /* sum of bucket[] */
+    uint32_t most;     /* greatest of bucket[] */
     uint64_t present[2 * NEAR / 64]; /* bits: which of near[] are not 0 */
 } delta_counts;
 
@@ -81,7 +82,8 @@ static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t
             counts->present[at / 64] |= UINT64_C(1) << at % 64;
         }
         if (!is_inside(delta)) {
-            counts->bucket[bucket_of(delta)]++;
+            uint32_t here = ++counts->bucket[bucket_of(delta)];
+            counts->most = here > counts->most ? here : counts->most;
             counts->bucketed++;
         }
     }
@@ -123,7 +125,7 @@ static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t
 
 static bool may_any_reach(const delta_counts *counts, uint32_t count) {
     uint32_t max_sum = counts->bucket[BUCKETS - 1] + counts->bucket[0];
-    if (counts->bucketed < count) return false;
+    if (counts->bucketed < count || 2 * (uint64_t)counts->most < count) return false;
     for (size_t i = 1; i < BUCKETS; ++i) {
         uint32_t sum = counts->bucket[i - 1] + counts->bucket[i];
         max_sum = sum > max_sum ? sum : max_sum;

@@ -9,13 +9,16 @@ from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 
 COUNT = 300
 HOT = ("std::move", "operator new", "shared.h")
+LONG = "::" + 200 * "x"  # the order of a small table stays
 
 
 def function(number: int) -> FunctionInfo:
     """One that calls its own inlined function, and two of all."""
     start = 0x1000 + 64 * number
     calls = [
-        InlineInfo(f"own {number}", f"/src/{number}.c", 3, (Range(start, start + 8),)),
+        InlineInfo(
+            f"own {number}{LONG}", f"/src/{number}.c", 3, (Range(start, start + 8),)
+        ),
         InlineInfo(
             HOT[0],
             f"/lib/{HOT[2]}",
@@ -64,6 +67,18 @@ def test_order(version: int, byteorder: str, index: str) -> None:
     assert len(set(strings)) == len(strings) - 1
     names = [each for each in strings if each.startswith("function ")]
     assert names == [each.name for each in FUNCTIONS]
+
+
+def test_strings_of_a_small_table_keep_the_order_of_the_input() -> None:
+    with gsym.Creator() as creator:
+        for each in FUNCTIONS[:100]:
+            creator.add(each)
+        data = creator.to_bytes()
+    with gsym.Reader(data) as reader:
+        header = reader.header
+    assert header.strtab_size < 1 << 16
+    table = data[header.strtab_offset :][: header.strtab_size]
+    assert table.startswith(b"\0function 0\0")
 
 
 def test_copy_of_a_copy() -> None:
