@@ -358,6 +358,18 @@ static page_range take_done_pages(debug_file *file, gsym_debug_section which,
     return range;
 }
 
+#define STRINGS_DROP_SIZE (96u << 20) /* bytes of DIEs */
+
+/* Return all pages of .debug_str, to which DIEs refer in no order, now and then. */
+static page_range take_strings(debug_file *file, uint64_t done) {
+    const dwarf_bytes *section = &file->input.sections[GSYM_DEBUG_STR];
+    drop_mark *mark = &file->marks[GSYM_DEBUG_STR];
+    if (!section->is_file_mapping || done < mark->dropped + STRINGS_DROP_SIZE)
+        return (page_range){NULL, 0};
+    mark->dropped = done;
+    return (page_range){section->data, section->size};
+}
+
 /* Take the pages of a split unit; and those of its file when all of its units are read,
  * because units in a package are not in the order of the skeletons. */
 static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
@@ -394,6 +406,7 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     };
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
         pages.ranges[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
+    pages.ranges[GSYM_DEBUG_STR] = take_strings(file, unit->to);
     if ((unit->cut_count == 0 || unit->is_rest) && --file->units_left == 0)
         pages.main = file;
     if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
