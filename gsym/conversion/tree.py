@@ -10,6 +10,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import is_bundle
+from gsym.conversion.inputs import INPUTS
 from gsym.errors import EmptyError, GsymError
 
 TYPE_CHECKING = bool()
@@ -72,11 +73,11 @@ def _is_linked(path: str) -> bool:
     if kind == "pdb":
         stem = os.path.splitext(path)[0]
         return not any(os.path.exists(stem + each) for each in _PROGRAM_SUFFIXES)
-    if kind != "object":
-        return kind in {"fat", "breakpad"}
-    return is_linked_object(path)
+    return kind != "gsym" and has_modules(path, kind)
 
 
-def is_linked_object(path: str) -> bool:
-    """Whether an object file is no input of a linker; a kernel module is none."""
-    return path.endswith(".ko") or not ObjectFile(map_file(path), path).is_relocatable
+def has_modules(path: str, kind: str) -> bool:
+    """Whether a file has modules: inputs of a linker have none, but kernel modules."""
+    if kind != "object" or path.endswith(".ko"):
+        return kind in INPUTS and kind != "archive"
+    return not ObjectFile(map_file(path), path).is_relocatable

@@ -14,7 +14,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.many import is_folder
 from gsym.conversion.module_file import modules_in
-from gsym.conversion.tree import files_below, is_linked_object
+from gsym.conversion.tree import files_below, has_modules
 from gsym.errors import GsymError, ServerError
 from gsym.model import detail_level
 from gsym.reading.statistics import measure_file
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
 
 _LINES = 1  # the level of a file with debug information, which may have more
-_KINDS = frozenset({"pdb", "breakpad", "fat", "gsym"})
 # These concern the server or the token, not the file.
 _STOPPING = frozenset({0, 401, 403, 404, 405, 507})
 
@@ -183,8 +182,7 @@ def _is_for_server(path: str) -> bool:
     if os.path.isdir(path):
         return True  # a bundle
     try:
-        kind = recognise_file(path)
-        return kind in _KINDS or (kind == "object" and is_linked_object(path))
+        return has_modules(path, recognise_file(path))
     except (GsymError, OSError):
         return True  # `_described` says what is wrong with it
 

@@ -26,10 +26,9 @@ class InputKind(NamedTuple):
     @property
     def convert(self) -> Callable[[ConversionRequest], ConversionReport]:
         """Carries a request out; `gsym.convert` lists what it raises."""
-        function: Callable[[ConversionRequest], ConversionReport]
         # `importlib` would import `warnings`, which takes longer than a small input.
         module = __import__(f"{__name__}.{self.module}", fromlist=("convert",))
-        function = module.convert
+        function: Callable[[ConversionRequest], ConversionReport] = module.convert
         return function
 
 
