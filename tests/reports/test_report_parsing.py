@@ -570,3 +570,32 @@ def test_lines_of_numbers_are_text(pieces: list[str]) -> None:
 def test_numbers_above_the_name_of_a_module_may_be_in_it() -> None:
     stack = parse_report("0x1189 0x1200\nlibfoo.so\n")
     assert [frame.address for frame in frames_of(stack)] == [0x1189, 0x1200]
+
+
+GDB_MAPPINGS = """\
+  0x555555554000     0x555555555000     0x1000     0x0  r--p   /opt/app
+  0x555555555000     0x555555556000     0x1000     0x1000  r-xp   /opt/app
+#1  0x0000555555555010 in ?? ()
+"""
+LLDB_IMAGE = """\
+[  0] 5F2C0A7E-74E3-3C98-9256-6A18364FB5BA 0x0000000100000000 /opt/My App
+  * frame #0: 0x0000000100001010 My App`main + 16
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "path"), [(GDB_MAPPINGS, "/opt/app"), (LLDB_IMAGE, "/opt/My App")]
+)
+def test_a_frame_is_in_the_module_that_a_line_places(text: str, path: str) -> None:
+    stack = parse_report(text)
+    (found,) = frames_of(stack)
+    assert (stack.modules[found.module].path, found.address) == (path, 0x1010)
+
+
+def test_perf_says_which_part_of_a_file_is_mapped() -> None:
+    text = (
+        "app 4711 1.0: PERF_RECORD_MMAP2 4711/4711: [0x55d1c0ffe000(0x1000) @ 0x1000 "
+        "08:01 123 0]: r-xp /opt/app\n\t    55d1c0ffe010 [unknown] (/opt/app)\n"
+    )
+    found = frames_of(parse_report(text))[-1]
+    assert (found.address, found.base) == (0x1010, "file")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.memory.regions import Region, Regions
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
-    from gsym.reports.stacks.tokens import Number, Offset, Tokens
+    from gsym.reports.stacks.tokens import Mention, Number, Offset, Tokens
 
 FORM = "addresses"
 KERNEL = "vmlinux"
@@ -158,19 +158,14 @@ class Line:
         for _, part in self.parts:
             if found := part.range():
                 mention, start, end, at = found
-                yield (
-                    _module(mention.path, part.identifier(), part.text),
-                    start,
-                    end,
-                    at,
-                )
+                yield _placed_module(mention, part), start, end, at
                 continue
             if not part.mentions:
                 continue
             for start, place in _starts(part):
                 before = [each for each in part.mentions if each.start <= place]
                 mention = before[-1] if before else part.mentions[0]
-                yield _module(mention.path, part.identifier(), part.text), start, 0, 0
+                yield _placed_module(mention, part), start, 0, 0
 
     @property
     def is_image(self) -> bool:
@@ -200,6 +195,10 @@ def _module(path: str, identifier: str, text: str = "") -> StackModule:
     if "-" in identifier or f"<{identifier}>" in text:  # as Apple's tools do
         return module_of_uuid(path, identifier)
     return module_of_build_id(path, identifier)
+
+
+def _placed_module(mention: Mention, part: Tokens) -> StackModule:
+    return _module(part.whole_path(mention), part.identifier(), part.text)
 
 
 def _may_be_start(address: int) -> bool:

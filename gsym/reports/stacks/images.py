@@ -34,9 +34,19 @@ _GDB_SHARED = regex(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
     r"(?P<module>\S(?:.*\S)?)\s*$"
 )
+# info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
+_GDB_MAPPING = regex(
+    rf"^\s*0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+0x{HEX}\s+0x(?P<at>{HEX})\s+"
+    r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S(?:.*\S)?)\s*$"
+)
 # It loads programs that can be moved there.
 _VALGRIND_PROGRAM = regex(
     r"(?:at|by|B\)) 0x(?P<address>[0-9A-F]{6}): .{1,1024}? \(in (?P<module>[^()]+)\)"
+)
+# `PERF_RECORD_MMAP2 4711/4711: [0x55d1c0ffe000(0x1000) @ 0x1000..]: r-xp /opt/app`
+_PERF_IMAGE = regex(
+    rf"PERF_RECORD_MMAP2? .{{0,64}}?: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
+    rf"(?:0x)?(?P<at>{HEX}) .{{0,128}}?\]: \S+ (?P<module>/\S(?:.*\S)?)\s*$"
 )
 _MEMRAY_IMAGE = regex(
     rf"^SEGMENT_HEADER filename=(?P<module>.+) num_segments=\d+ addr=0x(?P<start>{HEX})"
@@ -50,11 +60,13 @@ IMAGES = (
     ImageForm("(WARNING: ", _NO_SYMBOLS),
     ImageForm("Module|", _PIPES_MODULE),
     ImageForm("0x", _GDB_SHARED, base="text"),
+    ImageForm("0x", _GDB_MAPPING),
     ImageForm(
         *("0x", _VALGRIND_PROGRAM),
         usual=range(0x108000, 0x400000),
         has_frame=True,
     ),
+    ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
     ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
     ImageForm("-", MAPPING),
 )

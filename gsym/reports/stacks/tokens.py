@@ -261,11 +261,15 @@ class Tokens(NamedTuple):
         at = _MODE.search(self.text, found.end())
         after = (each for each in self.mentions if each.start >= found.end())
         mention = next(after, self.mentions[0])
-        if mention.is_sure and _REST_OF_PATH.match(self.text, mention.end):
-            mention = mention._replace(path=self.text[mention.start :].rstrip())
         return (
             (mention, start, end, int(at[1], 16) if at else 0) if start < end else None
         )
+
+    def whole_path(self, mention: Mention) -> str:
+        """The path of a module that a line places; blanks belong to the last one."""
+        if mention.is_sure and _REST_OF_PATH.match(self.text, mention.end):
+            return self.text[mention.start :].rstrip()
+        return mention.path
 
     def identifier(self) -> str:
         """The id that a line has, or ""."""
