@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import islice, pairwise
 from operator import attrgetter
 
 from gsym.model import Range
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Protocol, TypeVar
 
     class Bounded(Protocol):
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
             """The address after the last."""
 
     AnyRange = TypeVar("AnyRange", bound=Bounded)
+    Value = TypeVar("Value")
 
 _start = attrgetter("start")
 
@@ -70,42 +72,61 @@ def intersection(left: list[Range], right: list[Range]) -> Iterator[Range]:
                 yield Range(max(low, start), min(high, end))
 
 
-class AddressRanges:
-    """Ranges of which later ones hide earlier ones, by their numbers."""
+class AddressRanges(Iterable["tuple[int, int, Value]"]):
+    """Values of ranges, of which later ones hide earlier ones.
 
-    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        # Each address belongs to the last start at or below it.
+    Ranges that are added in the order of their starts are nested: an address has the
+    value of the last one that starts at or below it and covers it.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int, Value]] = ()) -> None:
+        # Each address belongs to the last start at or below it; None: to no range.
         self._starts: list[int] = []
-        self._owners: list[int | None] = []
-        for number, (start, end) in enumerate(ranges):
-            self.add(start, end, number)
+        self._values: list[Value | None] = []
+        for each in ranges:
+            self.add(*each)
 
-    def add(self, start: int, end: int, number: int) -> None:
+    def __iter__(self) -> Iterator[tuple[int, int, Value]]:
+        """The parts that are not hidden, ascending: begin, end, value."""
+        return self._parts(0)
+
+    def add(self, start: int, end: int, value: Value) -> None:
         """Add a range: its first address, and the one after its last."""
         if start >= end:
             return
         rest = self.find(end)
         first, last = bisect_left(self._starts, start), bisect_right(self._starts, end)
         self._starts[first:last] = [start, end]
-        self._owners[first:last] = [number, rest]
+        self._values[first:last] = [value, rest]
 
-    def replace(self, start: int, end: int, number: int) -> None:
+    def replace(self, start: int, end: int, value: Value) -> None:
         """Add a range in place of all that it meets, as code made where other was."""
         if start >= end:
             return
-        first = max(0, bisect_right(self._starts, start) - 1)
-        for place in range(first, bisect_left(self._starts, end)):
-            self._owners[place] = None
-        self.add(start, end, number)
+        for place in range(self._before(start), bisect_left(self._starts, end)):
+            self._values[place] = None
+        self.add(start, end, value)
 
-    def find(self, address: int) -> int | None:
-        """The number of the last range that covers an address; None without any."""
+    def find(self, address: int) -> Value | None:
+        """The value at an address; None without any."""
         place = bisect_right(self._starts, address) - 1
-        return self._owners[place] if place >= 0 else None
+        return self._values[place] if place >= 0 else None
 
-    def parts(self) -> Iterator[tuple[int, int, int]]:
-        """The ranges that are left, ascending: begin, end, number."""
-        pairs = zip(pairwise(self._starts), self._owners, strict=False)
-        for (start, end), owner in pairs:
-            if owner is not None:
-                yield start, end, owner
+    def meeting(self, start: int, end: int) -> Iterator[tuple[int, int, Value]]:
+        """What a range shares with the parts that are not hidden, ascending."""
+        for low, high, value in self._parts(self._before(start)):
+            if low >= end:
+                break
+            if high > start:
+                yield max(low, start), min(high, end), value
+
+    def _before(self, start: int) -> int:
+        """The place of the last start at or below an address, or the first place."""
+        return max(bisect_right(self._starts, start) - 1, 0)
+
+    def _parts(self, place: int) -> Iterator[tuple[int, int, Value]]:
+        pairs = pairwise(islice(self._starts, place, None))
+        values = islice(self._values, place, None)
+        for (start, end), value in zip(pairs, values, strict=False):
+            if value is not None:
+                yield start, end, value

@@ -17,7 +17,7 @@ _BOUNDS = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted).map(tupl
 def test_the_last_range_that_covers_an_address_is_found(
     ranges: list[tuple[int, int]],
 ) -> None:
-    found = AddressRanges(ranges)
+    found = AddressRanges((*each, number) for number, each in enumerate(ranges))
     for address in range(-1, 32):
         covering = [
             number
@@ -29,7 +29,7 @@ def test_the_last_range_that_covers_an_address_is_found(
 
 @given(st.lists(_BOUNDS))
 def test_a_range_may_replace_all_that_it_meets(ranges: list[tuple[int, int]]) -> None:
-    found = AddressRanges()
+    found: AddressRanges[int] = AddressRanges()
     left: dict[int, tuple[int, int]] = {}
     for number, (start, end) in enumerate(ranges):
         found.replace(start, end, number)
@@ -37,7 +37,21 @@ def test_a_range_may_replace_all_that_it_meets(ranges: list[tuple[int, int]]) ->
             left = {n: (s, e) for n, (s, e) in left.items() if e <= start or s >= end}
             left[number] = start, end
     expected = sorted((start, end, number) for number, (start, end) in left.items())
-    assert [*found.parts()] == expected
+    assert [*found] == expected
+
+
+@given(st.lists(_BOUNDS), _BOUNDS)
+def test_a_range_meets_what_is_not_hidden(
+    ranges: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
+    found = AddressRanges((*each, number) for number, each in enumerate(ranges))
+    met = {
+        address: number
+        for low, high, number in found.meeting(*asked)
+        for address in range(low, high)
+    }
+    values = {address: found.find(address) for address in range(*asked)}
+    assert met == {key: each for key, each in values.items() if each is not None}
 
 
 @given(st.lists(_BOUNDS))

@@ -6,11 +6,12 @@ to the next one.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from itertools import pairwise
 from struct import Struct
 
 from gsym.engine.native import to_str
 from gsym.model import UINT64_END
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -65,29 +66,27 @@ class DataSymbols:
             if len(entries):
                 break
         self._found = found
-        self._starts = sorted(found)
+        self._ranges: AddressRanges[int] | None = None  # of starts
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._found)
 
     def __iter__(self) -> Iterator[DataSymbol]:
-        for start in self._starts:
-            size, name, file = self._found[start]
-            yield DataSymbol(self._text(name), start, size, to_str(file))
+        return map(self._symbol, sorted(self._found))
 
     def find(self, address: int) -> DataSymbol | None:
         """The symbol at *address*, or None."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
-            return None
-        start = self._starts[at]
-        size, name, file = self._found[start]
-        if size and start + size <= address:
-            return None
-        return DataSymbol(self._text(name), start, size, to_str(file))
+        if self._ranges is None:
+            self._ranges = AddressRanges(
+                (start, min(start + (self._found[start][0] or end), end), start)
+                for start, end in pairwise([*sorted(self._found), UINT64_END])
+            )
+        start = self._ranges.find(address)
+        return None if start is None else self._symbol(start)
 
-    def _text(self, name: int) -> str:
-        return to_str(_raw(self._names, name))
+    def _symbol(self, start: int) -> DataSymbol:
+        size, name, file = self._found[start]
+        return DataSymbol(to_str(_raw(self._names, name)), start, size, to_str(file))
 
 
 class SymbolNames:

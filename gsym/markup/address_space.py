@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 
 from gsym.engine.native import to_bytes
 from gsym.model import UINT64_MAX
+from gsym.ranges import range_at
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -41,9 +42,14 @@ class Segment(NamedTuple):
         """Address of its last byte, modulo 2^64."""
         return (self.start + self.size - 1) & UINT64_MAX
 
+    @property
+    def end(self) -> int:
+        """The address after its last byte, modulo 2^64."""
+        return (self.start + self.size) & UINT64_MAX
+
     def covers(self, address: int) -> bool:
         """Whether it contains an address in memory."""
-        return self.start <= address < (self.start + self.size) & UINT64_MAX
+        return self.start <= address < self.end
 
     def linked(self, address: int) -> int:
         """The link-time address of an address in memory."""
@@ -214,10 +220,7 @@ class AddressSpace:
 
     def find(self, address: int) -> Segment | None:
         """The segment that contains an address in memory."""
-        at = bisect_right(self._starts, address)
-        if at and self._segments[at - 1].covers(address):
-            return self._segments[at - 1]
-        return None
+        return range_at(self._segments, address, self._starts)
 
 
 def _size(module: LoadedModule) -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
 from functools import partial
-from itertools import islice
 from operator import attrgetter
 
 from gsym.containers.headers import (
@@ -29,6 +27,7 @@ from gsym.memory.symbol_lists import read_converted
 from gsym.memory.threads import Dump, dump_report
 from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.images import (
     ELF_MAGIC,
@@ -105,7 +104,10 @@ class _Core:
             raise FormatError("no threads in it", path=path, offset=0)
         parts = [each for each in headers if each.kind == PT_LOAD]
         self._parts = sorted(parts, key=lambda each: each.address)
-        self._starts = [each.address for each in self._parts]
+        self._memory = AddressRanges(
+            (each.address, each.address + each.memory_size, each)
+            for each in self._parts
+        )
         self._loaded = Loaded()
         self._knows_jit = False
         self._of_file: dict[tuple[int, str], list[Region]] = {}
@@ -169,15 +171,8 @@ class _Core:
         is_after = machine == S390X or self._files.memory(pc - 1, 1) == _BREAKPOINT
         return thread._replace(is_after=is_after)
 
-    def _part(self, address: int) -> ProgramHeader | None:
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
-            return None
-        part = self._parts[at]
-        return part if address < part.address + part.memory_size else None
-
     def _is_code(self, address: int) -> bool:
-        part = self._part(address)
+        part = self._memory.find(address)
         if part is not None:
             return part.is_executable
         region = self._loaded.region(address)
@@ -213,13 +208,8 @@ class _Core:
                 known = Region(
                     *(at, at + segment.size, module, segment.offset, segment.address)
                 )
-                first = max(bisect_right(self._starts, at) - 1, 0)
-                for part in islice(self._parts, first, None):
-                    low = max(part.address, at)
-                    high = min(part.address + part.memory_size, known.end)
-                    if part.address >= known.end:
-                        break
-                    if low < high and part.is_executable and part.address not in files:
+                for low, high, part in self._memory.meeting(at, known.end):
+                    if part.is_executable and part.address not in files:
                         yield known.at(low)._replace(end=high)
 
     def _linked(self) -> dict[int, str]:
@@ -263,7 +253,7 @@ class _Core:
             number = self._loaded.add_module(_module(path, ""))
             start, _, offset, *_ = mapped[0]
             image, bias = Image(), 0
-            if not offset and self._part(start) is None:
+            if not offset and self._memory.find(start) is None:
                 image = self._files.image_of_file(number)
                 bias = load_bias(start, image.segments) if image.segments else 0
             yield _LoadedImage(number, image, bias)
@@ -271,7 +261,7 @@ class _Core:
     def _region(self, mapped: MappedFile, images: Sequence[_LoadedImage]) -> Region:
         """The region of the image that the loader put there, else of the one before."""
         start, end, offset, _, is_executable = mapped
-        part = self._part(start)
+        part = self._memory.find(start)
         if part is not None:  # gdb and FreeBSD leave out what the file has: the code
             is_executable = part.is_executable
         region = Region(*(start, end, -1, offset, offset, "file", is_executable))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
 from contextlib import suppress
 from itertools import islice
 
@@ -17,6 +16,7 @@ from gsym.errors import GsymError
 from gsym.memory.loaded import linked_region
 from gsym.model import UINT64_MAX
 from gsym.modules.key import OTHER, PART, SAME, UNKNOWN, Comparison
+from gsym.ranges import AddressRanges
 from gsym.unwinding.arm_tables import SECTION, step_by_tables
 from gsym.unwinding.breakpad_frames import BreakpadFrames
 from gsym.unwinding.compact_unwind import CompactUnwind, MachoParts, macho_parts
@@ -71,35 +71,22 @@ class SavedMemory:
         self, data: memoryview, parts: Iterable[tuple[int, int, int]] = ()
     ) -> None:
         self._data = data
-        self._parts: list[tuple[int, int, int]] = []
+        # Offsets in the dump less addresses.
+        self._parts: AddressRanges[int] = AddressRanges()
         end = 0
         for start, size, offset in sorted(parts):
-            covered = max(end - start, 0)
-            if covered < size:
-                part = start + covered, size - covered, offset + covered
-                self._parts.append(part)
-                end = start + size
-        self._starts = [start for start, _, _ in self._parts]
+            self._parts.add(max(start, end), start + size, offset - start)
+            end = max(end, start + size)
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at an address, as many as its part has."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
-            return b""
-        start, held, offset = self._parts[at]
-        inside = address - start
-        left = max(min(size, held - inside), 0)
-        return bytes(self._data[offset + inside :][:left])
+        start, data = next(self.within(address, address + size), (address, b""))
+        return bytes(data) if start == address else b""
 
     def within(self, start: int, end: int) -> Iterator[tuple[int, memoryview]]:
         """The address and the bytes of each part in a range."""
-        at = max(bisect_right(self._starts, start) - 1, 0)
-        for first, held, offset in islice(self._parts, at, None):
-            if first >= end:
-                return
-            low, high = max(start, first), min(end, first + held)
-            if low < high:
-                yield low, self._data[offset + low - first : offset + high - first]
+        for low, high, shift in self._parts.meeting(start, end):
+            yield low, self._data[low + shift : high + shift]
 
 
 class ModuleFiles:

@@ -11,7 +11,7 @@ from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from gsym.reading.reader import Reader
 
@@ -90,11 +90,11 @@ def perf_map_symbols(text: bytes) -> tuple[list[tuple[int, int, bytes]], int]:
 
 
 def latest_symbols(
-    symbols: Sequence[tuple[int, int, bytes]],
+    symbols: Iterable[tuple[int, int, bytes]],
 ) -> Iterable[tuple[int, int, bytes]]:
     """The symbols that a JIT has not replaced by later ones at their addresses."""
-    found = AddressRanges()
-    for number, (start, size, _) in enumerate(symbols):
-        found.replace(start, min(start + size, UINT64_END), number)
-    for start, end, number in found.parts():
-        yield start, end - start, symbols[number][2]
+    found: AddressRanges[bytes] = AddressRanges()
+    for start, size, name in symbols:
+        found.replace(start, min(start + size, UINT64_END), name)
+    for start, end, name in found:
+        yield start, end - start, name

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from itertools import chain
 
 from gsym.profiles.model import frame_at
-from gsym.ranges import range_at
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -70,14 +70,14 @@ class BpfPrograms:
         self._order = order
         names = dict(self._types(types))
         infos = self._infos(programs)
-        self._all = sorted(
-            chain.from_iterable(self._whole(each, names) for each in infos)
+        functions = chain.from_iterable(self._whole(each, names) for each in infos)
+        self._all = AddressRanges(
+            (each.start, each.end, each) for each in sorted(functions)
         )
-        self._starts = [each.start for each in self._all]
 
     def find(self, address: int) -> BpfFunction | None:
         """The function at an address."""
-        return range_at(self._all, address, self._starts)
+        return self._all.find(address)
 
     def _unpack(self, codes: str, data: bytes, at: int = 0) -> tuple[int, ...]:
         return struct.unpack_from(self._order + codes, data, at)

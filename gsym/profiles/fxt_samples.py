@@ -125,9 +125,9 @@ class _AddressSpace:
         self._builder = builder
         # Time, first address, the one after the last, index of the mapping.
         self._mappings = _mappings(builder, loaded)
-        self._now = AddressRanges()
+        self._now: AddressRanges[int] = AddressRanges()
         self._begun = 0
-        self._first = AddressRanges()
+        self._first: AddressRanges[int] = AddressRanges()
         for _, *mapping in reversed(self._mappings):
             self._first.add(*mapping)
 

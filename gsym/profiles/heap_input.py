@@ -314,14 +314,14 @@ def _add_locations(
     """
     mappings = read_maps("\n".join(map(str.lstrip, maps)))
     code = [each for each in mappings if each.is_executable and each.path]
-    ranges = AddressRanges((each.start, each.end) for each in code)
-    indexes: dict[int | None, int | None] = {None: None}
+    ranges = AddressRanges((each.start, each.end, each) for each in code)
+    indexes: dict[Mapped | None, int | None] = {None: None}
     locations = builder.profile.locations
     for address, is_return, frames in found:
-        number = ranges.find(address - is_return)
-        if number not in indexes:
-            indexes[number] = builder.mapping(_mapping(code[number or 0], recorded))
-        fields = address, indexes[number], is_return, frames, "", False, ""
+        mapped = ranges.find(address - is_return)
+        if mapped is not None and mapped not in indexes:
+            indexes[mapped] = builder.mapping(_mapping(mapped, recorded))
+        fields = address, indexes[mapped], is_return, frames, "", False, ""
         locations.append(_new(Location, fields))
 
 

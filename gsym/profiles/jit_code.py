@@ -135,7 +135,7 @@ class _Code:
     def __init__(self, path: str, functions: list[_Function]) -> None:
         self.path = path
         self._functions = sorted(functions, key=lambda each: each.time)
-        self._ranges = AddressRanges()
+        self._ranges: AddressRanges[_Function] = AddressRanges()
         self._known = 0
 
     @property
@@ -151,17 +151,14 @@ class _Code:
             each = self._functions[self._known]
             if time is not None and each.time > time:
                 break
-            self._ranges.replace(each.start, each.start + each.size, self._known)
+            self._ranges.replace(each.start, each.start + each.size, each)
             self._known += 1
         return self._known > before
 
     def find(self, address: int) -> Frame | None:
         """The function at an address; none that another was made over."""
-        number = self._ranges.find(address)
-        if number is None:
-            return None
-        _, _, _, name, lines = self._functions[number]
-        return frame_at(name, lines, address)
+        found = self._ranges.find(address)
+        return None if found is None else frame_at(found.name, found.lines, address)
 
 
 def _read_jitdump(data: memoryview) -> Iterator[_Function]:

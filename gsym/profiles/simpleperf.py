@@ -7,10 +7,10 @@ dso.cpp.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
 
 from gsym.errors import FormatError
 from gsym.profiles.protobuf import LENGTH_DELIMITED, each_field, varint
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -32,21 +32,18 @@ class FileSymbols(NamedTuple):
     Attributes:
         is_absolute: Whether these are addresses in memory, else in the file.
         shift: What is added to an offset in the file for its address.
-        symbols: First address, the one after the last, and name; in their order.
+        symbols: Their names.
     """
 
     is_absolute: bool
     shift: int
-    symbols: tuple[tuple[int, int, str], ...]
+    symbols: AddressRanges[str]
 
     def find(self, address: int, start: int, file_offset: int) -> str:
         """The symbol at an address of a mapping that begins at *start*, or ""."""
         if not self.is_absolute:
             address += file_offset - start + self.shift
-        at = bisect_right(self.symbols, address, key=lambda each: each[0]) - 1
-        if at < 0 or address >= self.symbols[at][1]:
-            return ""
-        return self.symbols[at][2]
+        return self.symbols.find(address) or ""
 
 
 def read_settings(data: bytes) -> dict[str, str]:
@@ -83,7 +80,8 @@ def read_symbols(data: bytes, feature: int, order: str) -> dict[str, FileSymbols
             path, kind, shift, symbols = read(data[at : at + size], order)
             at += size
             is_absolute = kind in {_KERNEL, _SYMBOL_MAP}
-            found[path] = FileSymbols(is_absolute, shift, tuple(sorted(symbols)))
+            ranges = AddressRanges(sorted(symbols))
+            found[path] = FileSymbols(is_absolute, shift, ranges)
     except (struct.error, ValueError) as error:
         raise FormatError("symbols of a file are damaged") from error
     return found

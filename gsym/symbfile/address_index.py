@@ -9,9 +9,10 @@ the file.
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import attrgetter
 
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.symbfile.format import Range
 
@@ -41,7 +42,7 @@ class AddressIndex:
                 levels.setdefault(record.depth, []).append(record)
             else:
                 self._pads[record.elf_va] = record
-        self._levels = [_Level(levels[depth]) for depth in sorted(levels)]
+        self._levels = [_by_address(levels[depth]) for depth in sorted(levels)]
 
     def lookup(self, address: int) -> tuple[ChainFrame, ...] | None:
         """The chain at an address, innermost function first, or None.
@@ -52,33 +53,18 @@ class AddressIndex:
         pad = self._pads.get(address)
         if pad is not None and pad.entries:
             return tuple(map(ChainFrame._make, reversed(pad.entries)))
-        found = [level.range_at(address) for level in self._levels]
+        found = [level.find(address) for level in self._levels]
         chain = [each for each in found if each is not None]
         return tuple(_frames(chain, address))[::-1] or None
 
 
-class _Level:
-    """The ranges of one depth."""
-
-    def __init__(self, ranges: list[Range]) -> None:
-        # Of those that cover an address the last one is used.
-        self._ranges = ranges[::-1]
-        self._ranges.sort(key=lambda each: (each.elf_va, -each.length))
-        self._starts = [each.elf_va for each in self._ranges]
-        # The maximum end so far: ranges may overlap.
-        self._reached = list(accumulate(map(_end, self._ranges), max))
-
-    def range_at(self, address: int) -> Range | None:
-        at = bisect_right(self._starts, address)
-        while at and self._reached[at - 1] > address:
-            at -= 1
-            if _end(self._ranges[at]) > address:
-                return self._ranges[at]
-        return None
-
-
-def _end(record: Range) -> int:
-    return record.elf_va + record.length
+def _by_address(ranges: list[Range]) -> AddressRanges[Range]:
+    """The ranges of one depth; of those that cover an address the last one is found."""
+    ordered = ranges[::-1]
+    ordered.sort(key=lambda each: (each.elf_va, -each.length))
+    return AddressRanges(
+        (each.elf_va, each.elf_va + each.length, each) for each in ordered
+    )
 
 
 def _frames(chain: Sequence[Range], address: int) -> Iterator[ChainFrame]:

@@ -7,9 +7,8 @@ the sizes of what a function has on the stack. All become expressions of DWARF.
 from __future__ import annotations
 
 import re
-from array import array
-from bisect import bisect_right
 
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import DamagedError
 from gsym.unwinding.frame_info import apply_row, make_row
@@ -27,7 +26,6 @@ _RECORD = re.compile(
 )
 # In the order in which they are asked: programs, sizes, rules.
 _KINDS = (b"WIN 4", b"WIN 0", b"CFI INIT")
-_MAX_NESTED = 32  # records that start in the range of another one
 # Limit: Call frame information of a module that is run
 _MAX_READ = 16 << 20  # bytes
 _MAX_LINE = 1 << 14  # bytes
@@ -92,15 +90,12 @@ class BreakpadFrames:
         self._registers = {
             name: _register(number) for number, name in enumerate(machine.names)
         }
-        found: dict[bytes, list[tuple[int, int]]] = {each: [] for each in _KINDS}
+        found: dict[bytes, list[tuple[int, int, int]]] = {each: [] for each in _KINDS}
         for each in _RECORD.finditer(data):
-            found[each[1]].append((int(each[2], 16), each.start()))
-        # The starts and the places of the records of each kind.
-        self._index = []
-        for several in found.values():
-            several.sort()
-            starts, places = zip(*several, strict=True) if several else ((), ())
-            self._index.append((array("Q", starts), array("Q", places)))
+            start = int(each[2], 16)
+            found[each[1]].append((start, start + int(each[3], 16), each.start() + 1))
+        # The places of the records of each kind.
+        self._places = [AddressRanges(sorted(each)) for each in found.values()]
 
     def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
         """The registers in the caller of the function at *pc*; None if unknown."""
@@ -143,13 +138,12 @@ class BreakpadFrames:
 
     def _read(self, pc: int) -> _Record | None:
         """The record of an address."""
-        for starts, places in self._index:
-            last = bisect_right(starts, pc) - 1
-            for at in range(last, max(last - _MAX_NESTED, -1), -1):
-                lines = self._lines(places[at] + 1)
+        for each in self._places:
+            place = each.find(pc)
+            if place is not None:
+                lines = self._lines(place)
                 words = next(lines, [])
-                if pc - starts[at] < int(words[4], 16):
-                    return self._by_rules(words, lines, pc) or self._by_program(words)
+                return self._by_rules(words, lines, pc) or self._by_program(words)
         return None
 
     def _lines(self, at: int) -> Iterator[list[str]]:

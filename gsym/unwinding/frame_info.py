@@ -7,10 +7,10 @@ exceptions find the caller by it. `.eh_frame_hdr`, which is loaded, is an index 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from contextlib import suppress
 
 from gsym.model import UINT64_MAX
+from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import (
     ByteReader,
@@ -143,9 +143,6 @@ class _Function(NamedTuple):
     size: int
     data: ByteReader
 
-    def has(self, pc: int) -> bool:
-        return self.start <= pc < self.start + self.size
-
 
 class CallFrames:
     """The call frame information of an image, by link-time addresses.
@@ -168,7 +165,7 @@ class CallFrames:
         self._read = read
         self._header = header
         self._sections = tuple(sections)
-        self._indexes: dict[int, list[tuple[int, int]]] = {}
+        self._indexes: dict[int, AddressRanges[int]] = {}
         self._rows: dict[int, Row | None] = {}
         self._left = _MAX_RUN
 
@@ -207,20 +204,21 @@ class CallFrames:
             with suppress(DamagedError, OverflowError):
                 entry = self._search(pc)
                 found = None if entry is None else self._entry(entry)
-                if found is not None and found.has(pc):
+                if found is not None and 0 <= pc - found.start < found.size:
                     return found
         for number, section in enumerate(self._sections):
             if number not in self._indexes:
                 functions = self._functions(section)
-                self._indexes[number] = sorted(
-                    (each.start, place) for place, each in functions
+                self._indexes[number] = AddressRanges(
+                    sorted(
+                        (each.start, each.start + each.size, place)
+                        for place, each in functions
+                    )
                 )
-            index = self._indexes[number]
-            at = bisect_right(index, (pc, UINT64_MAX)) - 1
-            if at >= 0:
-                found = self._function_in(section, index[at][1], {})
-                if found is not None and found.has(pc):
-                    return found
+            place = self._indexes[number].find(pc)
+            found = None if place is None else self._function_in(section, place, {})
+            if found is not None:
+                return found
         return None
 
     def _search(self, pc: int) -> int | None:
