@@ -5,6 +5,7 @@ Many addresses are requested at a time, before the lines that need them are filt
 
 from __future__ import annotations
 
+from gsym.cache import BoundedCache
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
 from gsym.markup.address_space import (
@@ -73,7 +74,8 @@ class RemoteSymbols(Symbols):
         self._asking = source
         self._most = most
         self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
-        self._places: dict[bytes, tuple[int, str]] = {}  # base and name of a module
+        # Base and name of modules.
+        self._places: BoundedCache[bytes, tuple[int, str]] = BoundedCache(_MAX_BASES)
         self._answers: dict[tuple[bytes, int], Symbolization] = {}
         self._failure = ""
         self._breaker = CircuitBreaker()
@@ -90,9 +92,8 @@ class RemoteSymbols(Symbols):
         module = segment.module
         base, name = self._places.get(module.build_id, (segment.address, ""))
         if not name:
-            if len(self._places) >= _MAX_BASES:
-                self._places.clear()
             name = to_str(module.name).rpartition("/")[2][:_MAX_NAME]
+            self._places.keep(module.build_id, (base, name))
         self._places[module.build_id] = min(base, segment.address), name
 
     def ask(self, wanted: Iterable[tuple[bytes, int]]) -> None:

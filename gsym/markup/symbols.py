@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
@@ -68,7 +69,9 @@ class ModuleSymbols:
     def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
         self.module = module  # the result of opening it
         self._options = options
-        self._frames: dict[int, tuple[Location, ...]] = {}
+        self._frames: BoundedCache[int, tuple[Location, ...]] = BoundedCache(
+            _MAX_ANSWERS
+        )
 
     @property
     def is_available(self) -> bool:
@@ -96,9 +99,7 @@ class ModuleSymbols:
         """The frames at a link-time address, innermost first; empty if unknown."""
         frames = self._frames.get(address)
         if frames is None:
-            if len(self._frames) >= _MAX_ANSWERS:
-                self._frames.clear()
-            frames = self._frames[address] = self._look_up(address)
+            frames = self._frames.keep(address, self._look_up(address))
         return frames
 
     def variable(self, address: int) -> tuple[bytes, int] | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import (
@@ -291,7 +292,9 @@ class _SampleReader:
                 self.builder.lose(kept)
         self._types: tuple[ValueType, ...] = types
         self._time_keys = places.numbers_of(TIMESTAMP)
-        self._known: dict[tuple[_Label, ...], _Description] = {}
+        self._known: BoundedCache[tuple[_Label, ...], _Description] = BoundedCache(
+            _MOST_KNOWN
+        )
         self._places = places
         self._path = path
 
@@ -322,10 +325,7 @@ class _SampleReader:
         found = self._known.get(numbers)
         if found is None:
             labels = [self._label(*each) for each in numbers]
-            thread = self._thread(labels)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            found = self._known[numbers] = thread, tuple(labels)
+            found = self._known.keep(numbers, (self._thread(labels), tuple(labels)))
         return found
 
     def _label(

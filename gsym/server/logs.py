@@ -18,6 +18,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.datastructures import MutableHeaders
 
+from gsym.cache import BoundedCache
 from gsym.server.errors import endpoint_path, header_of
 from gsym.server.monitoring import PROBES
 
@@ -109,7 +110,7 @@ class OnceAMinute(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         # (time of the last line, number of dropped ones), by text
-        self._seen: dict[str, tuple[float, int]] = {}
+        self._seen: BoundedCache[str, tuple[float, int]] = BoundedCache(_MOST_TEXTS)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is written."""
@@ -120,9 +121,7 @@ class OnceAMinute(logging.Filter):
         if 0 <= now - last < _MINUTE:
             self._seen[text] = last, dropped + 1
             return False
-        if len(self._seen) >= _MOST_TEXTS:
-            self._seen.clear()
-        self._seen[text] = now, 0
+        self._seen.keep(text, (now, 0))
         if dropped:
             record.msg, record.args = "%s (%d times more)", (text, dropped)
         return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.cache import BoundedCache
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import DamagedError
@@ -85,7 +86,7 @@ class BreakpadFrames:
         self._machine = machine
         self._data = data
         self._is_code = is_code
-        self._records: dict[int, _Record | None] = {}  # by address
+        self._records: BoundedCache[int, _Record | None] = BoundedCache(_MAX_ROWS)
         self._left = _MAX_READ
         self._registers = {
             name: _register(number) for number, name in enumerate(machine.names)
@@ -101,9 +102,7 @@ class BreakpadFrames:
         """The registers in the caller of the function at *pc*; None if unknown."""
         try:
             if pc not in self._records:
-                if len(self._records) == _MAX_ROWS:
-                    self._records.clear()
-                self._records[pc] = None
+                self._records.keep(pc, None)
                 self._records[pc] = self._read(pc)
             record = self._records[pc]
             if record is None or self._left <= 0:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
+from gsym.cache import BoundedCache
 from gsym.containers.headers import Segment
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import DamagedError
@@ -109,29 +110,23 @@ class CompactUnwind:
         self._data = data
         self._base = base
         self._read = read
-        self._rows: dict[int, Row | None] = {}
+        self._rows: BoundedCache[int, Row | None] = BoundedCache(_MAX_ROWS)
 
     def step(self, pc: int, values: dict[int, int], memory: Memory) -> Step | None:
         """The registers in the caller of the function at *pc*; None if unknown."""
-        try:
+        with suppress(DamagedError, KeyError, OverflowError):
             row = self.row(pc)
             if row is not None:
                 return apply_row(row, values, memory, self._machine)
-        except (DamagedError, KeyError, OverflowError):
-            pass
         return None
 
     def row(self, pc: int) -> Row | None:
         """The rules at an address; None if there are none."""
         if pc not in self._rows:
-            if len(self._rows) == _MAX_ROWS:
-                self._rows.clear()
-            self._rows[pc] = None
-            try:
+            self._rows.keep(pc, None)
+            with suppress(StructError, IndexError, ZeroDivisionError):
                 start, encoding = self._encoding(pc - self._base)
                 self._rows[pc] = self._decoded(start + self._base, encoding)
-            except (StructError, IndexError, ZeroDivisionError):
-                pass
         return self._rows[pc]
 
     def functions(self) -> Iterator[tuple[int, int, Row | None]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
@@ -166,15 +167,13 @@ class CallFrames:
         self._header = header
         self._sections = tuple(sections)
         self._indexes: dict[int, AddressRanges[int]] = {}
-        self._rows: dict[int, Row | None] = {}
+        self._rows: BoundedCache[int, Row | None] = BoundedCache(_MAX_ROWS)
         self._left = _MAX_RUN
 
     def row(self, pc: int) -> Row | None:
         """The rules at an address; None if there are none."""
         if pc not in self._rows:
-            if len(self._rows) == _MAX_ROWS:
-                self._rows.clear()
-            self._rows[pc] = None
+            self._rows.keep(pc, None)
             function = self._function(pc)
             if function is not None and self._left > 0:
                 self._left -= len(function.data.data)

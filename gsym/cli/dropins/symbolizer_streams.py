@@ -7,6 +7,7 @@ at a time; other lines are answered individually.
 
 from __future__ import annotations
 
+from gsym.cache import BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.engine.native import to_bytes, to_str
 
@@ -47,7 +48,10 @@ class LineStream:
         is_json = options.style == "JSON"
         # If the output of the engine is printed unchanged.
         self._learns = not (options.context_lines or (is_json and options.pretty))
-        self._known: dict[bytes, tuple[Module, str]] = {}  # prefixes
+        # By prefix.
+        self._known: BoundedCache[bytes, tuple[Module, str]] = BoundedCache(
+            _MAX_PREFIXES
+        )
 
     def answer(self, lines: bytes) -> bytes:
         """Answer all complete lines; return the rest of *lines*."""
@@ -78,9 +82,7 @@ class LineStream:
         known = self._module_for(to_str(prefix))
         if known is None:
             return
-        if len(self._known) >= _MAX_PREFIXES:
-            self._known.clear()
-        self._known[prefix] = known
+        self._known.keep(prefix, known)
 
     def _module_for(self, prefix: str) -> tuple[Module, str] | None:
         """The module of addresses after *prefix*, and its shown name.
