@@ -35,6 +35,21 @@ class BoundedCache(dict["Key", "Value"]):
         return value
 
 
+def cache_root() -> str:
+    """The user's cache: files that were fetched, and conversions for each version."""
+    folder = os.environ.get("GSYM_CACHE_DIR")
+    if folder:
+        return folder
+    home = os.path.expanduser("~")
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return os.path.join(caches, "gsym")
+
+
+def symbol_cache(root: str = "") -> str:
+    """The folder in a cache for files of symbol servers, laid out as these are."""
+    return os.path.join(root or cache_root(), "symbols")
+
+
 class FileStamp(NamedTuple):
     """Time of modification in nanoseconds, size in bytes, and inode of a regular file.
 

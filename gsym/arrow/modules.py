@@ -9,9 +9,8 @@ from functools import partial
 from gsym.arguments import integer_of, path_of
 from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
-from gsym.modules.file_match import NAME_ALONE
 from gsym.modules.finder import SEARCH, Finder
-from gsym.modules.key import ModuleKey, key_of_build_id, keys_of_text
+from gsym.modules.key import NAME_ALONE, ModuleKey, key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver, SingleFlight

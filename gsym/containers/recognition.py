@@ -35,6 +35,9 @@ _BZIP2_MAGICS = tuple(
 MICRODUMP = b"-----BEGIN BREAKPAD MICRODUMP-----"
 """A line of a log that a microdump follows."""
 
+_DEB = b"!<arch>\ndebian-binary"
+_RPM = b"\xed\xab\xee\xdb"
+
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (
     FileKind(
@@ -154,6 +157,16 @@ def recognise_file(path: str) -> str:
     """The kind of the file at *path*, as `recognise` names it."""
     with open(path, "rb", buffering=0) as file:
         return recognise(file.read(HEAD_SIZE))
+
+
+def is_deb(head: bytes) -> bool:
+    """Whether a file that starts with *head* is a Debian package."""
+    return head.startswith(_DEB)
+
+
+def is_rpm(head: bytes) -> bool:
+    """Whether a file that starts with *head* is an RPM package."""
+    return head.startswith(_RPM)
 
 
 def recognise(head: bytes) -> str:

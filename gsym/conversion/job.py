@@ -16,12 +16,12 @@ from gsym.containers.archive import (
 )
 from gsym.containers.fat import list_slices, matching_slices
 from gsym.containers.recognition import refuse
-from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import ConvertOptions, read_options
 from gsym.conversion.output import ConversionRequest
 from gsym.errors import LimitError, MemberError, UnsupportedError
+from gsym.modules.key import DEBUG_DIRECTORIES
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()

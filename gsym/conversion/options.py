@@ -20,10 +20,9 @@ from gsym.arguments import (
     strings_of,
     text_of,
 )
-from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.model import UINT64_MAX
-from gsym.modules.key import MOST_ID_BYTES
+from gsym.modules.key import DEBUG_DIRECTORIES, MOST_ID_BYTES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -22,8 +22,7 @@ import os
 import time
 from _thread import get_ident
 
-from gsym.cache import remove_oldest, stamp_at
-from gsym.conversion.companions import cache_root, symbol_cache
+from gsym.cache import cache_root, remove_oldest, stamp_at, symbol_cache
 from gsym.errors import GsymError
 
 TYPE_CHECKING = bool()

@@ -9,6 +9,7 @@ from gsym.containers.recognition import recognise_file
 from gsym.conversion.module_file import modules_in
 from gsym.errors import FormatError, GsymError, reason_of
 from gsym.modules.key import (
+    NAME_ALONE,
     OTHER,
     OUTCOMES,
     PART,
@@ -24,8 +25,6 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-NAME_ALONE = "found by its name alone"
 
 
 class FileMatch(NamedTuple):

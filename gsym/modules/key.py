@@ -359,6 +359,7 @@ PART = "part"  # only a part of such an id is known to be equal, and no id diffe
 UNKNOWN = "unknown"  # there is no id that both have
 OTHER = "other"  # an id differs
 OUTCOMES = SAME, PART, UNKNOWN, OTHER  # the most certain first
+NAME_ALONE = "found by its name alone"  # the reason of UNKNOWN
 _PRECEDENCE = OTHER, SAME, PART, UNKNOWN  # of the results for several ids
 
 
@@ -551,6 +552,10 @@ def is_hex(digits: str) -> bool:
 def build_id_digits(code_id: str) -> str:
     """Digits of a build id in lower case; "" if *code_id* has no whole bytes."""
     return code_id.lower() if len(code_id) % 2 == 0 and is_hex(code_id) else ""
+
+
+DEBUG_DIRECTORIES = ("/usr/lib/debug",)
+"""Folders of installed debug files, at the paths that `build_id_path` returns."""
 
 
 def build_id_path(digits: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from gsym.errors import AmbiguousModuleError, SourceError
+from gsym.errors import AmbiguousModuleError, SourceError, reason_of
 from gsym.modules.key import Attempt, Comparison, ModuleKey, build_id_digits, has_id
 from gsym.records import NamedTuple
 
@@ -219,11 +219,16 @@ def _matched(
     compare_code: Callable[[str], Comparison] | None,
     attempts: list[Attempt],
 ) -> FoundFile | None:
-    from gsym.modules.file_match import match_file  # many commands search for nothing
-
     if "\0" in path:
         attempts.append(Attempt(path, "missing", "a zero byte in a file name"))
         return None
+    try:
+        os.stat(path)
+    except OSError as error:
+        attempts.append(Attempt(path, "missing", reason_of(error)))
+        return None
+    from gsym.modules.file_match import match_file  # many commands search for nothing
+
     digits = build_id_digits(key.code_id)
     stem = os.path.basename(path).partition(".")[0]
     is_named_by_id = bool(digits[2:]) and stem.startswith((digits, digits[2:]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from time import perf_counter
 
-from gsym.conversion.identity import read_first
 from gsym.memory.stack_parts import (
     NO_FRAMES,
     NO_MODULE,
@@ -17,9 +16,7 @@ from gsym.memory.stack_parts import (
     with_stacks,
 )
 from gsym.model import NO_FUNCTION, Frame
-from gsym.modules.file_match import NAME_ALONE
-from gsym.modules.function_names import FunctionNames
-from gsym.modules.key import key_of_debug_id
+from gsym.modules.key import NAME_ALONE, key_of_debug_id
 from gsym.reports.judgement import Judge
 from gsym.reports.link_addresses import (
     MAY_BE_LINK,
@@ -108,6 +105,7 @@ class ModuleOfReport:
         """Machine code, as far as a file at hand has it."""
         if self._code is None:
             from gsym.containers.machine_code import MachineCode
+            from gsym.conversion.identity import read_first
 
             self._code = read_first(self.files(), None, MachineCode) or MachineCode()
         return self._code
@@ -331,6 +329,8 @@ class ReportWork:
         for number, module in enumerate(self.modules):
             if module.reader is None or not module.frames:
                 continue
+            from gsym.modules.function_names import FunctionNames
+
             frames = [self._frames[at] for at in module.frames]
             several = (frames, *(each.others for each in frames if each.others))
             options = [

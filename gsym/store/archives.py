@@ -13,6 +13,8 @@ from gsym.containers.inflation import believable_size, limited
 from gsym.containers.recognition import (
     COMPRESSED,
     inflater_of,
+    is_deb,
+    is_rpm,
     recognise,
     recognise_file,
 )
@@ -21,8 +23,6 @@ from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
 from gsym.store.package_formats import (
     cpio_files,
-    is_deb,
-    is_rpm,
     seek_data_of_deb,
     seek_data_of_rpm,
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.recognition import HEAD_SIZE, recognise
+from gsym.containers.recognition import HEAD_SIZE, is_deb, is_rpm, recognise
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
-from gsym.store.package_formats import is_deb, is_rpm
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _AR = b"!<arch>\n"
-_DEB = _AR + b"debian-binary"
-_RPM = b"\xed\xab\xee\xdb"
 _AR_HEADER = struct.Struct("16s32x10s2s")  # name, size, mark
 _AR_MARK = b"`\n"
 _MAX_AR_MEMBERS = 100  # usually three
@@ -38,16 +36,6 @@ _CPIO_END = "TRAILER!!!"
 _MODE, _SIZE, _NAME_SIZE = 1, 6, 11  # fields of a header
 _MAX_NAME = 1 << 16
 _PIECE = 1 << 20
-
-
-def is_deb(head: bytes) -> bool:
-    """Whether a file that starts with *head* is a Debian package."""
-    return head.startswith(_DEB)
-
-
-def is_rpm(head: bytes) -> bool:
-    """Whether a file that starts with *head* is an RPM package."""
-    return head.startswith(_RPM)
 
 
 def seek_data_of_deb(file: IO[bytes]) -> int:

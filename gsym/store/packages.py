@@ -14,7 +14,6 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 
-from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import (
     FormatError,
     GsymError,
@@ -23,6 +22,7 @@ from gsym.errors import (
     reason_of,
 )
 from gsym.modules.key import (
+    DEBUG_DIRECTORIES,
     ModuleKey,
     debug_ids_of_build_id,
     search_terms,

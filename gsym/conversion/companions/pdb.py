@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
+from gsym.cache import symbol_cache
 from gsym.containers.cabinet import inflate_cabinet
 from gsym.containers.headers import CodeView, read_pe_headers
 from gsym.containers.inflation import inflate_data
 from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
-from gsym.conversion.companions import symbol_cache
 from gsym.conversion.companions.search import CompanionSearch, fault_of, problem_of
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
 from gsym.conversion.identity import key_of_binary, pdb_identity
