@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import partial
+
 from gsym.unwinding.expressions import ByteReader, DamagedError
 from gsym.unwinding.frame_info import Step
 from gsym.unwinding.machines import ARM
@@ -53,14 +56,9 @@ def _place(read: Memory, address: int) -> int:
 def _search(table: tuple[int, int], pc: int, read: Memory) -> int | None:
     """The address of the entry of the function that has *pc*."""
     start, size = table
-    low, high = 0, size // _ENTRY_SIZE
-    while low < high:
-        middle = (low + high) // 2
-        if _place(read, start + middle * _ENTRY_SIZE) <= pc:
-            low = middle + 1
-        else:
-            high = middle
-    return start + (low - 1) * _ENTRY_SIZE if low else None
+    entries = range(start, start + size - size % _ENTRY_SIZE, _ENTRY_SIZE)
+    after = bisect_right(entries, pc, key=partial(_place, read))
+    return entries[after - 1] if after else None
 
 
 def _instructions(at: int, read: Memory) -> bytes:

@@ -8,6 +8,7 @@ Source: LLVM, compact_unwind_encoding.h.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import suppress
 from itertools import pairwise
 from struct import Struct, error as StructError  # noqa: N812 - an exception
@@ -203,17 +204,15 @@ class CompactUnwind:
         self, table: int, count: int, entry: Struct, place: int, mask: int = -1
     ) -> int:
         """The last entry of a table whose function does not start after a place."""
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            start = entry.unpack_from(self._data, table + middle * entry.size)[0]
-            if start & mask <= place:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
+
+        def start(number: int) -> int:
+            found = entry.unpack_from(self._data, table + number * entry.size)
+            return int(found[0]) & mask
+
+        after = bisect_right(range(count), place, key=start)
+        if not after:
             raise IndexError
-        return low - 1
+        return after - 1
 
     def _decoded(self, start: int, encoding: int) -> Row | None:
         """The rules of an encoding; None if it has none."""

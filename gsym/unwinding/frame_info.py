@@ -7,6 +7,7 @@ exceptions find the caller by it. `.eh_frame_hdr`, which is loaded, is an index 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from contextlib import suppress
 
 from gsym.cache import BoundedCache
@@ -202,7 +203,7 @@ class CallFrames:
         if self._header:
             with suppress(DamagedError, OverflowError):
                 entry = self._search(pc)
-                found = None if entry is None else self._entry(entry)
+                found = None if entry is None else self._function_in(None, entry, {})
                 if found is not None and 0 <= pc - found.start < found.size:
                     return found
         for number, section in enumerate(self._sections):
@@ -230,38 +231,17 @@ class CallFrames:
         if not 0 < count < _MAX_ENTRIES:
             return None
         table = self._header + _HEADER_SIZE
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            start = self._reader(table + middle * _ENTRY_SIZE, 4).fixed(4, signed=True)
-            if self._header + start <= pc:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
-            return None
-        place = self._reader(table + low * _ENTRY_SIZE - 4, 4).fixed(4, signed=True)
-        return self._header + place
+
+        def field(at: int) -> int:
+            return self._header + self._reader(table + at, 4).fixed(4, signed=True)
+
+        starts = range(0, count * _ENTRY_SIZE, _ENTRY_SIZE)
+        after = bisect_right(starts, pc, key=field)
+        return field(starts[after - 1] + 4) if after else None
 
     def _reader(self, address: int, size: int) -> ByteReader:
         read = self._read(address & UINT64_MAX, size)
         return ByteReader(read, self._machine.word, self._machine.order)
-
-    def _entry(self, address: int) -> _Function | None:
-        """The FDE at an address."""
-        head = self._reader(address, 8)
-        length = head.fixed(4)
-        if not 4 <= length <= _MAX_SIZE:  # noqa: PLR2004 - of the second field
-            return None
-        back = head.fixed(4)
-        data = self._reader(address + 8, length - 4)
-        place = address + 4 - back
-        head = self._reader(place, 8)
-        length = head.fixed(4)
-        if not 4 <= length <= _MAX_SIZE or head.fixed(4):  # noqa: PLR2004
-            return None
-        common = _read_common(self._reader(place + 8, length - 4), place + 8)
-        return _read_function(common, data, address + 8)
 
     def functions(self) -> Iterator[tuple[int, list[tuple[int, Row]]]]:
         """The end of each function in the sections, and its rows with their starts.
@@ -286,46 +266,57 @@ class CallFrames:
                 yield place, found
 
     def _function_in(
-        self, section: FrameSection, at: int, known: dict[int, _Common | None]
+        self, section: FrameSection | None, at: int, known: dict[int, _Common | None]
     ) -> _Function | None:
-        """The FDE at a place in a section; None if it is a CIE, or damaged."""
+        """The FDE at a place in a section, or at an address; None for any other entry.
+
+        Those are CIEs, and what is damaged.
+        """
         sized = self._sized(section, at)
         if sized is None:
             return None
         data = sized.data
+        is_debug, base = (False, 0) if section is None else (section[2], section[1])
         try:
             second = data.fixed(sized.id_size)
-            if second == (((1 << 8 * sized.id_size) - 1) if section.is_debug else 0):
+            if second == (((1 << 8 * sized.id_size) - 1) if is_debug else 0):
                 return None
-            back = second if section.is_debug else sized.start - second
+            back = second if is_debug else sized.start - second
             if back not in known:
                 known[back] = None
                 head = self._sized(section, back)
                 if head is not None and head.end - head.start <= _MAX_COMMON:
                     head.data.fixed(head.id_size)
-                    known[back] = _read_common(head.data, section.address + head.start)
+                    known[back] = _read_common(head.data, base + head.start)
             common = known[back]
             if common is None:
                 return None
-            return _read_function(common, data, section.address + sized.start)
+            return _read_function(common, data, base + sized.start)
         except (DamagedError, OverflowError):
             return None
 
-    def _sized(self, section: FrameSection, at: int) -> _Sized | None:
-        """The entry at a place, after its length; None at the end."""
-        whole, word, order = section.data, self._machine.word, self._machine.order
-        if not 0 <= at <= len(whole) - 4:
+    def _sized(self, section: FrameSection | None, at: int) -> _Sized | None:
+        """The entry at a place, or address, after its length; None at the end."""
+
+        def reader(start: int, size: int) -> ByteReader:
+            if section is None:
+                return self._reader(start, size)
+            held = bytes(section.data[start : start + size])
+            return ByteReader(held, self._machine.word, self._machine.order)
+
+        head = reader(max(at, 0), 12)
+        if at < 0 or len(head.data) < 4:  # noqa: PLR2004 - of the length
             return None
-        head = ByteReader(bytes(whole[at : at + 12]), word, order)
         length, id_size = head.fixed(4), 4
         if length == _LONG and len(head.data) > 4:  # noqa: PLR2004
-            length, id_size = int.from_bytes(head.data[4:], order), 8
+            length = int.from_bytes(head.data[4:], self._machine.order)
+            id_size = 8 if section is not None and section.is_debug else 4
             head.at = len(head.data)
         start = at + head.at
-        if length > min(len(whole) - start, _MAX_SIZE):
+        data = reader(start, min(length, _MAX_SIZE))
+        if length > len(data.data):
             return None
-        data = ByteReader(bytes(whole[start : start + length]), word, order)
-        return _Sized(data, start, start + length, id_size if section.is_debug else 4)
+        return _Sized(data, start, start + length, id_size)
 
 
 class _Sized(NamedTuple):

@@ -5,6 +5,8 @@ For each function it has the bytes that are on the stack at each address (pcsp).
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError
@@ -157,16 +159,11 @@ class GoFrames:
         return self._base + read.fixed(size), self._functions + read.fixed(size)
 
     def _function(self, pc: int) -> _Function | None:
-        low, high = 0, self._count
-        while low < high:
-            middle = (low + high) // 2
-            if self._entry(middle)[0] <= pc:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
+        numbers = range(self._count)
+        after = bisect_right(numbers, pc, key=lambda each: self._entry(each)[0])
+        if not after:
             return None
-        start, place = self._entry(low - 1)
+        start, place = self._entry(after - 1)
         # Words of 4 bytes: name, arguments, deferreturn, pcsp, pcfile, pcln, their
         # number, unit, and, since Go 1.20, the line of the function.
         read = self._at(place + self._size, 48)

@@ -10,6 +10,7 @@ from struct import Struct, error as StructError  # noqa: N812 - an exception
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.frame_info import Step
+from gsym.unwinding.pe_frames import last_entry
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -126,16 +127,9 @@ def _undo(each: _Undo, values: dict[int, int], memory: Memory) -> None:
 
 def _function(table: PeTable, place: int, read: Memory) -> tuple[int, _Function]:
     """The start of the function at a place in the image, and the function."""
-    low, high = 0, table.size // _ENTRY.size
-    found = 0, 0
-    while low < high:
-        middle = (low + high) // 2
-        at = table.base + table.start + middle * _ENTRY.size
-        entry = _ENTRY.unpack(read(at, _ENTRY.size))
-        if place < entry[0]:
-            high = middle
-        else:
-            low, found = middle + 1, entry
+    found = last_entry(table, _ENTRY, place, read)
+    if found is None:
+        raise KeyError(place)
     start, information = found
     if information & 3:
         return start, _packed(information)

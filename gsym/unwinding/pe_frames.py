@@ -5,6 +5,7 @@ Source: Microsoft, x64 exception handling.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.containers.headers import Segment
@@ -126,7 +127,8 @@ class _Unwinding:
     def __init__(
         self, table: PeTable, values: dict[int, int], read: Memory, memory: Memory
     ) -> None:
-        self._base, self._start, self._size = table
+        self._table = table
+        self._base = table.base
         self._values = dict(values)
         self._read = read
         self._memory = memory
@@ -164,19 +166,11 @@ class _Unwinding:
 
     def _function(self, place: int) -> tuple[int, int] | None:
         """The start of the function at a place in the image, and its information."""
-        low, high = 0, self._size // _ENTRY.size
-        table = self._base + self._start
-        while low < high:
-            middle = (low + high) // 2
-            at = table + middle * _ENTRY.size
-            start, end, information = _ENTRY.unpack(self._read(at, _ENTRY.size))
-            if place < start:
-                high = middle
-            elif place >= end:
-                low = middle + 1
-            else:
-                return start, information
-        return None
+        found = last_entry(self._table, _ENTRY, place, self._read)
+        if found is None:
+            return None
+        start, end, information = found
+        return (start, information) if place < end else None
 
     def _undo(self, information: int, inside: int) -> None:
         """Undo what the code has done before an offset in its function."""
@@ -247,6 +241,20 @@ class _Unwinding:
         values[_STACK] = stack
         self._values = values
         return True
+
+
+def last_entry(
+    table: PeTable, entry: Struct, place: int, read: Memory
+) -> tuple[int, ...] | None:
+    """The last entry of a function that does not start after a place in the image."""
+
+    def at(number: int) -> tuple[int, ...]:
+        address = table.base + table.start + number * entry.size
+        return entry.unpack(read(address, entry.size))
+
+    numbers = range(table.size // entry.size)
+    after = bisect_right(numbers, place, key=lambda number: at(number)[0])
+    return at(after - 1) if after else None
 
 
 def functions_of(table: PeTable, read: Memory) -> Iterator[tuple[int, int, int]]:
