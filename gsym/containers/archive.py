@@ -9,7 +9,7 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import recognise, recognise_file
-from gsym.engine.native import to_str
+from gsym.engine.native import to_str, zero_ended
 from gsym.errors import FormatError, MemberError, UnsupportedError
 from gsym.records import NamedTuple
 
@@ -242,7 +242,7 @@ def _gnu_name(name: bytes, names: bytes) -> bytes:
     if name.startswith(b"/"):
         start = _number(name[1:])
         # Microsoft's tools end a name with a NUL.
-        rest = names[start : start + _MAX_NAME].partition(b"\0")[0]
+        rest = zero_ended(names[start : start + _MAX_NAME])
         name = rest.partition(b"\n")[0]
     return name.removesuffix(b"/")
 

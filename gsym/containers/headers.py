@@ -8,6 +8,7 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
+from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.leb128 import read_leb
 from gsym.records import NamedTuple
@@ -97,7 +98,7 @@ def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
         magic, guid, age = _CODEVIEW.unpack_from(data, offset)
         if magic == b"RSDS":
             path = bytes(data[offset + _CODEVIEW.size : offset + size])
-            return CodeView(guid, age, path.partition(b"\0")[0])
+            return CodeView(guid, age, zero_ended(path))
     return None
 
 

@@ -119,6 +119,11 @@ def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def zero_ended(field: Buffer) -> bytes:
+    """The text in a field, which a zero byte or the field ends."""
+    return bytes(field).partition(b"\0")[0]
+
+
 def uuid_bytes(uuid: object) -> bytes:
     """A UUID given as bytes, or as hexadecimal text with or without dashes.
 

@@ -93,8 +93,7 @@ class LineFilter:
     ) -> int:
         """Filter many lines at once, if they are simple enough.
 
-        *element* is the offset of that in the first line. Return how many bytes were
-        filtered; 0: filter the first line by itself.
+        *element* is the offset of that in the first line.
 
         Returns:
             How many bytes of *lines* were filtered; 0: filter the first line by itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from gsym.containers.headers import read_notes
+from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.memory.signals import (
     FREEBSD,
@@ -303,7 +304,7 @@ def _read_mappings(contents: memoryview) -> Iterator[MappedFile]:
         size, start, end, offset, protection = _MAPPING.unpack_from(contents, at)
         if size < _PATH_AT:
             return
-        path = bytes(contents[at + _PATH_AT : at + size]).partition(b"\0")[0]
+        path = zero_ended(contents[at + _PATH_AT : at + size])
         if path:
             yield MappedFile(
                 *(start, end, offset, path.decode("utf-8", "surrogateescape")),
@@ -313,4 +314,4 @@ def _read_mappings(contents: memoryview) -> Iterator[MappedFile]:
 
 
 def _text(contents: memoryview) -> str:
-    return bytes(contents).partition(b"\0")[0].decode("utf-8", "replace")
+    return zero_ended(contents).decode("utf-8", "replace")

@@ -5,6 +5,7 @@ They tell what a core file without a list of mapped files has, as QEMU writes it
 
 from __future__ import annotations
 
+from gsym.engine.native import to_str, zero_ended
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
@@ -96,5 +97,5 @@ class LinkMap:
         for size in (_MAX_PATH, 256, 64, 16):
             held = self._memory(address, size) if address else b""
             if b"\0" in held:
-                return held.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+                return to_str(zero_ended(held))
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
+from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.memory.loaded import Loaded
 from gsym.memory.microdump import minidump_of
@@ -280,7 +281,7 @@ class _Minidump:
         guid, age, pdb = bytes(_GUID_SIZE), 0, b""
         if magic == _CODEVIEW and len(contents) >= _CODEVIEW_AGE.size:
             guid, age = _CODEVIEW_AGE.unpack_from(contents)
-            pdb = contents[_CODEVIEW_AGE.size :].partition(b"\0")[0]
+            pdb = zero_ended(contents[_CODEVIEW_AGE.size :])
         if self._platform in _APPLE:
             return module_of_uuid(path, print_guid(guid, is_little=True))
         name = base_name(path)
@@ -308,8 +309,8 @@ class _Minidump:
             # Writers put si_code into the flags; LLDB has a mark and a text.
             reason = LINUX.name(code)
             if flags == _LLDB_MARK:
-                text = bytes(stream[_INFORMATION_AT:_INFORMATION_END])
-                said = text.partition(b"\0")[0].decode("utf-8", "replace")
+                text = zero_ended(stream[_INFORMATION_AT:_INFORMATION_END])
+                said = text.decode("utf-8", "replace")
                 reason = said.removeprefix("signal ") or reason
             elif 0 < flags < _NEGATIVE:
                 reason = describe(Cause(code, flags, address))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.arguments import instance_of, integer_of, items_of
-from gsym.cache import BoundedCache
+from gsym.cache import BoundedCache, stamp_at
 from gsym.engine.workers import core_count
 from gsym.errors import (
     AmbiguousModuleError,
@@ -242,16 +242,20 @@ class Resolver:
     def _kept(self, key: ModuleKey, found: FoundFile) -> Iterator[str]:
         """The path in the store of a fetched file, which is kept with its module."""
         with suppress(GsymError, OSError, MemoryError):
-            with self._conversions:
-                entry = self._add(
-                    self.store,
-                    found.path,
-                    key=key,
-                    identity=_identity(key, found),
-                    source=found.location,
-                    keep_original=True,
-                ).entry
+            entry = self._publish(key, found, keep_original=True)
             yield from entry.originals.values()
+
+    def _publish(self, key: ModuleKey, found: FoundFile, **options: Any) -> Entry:
+        with self._conversions:
+            publication = self._add(
+                self.store,
+                found.path,
+                key=key,
+                identity=_identity(key, found),
+                source=found.location,
+                **options,
+            )
+        return publication.entry
 
     def source_file(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, from a server that has it; None if none has."""
@@ -500,21 +504,14 @@ class Resolver:
     def _keep(self, key: ModuleKey, found: FoundFile) -> tuple[str, str, Entry | None]:
         """Convert and publish a file, if it contains the module."""
         try:
-            with self._conversions:
-                publication = self._add(
-                    self.store,
-                    found.path,
-                    key=key,
-                    identity=_identity(key, found),
-                    source=found.location,
-                )
+            entry = self._publish(key, found)
         except GsymError as error:
             return "refused", f"{found.location}: {error.reason}", None
         except (OSError, MemoryError) as error:
             if _is_full(error):
                 raise
             return "failed", f"{found.location}: {reason_of(error)}", None
-        return "found", found.location, publication.entry
+        return "found", found.location, entry
 
 
 def negative_cache_of(
@@ -540,12 +537,9 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
 
 def _fetched_size(found: FoundFile, folder: str) -> int:
     """Bytes fetched; 0 for a local file."""
-    if not found.path.startswith(folder + os.sep):
-        return 0
-    try:
-        return os.path.getsize(found.path)
-    except OSError:
-        return 0
+    is_fetched = found.path.startswith(folder + os.sep)
+    stamp = stamp_at(found.path) if is_fetched else None
+    return 0 if stamp is None else stamp.size
 
 
 def _local_failure(error: Exception) -> Attempt:

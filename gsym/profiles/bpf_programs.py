@@ -13,6 +13,7 @@ import struct
 from bisect import bisect_right
 from itertools import chain
 
+from gsym.engine.native import zero_ended
 from gsym.profiles.model import frame_at
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
@@ -139,7 +140,7 @@ class BpfPrograms:
                 at = functions_at + index * function_size + 4
                 name = types.name(*self._unpack("I", data, at))
             elif count == 1:
-                name = info[64:80].partition(b"\0")[0].decode()
+                name = zero_ended(info[64:80]).decode()
             start, end = starts[index], starts[index] + size
             first, last = (bisect_right(addresses, at - 1) for at in (start, end))
             left -= last - first
@@ -189,4 +190,4 @@ class _Types:
 
     def string(self, at: int) -> str:
         cut = self._strings[at : at + _MAX_STRING]
-        return cut.partition(b"\0")[0].decode("utf-8", "replace")
+        return zero_ended(cut).decode("utf-8", "replace")

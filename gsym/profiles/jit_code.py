@@ -14,6 +14,7 @@ import re
 import struct
 
 from gsym.containers.mapped_file import map_file
+from gsym.engine.native import zero_ended
 from gsym.errors import FormatError
 from gsym.memory.symbol_lists import read_perf_map
 from gsym.patterns import regex
@@ -180,7 +181,7 @@ def _read_jitdump(data: memoryview) -> Iterator[_Function]:
             lines[start] = tuple(_lines(body, order))
         elif kind == _LOAD:
             _, start, size, number = struct.unpack_from(f"{order}4Q", body, 8)
-            name = bytes(body[40:]).partition(b"\0")[0].decode("utf-8", "replace")
+            name = zero_ended(body[40:]).decode("utf-8", "replace")
             made = _Function(time, start, size, name, lines.pop(start, ()))
             by_number[number] = made
             yield made
@@ -201,7 +202,7 @@ def _lines(body: memoryview, order: str) -> Iterator[tuple[int, str, int]]:
     found, place, path = [], 16, ""
     for _ in range(min(count, len(body) // 17)):
         address, line, _ = struct.unpack_from(f"{order}QII", body, place)
-        text = bytes(body[place + 16 : place + 16 + _PATH_SIZE]).partition(b"\0")[0]
+        text = zero_ended(body[place + 16 : place + 16 + _PATH_SIZE])
         place += 16 + len(text) + 1
         path = path if text == _SAME_PATH else text.decode("utf-8", "replace")
         found.append((address, path, line))

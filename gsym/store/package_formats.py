@@ -11,6 +11,7 @@ import os
 import stat
 import struct
 
+from gsym.engine.native import zero_ended
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -119,7 +120,7 @@ def cpio_files(read: Callable[[int], bytes]) -> Iterator[CpioFile]:
             raise ValueError("a name in the package is too long")
         padding = -(_CPIO_HEADER + fields[_NAME_SIZE]) % _CPIO_ALIGNMENT
         text = _exactly(read, fields[_NAME_SIZE] + padding)
-        name = os.fsdecode(text.partition(b"\0")[0])
+        name = os.fsdecode(zero_ended(text))
         if name == _CPIO_END:
             return
         size = fields[_SIZE]

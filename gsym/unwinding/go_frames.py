@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from gsym.engine.native import zero_ended
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.expressions import ByteReader, DamagedError
@@ -122,7 +123,7 @@ class GoFrames:
             return None
         if function is None or size is None or function.flags & _MOVES_STACK:
             return None
-        name = bytes(self._data[self._names + function.name :][:32]).partition(b"\0")[0]
+        name = zero_ended(self._data[self._names + function.name :][:32])
         if function.flags & _OUTERMOST and name != _HANDLER:
             return Step(0, values, is_signal=False)
         word, stack = machine.word, values.get(machine.stack, 0)

@@ -21,7 +21,7 @@ from gsym.conversion.companions.search import (
     other_build,
     other_sections,
 )
-from gsym.engine.native import lib
+from gsym.engine.native import lib, zero_ended
 from gsym.errors import FormatError, GsymError
 from gsym.leb128 import read_leb
 from gsym.modules.key import ModuleKey, build_id_path, compare
@@ -57,7 +57,7 @@ def read_debug_link(binary: ObjectFile) -> DebugLink | None:
     section = binary.section(b".gnu_debuglink")
     if section is None:
         return None
-    name, _, _ = bytes(section).partition(b"\0")
+    name = zero_ended(section)
     crc_offset = (len(name) + _CRC_SIZE) & -_CRC_SIZE  # after the NUL, aligned
     crc = bytes(section[crc_offset : crc_offset + _CRC_SIZE])
     if len(crc) < _CRC_SIZE or name in {b"", b".", b".."} or b"/" in name:
