@@ -18,94 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class CodeView(NamedTuple):
-    """The record that PDB and PE file share; *pdb* is a path, as bytes."""
-
-    guid: bytes
-    age: int
-    pdb: bytes
-
-
-class PeHeaders(NamedTuple):
-    """The contents of the headers; *codeview* is None without such a record."""
-
-    machine: int
-    time_stamp: int
-    size_of_image: int
-    codeview: CodeView | None
-
-
-_NEW_HEADER = Struct("<I")  # at 0x3c: offset of the signature
-_NEW_HEADER_AT = 0x3C
-_COFF = Struct("<4sHHIIIHH")
-_OPTIONAL = Struct("<H54xI")  # Magic, SizeOfImage
-_DIRECTORY = Struct("<II")  # address and size
-_SECTION = Struct("<8xIIII16x")  # VirtualSize, VirtualAddress, size and offset in file
-_DEBUG_ENTRY = Struct("<12xIIII")  # Type, SizeOfData, address, offset in file
-_CODEVIEW = Struct("<4s16sI")
-
-_DIRECTORIES_AT = {0x10B: 96, 0x20B: 112}  # in the optional header, by its Magic
-_DEBUG_DIRECTORY = 6
-_TYPE_CODEVIEW = 2
-# Limit: Entries of the debug directory of a PE file
-_MAX_DEBUG_ENTRIES = 64
-
-
-def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
-    """Read the headers of an image."""
-    try:
-        return _read(data)
-    except (StructError, ValueError):
-        raise FormatError("damaged PE headers", path=path, offset=0) from None
-
-
-def _read(data: memoryview) -> PeHeaders:
-    (at,) = _NEW_HEADER.unpack_from(data, _NEW_HEADER_AT)
-    signature, machine, sections, stamp, _, _, size, _ = _COFF.unpack_from(data, at)
-    if signature != b"PE\0\0":
-        raise ValueError("no signature")
-    optional = at + _COFF.size
-    magic, size_of_image = _OPTIONAL.unpack_from(data, optional)
-    directory = optional + _DIRECTORIES_AT.get(magic, size)
-    directory += _DEBUG_DIRECTORY * _DIRECTORY.size
-    codeview = None
-    if directory + _DIRECTORY.size <= optional + size:
-        address, length = _DIRECTORY.unpack_from(data, directory)
-        count = min(length // _DEBUG_ENTRY.size, _MAX_DEBUG_ENTRIES)
-        offset = _file_offset(data, optional + size, sections, address)
-        if offset is not None:
-            codeview = _find_codeview(data, offset, count)
-    return PeHeaders(machine, stamp, size_of_image, codeview)
-
-
-def _file_offset(data: memoryview, table: int, count: int, address: int) -> int | None:
-    """The offset in the file of the byte that is loaded at *address*."""
-    for index in range(count):
-        at = table + index * _SECTION.size
-        _, start, size, offset = _SECTION.unpack_from(data, at)
-        if start <= address < start + size:
-            return int(offset + address - start)
-    return None
-
-
-def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
-    for index in range(count):
-        kind, size, _, offset = _DEBUG_ENTRY.unpack_from(
-            data, at + index * _DEBUG_ENTRY.size
-        )
-        if kind != _TYPE_CODEVIEW or size < _CODEVIEW.size:
-            continue
-        magic, guid, age = _CODEVIEW.unpack_from(data, offset)
-        if magic == b"RSDS":
-            path = bytes(data[offset + _CODEVIEW.size : offset + size])
-            return CodeView(guid, age, zero_ended(path))
-    return None
-
-
-_WASM_MAGIC = b"\0asm"
-_WASM_CODE = 10  # the kind of the code section
-
-
 class Segment(NamedTuple):
     """A part of a file that is loaded.
 
@@ -121,6 +33,117 @@ class Segment(NamedTuple):
     size: int
     address: int
     is_executable: bool
+
+
+class CodeView(NamedTuple):
+    """The record that PDB and PE file share; *pdb* is a path, as bytes."""
+
+    guid: bytes
+    age: int
+    pdb: bytes
+
+
+class PeHeaders(NamedTuple):
+    """The contents of the headers of a PE file.
+
+    Attributes:
+        machine: What it is for.
+        time_stamp: When it was linked, or a hash of its contents.
+        size_of_image: Bytes in memory.
+        base: Address of the image at link time.
+        segments: The headers, then the sections.
+        directories: Offset in the image and size of each data directory.
+    """
+
+    machine: int
+    time_stamp: int
+    size_of_image: int
+    base: int
+    segments: tuple[Segment, ...]
+    directories: tuple[tuple[int, int], ...]
+
+
+_NEW_HEADER = Struct("<I")  # at 0x3c: offset of the signature
+_NEW_HEADER_AT = 0x3C
+_COFF = Struct("<4sHHIIIHH")
+# By Magic, which comes first: ImageBase, SizeOfImage, SizeOfHeaders, and the number of
+# directories, which follow.
+_OPTIONAL = {0x10B: Struct("<28xI24xII28xI"), 0x20B: Struct("<24xQ24xII44xI")}
+_DIRECTORY = Struct("<II")  # address and size
+# VirtualSize, VirtualAddress, size and offset in file, Characteristics
+_SECTION = Struct("<8xIIII12xI")
+_PE_EXECUTABLE = 0x20000000
+_DEBUG_ENTRY = Struct("<12xIIII")  # Type, SizeOfData, address, offset in file
+_CODEVIEW = Struct("<4s16sI")
+
+_MOST_DIRECTORIES = 16
+_DEBUG_DIRECTORY = 6
+_TYPE_CODEVIEW = 2
+# Limit: Entries of the debug directory of a PE file
+_MAX_DEBUG_ENTRIES = 64
+
+
+def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
+    """Read the headers of an image."""
+    try:
+        (at,) = _NEW_HEADER.unpack_from(data, _NEW_HEADER_AT)
+        signature, machine, sections, stamp, _, _, size, _ = _COFF.unpack_from(data, at)
+        at += _COFF.size
+        optional = _OPTIONAL.get(int.from_bytes(data[at : at + 2], "little"))
+        if signature != b"PE\0\0" or optional is None:
+            raise FormatError("damaged PE headers", path=path, offset=0)
+        base, size_of_image, size_of_headers, count = optional.unpack_from(data, at)
+        first, at = at + optional.size, at + size
+        count = min(count, _MOST_DIRECTORIES, max(at - first, 0) // _DIRECTORY.size)
+        held = data[first : first + count * _DIRECTORY.size]
+        segments = [Segment(0, size_of_headers, base, is_executable=False)]
+        for number in range(sections):
+            fields = _SECTION.unpack_from(data, at + number * _SECTION.size)
+            memory, address, in_file, offset, flags = fields
+            known = min(memory or in_file, in_file)
+            is_code = bool(flags & _PE_EXECUTABLE)
+            segments.append(Segment(offset, known, base + address, is_code))
+        directories = tuple(_DIRECTORY.iter_unpack(held))
+    except StructError:
+        raise FormatError("damaged PE headers", path=path, offset=0) from None
+    return PeHeaders(machine, stamp, size_of_image, base, tuple(segments), directories)
+
+
+def read_codeview(
+    data: memoryview, path: str, headers: PeHeaders | None = None
+) -> CodeView | None:
+    """The record of a PE file, whose headers may be known; None if it has none."""
+    headers = headers or read_pe_headers(data, path)
+    if len(headers.directories) <= _DEBUG_DIRECTORY:
+        return None
+    place, size = headers.directories[_DEBUG_DIRECTORY]
+    address = headers.base + place
+    try:
+        for each in headers.segments:
+            if each.address <= address < each.address + each.size:
+                offset = each.offset + address - each.address
+                return _find_codeview(data, offset, size // _DEBUG_ENTRY.size)
+    except StructError:
+        raise FormatError("damaged PE headers", path=path, offset=0) from None
+    return None
+
+
+def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
+    for index in range(min(count, _MAX_DEBUG_ENTRIES)):
+        kind, size, _, offset = _DEBUG_ENTRY.unpack_from(
+            data, at + index * _DEBUG_ENTRY.size
+        )
+        if kind != _TYPE_CODEVIEW or size < _CODEVIEW.size:
+            continue
+        magic, guid, age = _CODEVIEW.unpack_from(data, offset)
+        if magic == b"RSDS":
+            path = bytes(data[offset + _CODEVIEW.size : offset + size])
+            return CodeView(guid, age, zero_ended(path))
+    return None
+
+
+_WASM_MAGIC = b"\0asm"
+_WASM_CODE = 10  # the kind of the code section
 
 
 class ProgramHeader(NamedTuple):

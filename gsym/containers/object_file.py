@@ -223,10 +223,10 @@ class ObjectFile:
         """The PDB that a PE file names as its debug information; b"" for none."""
         if self._header.format != lib.GSYM_OBJECT_PE or self.is_relocatable:
             return b""
-        from gsym.containers.headers import read_pe_headers
+        from gsym.containers.headers import read_codeview
 
         try:
-            record = read_pe_headers(self.data, self.path).codeview
+            record = read_codeview(self.data, self.path)
         except FormatError:
             record = None
         return b"" if record is None else record.pdb

@@ -292,7 +292,7 @@ def _go_id(note: memoryview | None, byteorder: ByteOrder) -> str:
 
 
 def _key_of_pe(binary: ObjectFile) -> ModuleKey:
-    from gsym.containers.headers import read_pe_headers
+    from gsym.containers.headers import read_codeview, read_pe_headers
     from gsym.engine.native import to_str
 
     found = ModuleKey(os="windows", architecture=_PE_MACHINES.get(binary.machine, ""))
@@ -300,13 +300,14 @@ def _key_of_pe(binary: ObjectFile) -> ModuleKey:
         return found
     try:
         headers = read_pe_headers(binary.data, binary.path)
+        codeview = read_codeview(binary.data, binary.path, headers)
     except FormatError:
         return found  # they are damaged behind what a conversion reads
     code_id = pe_code_id(headers.time_stamp, headers.size_of_image)
     found = found._replace(code_id=code_id)
-    if headers.codeview is None:
+    if codeview is None:
         return found
-    guid, age, pdb = headers.codeview
+    guid, age, pdb = codeview
     name = to_str(pdb.replace(b"\\", b"/").rpartition(b"/")[2])
     debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age)
     return found._replace(debug_id=debug_id, debug_file=name)

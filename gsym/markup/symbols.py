@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import to_bytes, to_str
@@ -191,8 +193,11 @@ class ModuleSymbols:
         """The variables that are appended to the GSYM file of the module."""
         module = self.module
         if module.variables is None:
-            found = None if module.reader is None else _open_kept(module.reader)
-            module.variables = () if found is None else (found,)
+            module.variables, reader = (), module.reader
+            with suppress(OSError):
+                if reader is not None and reader.path:
+                    found = open_data_part(reader.path, reader.offset, reader.size)
+                    module.variables = () if found is None else (found,)
         return next(iter(module.variables), None)
 
 
@@ -248,12 +253,3 @@ class Symbols:
             found = [each for each in module.attempts if each.outcome == "found"]
             path = module.path or (found[-1].detail if found else "")
             self._doubts[doubt(name, module.unsure, path)] = None
-
-
-def _open_kept(reader: Reader) -> Reader | None:
-    if not reader.path:
-        return None
-    try:
-        return open_data_part(reader.path, reader.offset, reader.size)
-    except OSError:
-        return None

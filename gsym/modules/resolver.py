@@ -35,17 +35,15 @@ from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Iterator
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
-    from collections.abc import Sequence
-    from typing import Protocol
+    from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+    from typing import Any, Protocol, TypeVar
 
     from gsym.store.directory import Store
     from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
     from gsym.store.sources.source import FoundFile, Source
+
+    T = TypeVar("T")
 
     class Adder(Protocol):
         """Converts and publishes a file: `add_file` or a confined variant."""

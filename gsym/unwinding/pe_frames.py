@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
-from gsym.containers.headers import Segment
+from gsym.containers.headers import read_pe_headers
+from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.unwinding.frame_info import Step
@@ -20,15 +21,8 @@ if TYPE_CHECKING:
 
     from gsym.unwinding.images import Memory
 
-_MAGIC = b"PE\0\0"
-_MACHINES, _PE32_PLUS = frozenset({0x8664, 0xAA64}), 0x20B  # x86-64, AArch64
+_MACHINES = frozenset({0x8664, 0xAA64})  # x86-64, AArch64
 _EXCEPTIONS = 3  # of the data directories
-_HEADERS_AT = Struct("<I")
-_FILE_HEADER = Struct("<HH12xH2x")  # machine, sections, size of what follows
-_OPTIONAL = Struct("<H22xQ28xI44xI")  # magic, base, size of headers, directories
-_DIRECTORY = Struct("<II")
-_SECTION = Struct("<8xIIII12xI")  # size, address, size and place in the file, flags
-_EXECUTABLE = 0x20000000
 _ENTRY = Struct("<III")  # start, end, unwind information
 _WORD = 8
 _CHAINED = 4
@@ -89,28 +83,15 @@ class UnwindPart(NamedTuple):
 def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:
     """The image of a PE file of x86-64 or AArch64, and its functions, or none."""
     try:
-        (at,) = _HEADERS_AT.unpack_from(data, 0x3C)
-        if data[at : at + 4] != _MAGIC:
-            return Image(), None
-        machine, count, size = _FILE_HEADER.unpack_from(data, at + 4)
-        start = at + 24
-        magic, base, headers, directories = _OPTIONAL.unpack_from(data, start)
-        if machine not in _MACHINES or magic != _PE32_PLUS:
-            return Image(), None
-        segments = [Segment(0, headers, base, is_executable=False)]
-        for number in range(count):
-            place = start + size + number * _SECTION.size
-            held, address, in_file, offset, flags = _SECTION.unpack_from(data, place)
-            known = min(held or in_file, in_file)
-            is_code = bool(flags & _EXECUTABLE)
-            segments.append(Segment(offset, known, base + address, is_code))
-        table = None
-        if directories > _EXCEPTIONS:
-            place = start + _OPTIONAL.size + _EXCEPTIONS * _DIRECTORY.size
-            table = PeTable(base, *_DIRECTORY.unpack_from(data, place))
-    except StructError:
+        headers = read_pe_headers(data, "")
+    except FormatError:
         return Image(), None
-    return Image(tuple(segments)), table
+    if headers.machine not in _MACHINES:
+        return Image(), None
+    table = None
+    if len(headers.directories) > _EXCEPTIONS:
+        table = PeTable(headers.base, *headers.directories[_EXCEPTIONS])
+    return Image(headers.segments), table
 
 
 def step_by_pe(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.containers.headers import read_pe_headers
+from gsym.containers.headers import read_codeview
 from gsym.containers.object_file import ObjectFile
 from tests.conversions import convert_bytes, describe, settle, words
 from tests.inputs.dwarf import Dwarf
@@ -174,7 +174,7 @@ def test_the_guid_is_found_behind_many_entries_and_sections(
     """Of the entries, which are of 20 kinds, 64 are read."""
     debug = [*[(REPRO, b"")] * before, (CODEVIEW, codeview(GUID, 1, "a.pdb"))]
     image = Pe([code_section(0x1000 * n) for n in range(1, sections + 1)], debug=debug)
-    found = read_pe_headers(memoryview(image.to_bytes()), "app.exe").codeview
+    found = read_codeview(memoryview(image.to_bytes()), "app.exe")
     assert (found is not None) == (before < 64)
 
 

@@ -6,7 +6,7 @@ import os
 
 from gsym.cache import symbol_cache
 from gsym.containers.cabinet import inflate_cabinet
-from gsym.containers.headers import CodeView, read_pe_headers
+from gsym.containers.headers import CodeView, read_codeview
 from gsym.containers.inflation import inflate_data
 from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
@@ -105,6 +105,6 @@ def _name(record: CodeView) -> str:
 
 def _record(image: ObjectFile) -> CodeView | None:
     try:
-        return read_pe_headers(image.data, image.path).codeview
+        return read_codeview(image.data, image.path)
     except FormatError:
         return None
