@@ -48,7 +48,6 @@ class LineStream:
         is_json = options.style == "JSON"
         # If the output of the engine is printed unchanged.
         self._learns = not (options.context_lines or (is_json and options.pretty))
-        # By prefix.
         self._known: BoundedCache[bytes, tuple[Module, str]] = BoundedCache(
             _MAX_PREFIXES
         )
