@@ -1,4 +1,4 @@
-"""Caches of bounded size, in memory and on disk; stamps of files that were read."""
+"""Caches of bounded size, in memory and on disk; where files are kept; their stamps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     Key = TypeVar("Key")
     Value = TypeVar("Value")
+
+
+DEBUG_DIRECTORIES = ("/usr/lib/debug",)
+"""Folders of installed debug files."""
 
 
 class BoundedCache(dict["Key", "Value"]):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
 from gsym.errors import UnsupportedError
-from gsym.modules.key import DEBUG_DIRECTORIES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -10,6 +10,7 @@ import os
 import time
 
 from gsym.arguments import path_of, strings_of
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.containers.archive import (
     matching_members,
     member_label,
@@ -21,7 +22,6 @@ from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import ConvertOptions, read_options
 from gsym.conversion.output import ConversionRequest
 from gsym.errors import LimitError, MemberError, UnsupportedError
-from gsym.modules.key import DEBUG_DIRECTORIES
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = bool()

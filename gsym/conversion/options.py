@@ -20,9 +20,10 @@ from gsym.arguments import (
     strings_of,
     text_of,
 )
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.model import UINT64_MAX
-from gsym.modules.key import DEBUG_DIRECTORIES, MOST_ID_BYTES
+from gsym.modules.key import MOST_ID_BYTES
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()

@@ -13,9 +13,10 @@ import sys
 from functools import partial
 
 from gsym.arguments import items_of, path_of
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.finder import Finder, open_store
-from gsym.modules.key import DEBUG_DIRECTORIES, Attempt
+from gsym.modules.key import Attempt
 from gsym.modules.places import File, Folder, PathOfKey
 
 TYPE_CHECKING = bool()
@@ -99,9 +100,7 @@ class ReportModules:
                 failed = Attempt(named.name, "refused", str(error))
                 module.attempts = (*module.attempts, failed)
         if module.reader is not None:
-            from gsym.modules.function_names import FunctionNames
-
-            module.names = FunctionNames(module.reader, module.path)
+            module.names = module.function_names()
         module.find_files = partial(self.paths, named)
         return module
 

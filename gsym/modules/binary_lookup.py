@@ -22,9 +22,9 @@ import os
 from stat import S_ISREG
 
 import gsym.reading.reader
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError, reason_of
-from gsym.modules.key import DEBUG_DIRECTORIES
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 

@@ -554,10 +554,6 @@ def build_id_digits(code_id: str) -> str:
     return code_id.lower() if len(code_id) % 2 == 0 and is_hex(code_id) else ""
 
 
-DEBUG_DIRECTORIES = ("/usr/lib/debug",)
-"""Folders of installed debug files, at the paths that `build_id_path` returns."""
-
-
 def build_id_path(digits: str) -> str:
     """Relative path, without suffix, of the files of a build id of at least two bytes.
 

@@ -55,15 +55,13 @@ class OpenModule:
         is_cached: bool = False,
         unsure: str = "",
     ) -> None:
-        self.entry: Entry | None = (
-            entry  # its entry in the store; None if it was not found
-        )
+        # its entry in the store; None if it was not found
+        self.entry: Entry | None = entry
         # its GSYM file; None if it was not found or cannot be used
         self.reader: Reader | None = reader
         self.attempts: tuple[Attempt, ...] = attempts  # the answers of the sources
-        self.is_cached: bool = (
-            is_cached  # whether nothing had to be fetched or converted
-        )
+        # whether nothing had to be fetched or converted
+        self.is_cached: bool = is_cached
         # why it may be another build than the one that was asked for, in words; "" if
         # it is that one
         self.unsure: str = unsure
@@ -123,6 +121,12 @@ class OpenModule:
         if self.reader is None:
             raise GsymError(self.reason)
         return self.reader
+
+    def function_names(self) -> FunctionNames:
+        """Its functions by name, of its reader: `names`, or made now."""
+        from gsym.modules.function_names import FunctionNames
+
+        return self.names or FunctionNames(self.open_reader(), self.path)
 
     @property
     def image(self) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.containers.fat import choose_slice, open_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.module_file import modules_in
 from gsym.errors import GsymError
-from gsym.modules.key import DEBUG_DIRECTORIES, ModuleKey, has_id, is_windows
+from gsym.modules.key import ModuleKey, has_id, is_windows
 from gsym.profiles.model import module_key
 from gsym.records import NamedTuple
 

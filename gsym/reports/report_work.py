@@ -327,19 +327,17 @@ class ReportWork:
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
         for number, module in enumerate(self.modules):
-            if module.reader is None or not module.frames:
+            opened = module.module
+            if opened is None or opened.reader is None or not module.frames:
                 continue
-            from gsym.modules.function_names import FunctionNames
-
             frames = [self._frames[at] for at in module.frames]
             several = (frames, *(each.others for each in frames if each.others))
             options = [
                 each for each in chain.from_iterable(several) if each.module == number
             ]
-            shared = None if module.module is None else module.module.names
-            names = shared or FunctionNames(module.reader, module.binary)
+            names = opened.function_names()
             module.places = LinkAddresses(
-                module.reader, module.binaries, names, options, module.code
+                opened.reader, module.binaries, names, options, module.code
             )
         if any(each.line >= 0 for each in self._frames):
             asked = [each for each in self.modules if each.frames]

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.errors import (
     FormatError,
     GsymError,
@@ -22,7 +23,6 @@ from gsym.errors import (
     reason_of,
 )
 from gsym.modules.key import (
-    DEBUG_DIRECTORIES,
     ModuleKey,
     debug_ids_of_build_id,
     search_terms,

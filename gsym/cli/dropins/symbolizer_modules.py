@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gsym.cache import BoundedCache
+from gsym.cache import DEBUG_DIRECTORIES, BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.errors import FormatError, GsymError, reason_of
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym
-from gsym.modules.key import DEBUG_DIRECTORIES, key_of_build_id
+from gsym.modules.key import key_of_build_id
 from gsym.reading.named_address import place_in, without_section
 from gsym.reading.reader import Reader, wants_read_ahead
 

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.cache import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, LimitError
 from gsym.modules.finder import Finder
-from gsym.modules.key import DEBUG_DIRECTORIES
 from gsym.modules.open_module import OpenModule
 from gsym.modules.places import Folder
 from gsym.profiles.binaries import Binaries
