@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gsym.cache import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
 from gsym.errors import UnsupportedError
 from gsym.records import NamedTuple
