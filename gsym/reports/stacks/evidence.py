@@ -31,10 +31,11 @@ from gsym.reports.stacks.tokens import (
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gsym.memory.regions import Region, Regions
     from gsym.memory.stack_parts import Base, StackBuilder, StackModule
+    from gsym.reports.stacks.repeated_lines import Numbers
     from gsym.reports.stacks.tokens import Mention, Number, Offset, Tokens
 
 FORM = "addresses"
@@ -44,15 +45,16 @@ _PAGE = 4096
 _LEAST_START = 0x10000  # of a module in a process
 _MOST_SIZE = 1 << 32  # of a module
 _NEAR_LINES = 4  # before an address, which may name its module
-_MOST_KNOWN = 64  # facts about lines of one shape
 _UNPLACED = StackFrame("", 0, 0)[13:]  # the fields after `is_guess`
 _MOST_MODULES = 16  # in which a number or a function is searched
 IS_INLINED = regex(r"\(inlined?\)")
 """Found in lines of calls that a tool has found in those around them."""
 NO_NUMBERS = regex(r"[^0-9a-fA-FxX`\s,\[\]]")
 """Found in lines that have something else than numbers."""
+_NO_SUMS = regex(r"[^0-9a-fA-FxX`\s,+\[\]]")
 
-_SAYS_NOTHING = regex(rf"{IS_INLINED.pattern}|SUMMARY: ")
+SAYS_NOTHING = regex(rf"{IS_INLINED.pattern}|SUMMARY: ")
+"""Found in lines whose addresses are no frames."""
 _ORDINAL = regex(r"(?:^|[\s:])[#(\[]?\s?(\d{1,4})(?:[:>.)#\]]+|\s)\s*$")
 # The C library takes the title of a process for its file: `./redis-server *:6379`.
 _JOINS = regex(r"(?: \*:\d{1,5})?[\s(\[:!@`?]{0,64}$")
@@ -113,18 +115,25 @@ class Line:
     Attributes:
         is_written: Whether it has a number that is written as an address is.
         is_numbers: Whether it has nothing but numbers, which no module is named beside.
+        numbers: Those of all lines that are like it.
     """
 
     def __init__(self, text: str, like: Line | None = None) -> None:
         self.text = text
         self._like = like
+        self.numbers: Numbers | None = None
         self._parts: list[tuple[int, Tokens]] | None = None
         if like is not None:
             self.is_written: bool = like.is_written
             self.is_numbers: bool = like.is_numbers
             return
         self.is_written = IS_WRITTEN_AS_ADDRESS.search(text) is not None
-        self.is_numbers = NO_NUMBERS.search(text) is None
+        self.is_numbers = _NO_SUMS.search(text) is None
+
+    @property
+    def like(self) -> Line:
+        """The first line that only differs in the values of its numbers."""
+        return self._like or self
 
     @property
     def parts(self) -> list[tuple[int, Tokens]]:
@@ -140,6 +149,13 @@ class Line:
         elif MAY_HAVE_ADDRESS.search(self.text):
             for at, text in objects(self.text):
                 yield at, tokens(text)
+
+    @cached_property
+    def says_module(self) -> bool:
+        """Whether it may name the module of lines after it."""
+        if self._like is not None:
+            return self._like.says_module
+        return _SAYS_MODULE.search(self.text) is not None
 
     @cached_property
     def form(self) -> tuple[str, bool]:
@@ -172,15 +188,18 @@ class Line:
         """Whether it only says where a module is."""
         found = False
         for _, part in self.parts:
-            is_start = all(_may_be_start(each.value) for each in part.numbers)
+            is_start = all(may_be_start(each.value) for each in part.numbers)
             is_range = part.range() is not None
             if part.offsets or not (is_start or is_range):
                 return False
             found |= bool(part.mentions and (part.numbers or is_range))
         return found
 
+    @cached_property
     def only_module(self) -> str:
         """The path that it has, if it has nothing else."""
+        if self._like is not None and not self._like.only_module:
+            return ""
         text = self.text.strip().rpartition(" ")[2]  # behind "in", "at" and the like
         found = tokens(text)
         several = found.mentions
@@ -201,14 +220,15 @@ def _placed_module(mention: Mention, part: Tokens) -> StackModule:
     return _module(part.whole_path(mention), part.identifier(), part.text)
 
 
-def _may_be_start(address: int) -> bool:
+def may_be_start(address: int) -> bool:
+    """Whether a module may start at an address."""
     return address >= _LEAST_START and address % _PAGE == 0
 
 
 def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
     """Possible starts of modules that a part names, and the places of numbers."""
     for plus in part.offsets:
-        if plus.base is not None and _may_be_start(plus.base.value):
+        if plus.base is not None and may_be_start(plus.base.value):
             yield plus.base.value, plus.start
     values = [
         (each.value, each.start)
@@ -216,8 +236,8 @@ def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
         if each.is_marked and not _COUNT.fullmatch(part.text, each.start, each.end)
     ]
     large = [each for each in values if each[0] >= _LEAST_START]
-    starts = [each for each in large if _may_be_start(each[0])]
-    others = [each for each in large if not _may_be_start(each[0])]
+    starts = [each for each in large if may_be_start(each[0])]
+    others = [each for each in large if not may_be_start(each[0])]
     is_frame = any(each.name for each in part.offsets) and not others
     if (
         len(starts) == 1
@@ -232,46 +252,54 @@ def _starts(part: Tokens) -> Iterator[tuple[int, int]]:
     for address, place in others:
         for offset in offsets:
             start = address - offset
-            if start != address and _may_be_start(start):
+            if start != address and may_be_start(start):
                 yield start, place
 
 
 def candidates(
-    line: Line,
-    around: Surroundings,
-    before: Sequence[Line],
-    after: Callable[[], Line | None],
+    parts: Iterable[tuple[int, Tokens]], around: Surroundings, usual: Sequence[int]
 ) -> Iterator[Candidate]:
     """The candidates for frames in a line, in order.
 
     Args:
-        line: The line.
+        parts: The parts of the line, with their places.
         around: Facts from the rest of the report.
-        before: The lines before it, the last one first.
-        after: Returns the line after it.
+        usual: The modules that the lines around it name, for parts that name none.
     """
-    if not line.parts or _SAYS_NOTHING.search(line.text):
-        return
-    for at, part in line.parts:
+    for at, part in parts:
         if part.numbers or part.offsets:
-            for start, end, frame in _Maker(part, around, before, after).candidates():
+            for start, end, frame in _Maker(part, around, usual).candidates():
                 yield Candidate(start + at, end + at, frame)
+
+
+def modules_nearby(
+    stack: StackBuilder, before: Sequence[Line], after: Line | None
+) -> Iterator[int]:
+    """The modules that the lines around a line name.
+
+    Args:
+        stack: Numbers them.
+        before: The lines before it, the last one first.
+        after: The line after it.
+    """
+    if after is not None and (path := after.only_module):
+        yield stack.number(module_of_path(path))
+        return
+    for line in before[:_NEAR_LINES]:
+        if line.says_module:
+            for _, part in line.parts or [(0, tokens(line.text))]:
+                for each in part.mentions:
+                    yield stack.number(module_of_path(each.path))
 
 
 class _Maker:
     def __init__(
-        self,
-        part: Tokens,
-        around: Surroundings,
-        before: Sequence[Line],
-        after: Callable[[], Line | None],
+        self, part: Tokens, around: Surroundings, usual: Sequence[int]
     ) -> None:
         self._part = part
         self._around = around
         self._is_sure = [each.is_sure for each in part.mentions]
-        self._usual: list[int] = []
-        if not any(self._is_sure):
-            self._usual = [*self._nearby(before, after())]
+        self._usual: Sequence[int] = () if any(self._is_sure) else usual
 
     def candidates(self) -> Iterator[Candidate]:
         """The candidates, in the order of their places."""
@@ -288,31 +316,9 @@ class _Maker:
             self._around.numbers[key] = known
         return known
 
-    def _nearby(self, before: Sequence[Line], after: Line | None) -> Iterator[int]:
-        number = self._around.stack.number
-        if after is not None and (path := after.only_module()):
-            yield number(module_of_path(path))
-            return
-        for line in before[:_NEAR_LINES]:
-            if _SAYS_MODULE.search(line.text):
-                for _, part in line.parts or [(0, tokens(line.text))]:
-                    for each in part.mentions:
-                        yield number(module_of_path(each.path))
-
     def _modules(self, place: int) -> list[tuple[int, bool]]:
         """The modules that something may be in, the nearest first; whether surely."""
-        if self._usual:
-            return [*self._modules_near(place)]
-        paths = tuple([each.path for each in self._part.mentions])
-        key = "modules", place, paths, self._part.identifier()
-        known = self._part.known.get(key)
-        if known is None:
-            if len(self._part.known) > _MOST_KNOWN:
-                self._part.known.clear()
-            known = self._part.known[key] = [*self._modules_near(place)]
-        return known
 
-    def _modules_near(self, place: int) -> Iterator[tuple[int, bool]]:
         def distance(at: int) -> tuple[bool, bool, int]:
             each = self._part.mentions[at]
             return not each.is_sure, each.start > place, abs(each.start - place)
@@ -322,7 +328,7 @@ class _Maker:
         found += [(each, True) for each in self._usual]
         if self._around.chosen is not None and not any(sure for _, sure in found):
             found.append((self._around.stack.number(self._around.chosen), False))
-        return (each for each in found if each[0] != NO_MODULE)
+        return [each for each in found if each[0] != NO_MODULE]
 
     def _of_offset(self, offset: Offset) -> Candidate | None:
         if offset.base is not None:
@@ -351,14 +357,10 @@ class _Maker:
 
     def _with_module(self, start: int, end: int) -> tuple[int, int]:
         """The place of an offset with the module that is right before it."""
-        key = "span", start, end
-        if key not in self._part.known:
-            first = self._start_of_module(start)
-            if "(" in self._part.text[first : start + 1]:
-                end += self._part.text.startswith(")", end)
-            self._part.known[key] = first, end
-        found: tuple[int, int] = self._part.known[key]
-        return found
+        first = self._start_of_module(start)
+        if "(" in self._part.text[first : start + 1]:
+            end += self._part.text.startswith(")", end)
+        return first, end
 
     def _start_of_module(self, start: int) -> int:
         """The place where the module begins that is right before an offset."""
@@ -373,7 +375,7 @@ class _Maker:
             for value in offset.values
             if (placed := self._placed(base.value + value, "", None)) is not None
         ]
-        if _may_be_start(base.value):
+        if may_be_start(base.value):
             options += (
                 _frame(module, value, "image", is_guess=not sure)
                 for module, sure in self._modules(offset.start)
@@ -429,16 +431,13 @@ class _Maker:
 
     def _is_beside(self, number: Number) -> bool:
         """Whether a module is right after a number or before it: `0x1189 in ./app`."""
-        key = "beside", number.start
-        if key not in self._part.known:
-            text = self._part.text
-            self._part.known[key] = any(
-                _BESIDE.match(text[number.end : each.start])
-                if each.start >= number.end
-                else _BESIDE.match(text[each.end : number.start])
-                for each in self._part.mentions
-            )
-        return bool(self._part.known[key])
+        text = self._part.text
+        return any(
+            _BESIDE.match(text[number.end : each.start])
+            if each.start >= number.end
+            else _BESIDE.match(text[each.end : number.start])
+            for each in self._part.mentions
+        )
 
     def _placed(self, address: int, symbol: str, plus: int | None) -> StackFrame | None:
         """The frame of an address in the process."""
@@ -470,12 +469,8 @@ class _Maker:
 
     def _ordinal(self, end: int) -> int:
         """The number in its stack that a frame has which begins at a place, or -1."""
-        key = "ordinal", end
-        if key not in self._part.known:
-            found = _ORDINAL.search(self._part.text, 0, end)
-            self._part.known[key] = slice(*found.span(1)) if found else None
-        place = self._part.known[key]
-        return -1 if place is None else int(self._part.text[place])
+        found = _ORDINAL.search(self._part.text, 0, end)
+        return int(found[1]) if found else -1
 
 
 def _frame(  # noqa: PLR0913 - fields

@@ -7,6 +7,7 @@ from gsym.patterns import regex
 from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of
+from gsym.reports.stacks.repeated_lines import RepeatedLines
 from gsym.reports.stacks.shapes import MODULE_GROUPS, Shapes
 from gsym.reports.stacks.tokens import BREAKS, pieces
 
@@ -61,7 +62,10 @@ class LineReader:
         self._around = evidence.Surroundings(
             stack, self.images.loaded, self.images.find, chosen, is_log, {}
         )
+        self._repeated = RepeatedLines(self._around, self.images)
         self._before: list[evidence.Line] = []  # the last one first
+        self._block: Sequence[Shape] = ()  # of lines up to
+        self._block_end = 0
         self._number = 0  # of the line
         self._has_stack = False  # that a form describes
         self._are_words: dict[int, bool] = {}  # by module
@@ -148,7 +152,9 @@ class LineReader:
             block = lines[at : at + _BLOCK]
             while len(block) > 1 and sum(map(len, block)) > _BLOCK_SIZE:
                 block = block[: len(block) // 2]
-            yield at, zip(block, self._shapes.of(block), strict=True)
+            self._block = self._shapes.of(block)
+            self._block_end = at + len(block)
+            yield at, zip(block, self._block, strict=True)
             at += len(block)
 
     def _read_images(self, lines: Sequence[str]) -> None:
@@ -200,20 +206,22 @@ class LineReader:
             self._stack.counters.update((each.module, each.address) for each in several)
             return False
         form, is_return = shape.first.form
-        end = 0
+        stack, end = self._stack, 0
         for each in found:
             start, stop = shape.span(each.start, each.end)
             if start < end:
                 continue
-            is_numbered = each.frame.ordinal >= 0
-            number = each.frame.ordinal if is_numbered else self._position
-            frame = each.frame._replace(
-                text=line[start:stop],
-                line=self._number,
-                is_return=is_return or (is_numbered and number > 0),
-                may_return=True,
-                may_be_exact=True,
-            )
+            fields = each.frame
+            is_numbered = fields.ordinal >= 0
+            number = fields.ordinal if is_numbered else self._position
+            of_caller = is_return or (is_numbered and number > 0)
+            # fmt: off
+            frame = _new(StackFrame, (  # there are many, so in the order of the fields
+                line[start:stop], *fields[1:4], of_caller, *fields[5:8], True, True,
+                *fields[10:14], self._number, fields.doubt, number, stack.heading,
+                stack.last,
+            ))
+            # fmt: on
             self._stack.add_frame(frame, form, number, line[end:start])
             end = stop
         self._stack.add_text(line[end:])
@@ -265,12 +273,16 @@ class LineReader:
             return False
         if form.module and self._stack.module(number).path == form.module:
             return True
+        return self.is_word(number) and frame.base != "link"
+
+    def is_word(self, number: int) -> bool:
+        """Whether a module is only known by a word, which may be anything."""
         is_word = self._are_words.get(number)
         if is_word is None:
             module = self._stack.module(number)
             is_word = not (module.has_id or set(module.path) & _OF_PATHS)
             self._are_words[number] = is_word
-        return is_word and frame.base != "link"
+        return is_word
 
     def _with_others(
         self,
@@ -300,23 +312,31 @@ class LineReader:
 
     def _candidates(
         self, text: str, shape: Shape, lines: Sequence[str], at: int
-    ) -> list[evidence.Candidate]:
+    ) -> Sequence[evidence.Candidate]:
         """The candidates for frames in the text of a line."""
         line = evidence.Line(text, shape.first)
         before, self._before = self._before, [line, *self._before[:3]]
 
-        def after() -> evidence.Line | None:
-            later = (each for each in lines[at + 1 : at + 3] if each not in BREAKS)
-            return next(map(evidence.Line, map(text_of, later)), None)
+        def usual() -> Iterator[int]:
+            return evidence.modules_nearby(self._stack, before, self._after(lines, at))
 
         if not self._is_placed and line.is_numbers:
-            near = filter(None, (*before, after()))
+            near = filter(None, (*before, self._after(lines, at)))
             if all(each.is_numbers for each in near):
                 return []
-        if line.is_plain(self._around) or not line.parts:
+        if line.is_plain(self._around) or not shape.first.parts:
             return []
-        self.images.add(line)
-        return [*evidence.candidates(line, self._around, before, after)]
+        return self._repeated.candidates(line, usual)
+
+    def _after(self, lines: Sequence[str], at: int) -> evidence.Line | None:
+        """The line after another."""
+        for number in range(at + 1, min(at + 3, len(lines))):
+            if lines[number] not in BREAKS:
+                if number < self._block_end:
+                    shape = self._block[number - self._block_end]
+                    return evidence.Line(shape.text(lines[number]), shape.first)
+                return evidence.Line(text_of(lines[number]))
+        return None
 
     def _frame(self, line: str, plain: str, cut: Cut) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""

@@ -77,6 +77,10 @@ class PlacedImages:
         if is_new:
             self.loaded.close()
 
+    def is_known(self, start: int) -> bool:
+        """Whether it is known what starts at an address."""
+        return start in self._known_starts
+
     def find(self, address: int) -> Region | None:
         """The part of a region from an address on, as far as is known."""
         region, process = self.loaded.region(address), self._process

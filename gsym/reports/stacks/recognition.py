@@ -109,7 +109,12 @@ def mapped_ranges(
     reader = _reader(StackBuilder(NO_LIMITS), None, maps, load_addresses)
     mapped = maps.splitlines() if isinstance(maps, str) else ()
     reader.place_images(_lines(text, NO_LIMITS.lines)[0], mapped)
-    return [(each.start, each.end) for each in reader.images.loaded.regions]
+    # In a log, a word beside a number may be anything: its region has no known end.
+    return [
+        (each.start, each.end)
+        for each in reader.images.loaded.regions
+        if not (each.is_open and reader.is_word(each.module))
+    ]
 
 
 def _reader(

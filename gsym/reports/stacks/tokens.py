@@ -13,7 +13,6 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
 MAY_HAVE_ADDRESS = regex(
     r"0[xX][0-9a-fA-F]|\+ ?[0-9]|(?<![\w.$])\$?[0-9a-fA-F`]{6,17}(?!\w)"
@@ -213,6 +212,11 @@ class Offset(NamedTuple):
         base = None if self.base is None else self.base.of(text)
         return _new(Offset, (*self[:2], values, name, size, base, *self[6:]))
 
+    def digits(self, text: str) -> tuple[int, int]:
+        """Where its value is in its text."""
+        found = _PLUS.match(text, self.plus)
+        return (self.end, self.end) if found is None else found.span("value")
+
     @property
     def is_word(self) -> bool:
         """Whether its name may be that of a module."""
@@ -229,7 +233,6 @@ class Tokens(NamedTuple):
         offsets: Offsets.
         id_at: Where an id is.
         has_range: Whether it may have a range of addresses.
-        known: What has been found out about all texts of the same shape.
     """
 
     text: str
@@ -238,7 +241,6 @@ class Tokens(NamedTuple):
     offsets: tuple[Offset, ...]
     id_at: tuple[int, int]
     has_range: bool
-    known: dict[tuple[object, ...], Any]
 
     def of(self, text: str) -> Tokens:
         """The tokens of a text that only differs in the values of its numbers."""
@@ -346,7 +348,6 @@ def tokens(text: str) -> Tokens:
         tuple(offsets),
         found.span() if found else (0, 0),
         _MAY_BE_RANGE.search(text) is not None,
-        {},
     )
 
 
