@@ -38,9 +38,11 @@ class Region(NamedTuple):
 
     def at(self, address: int) -> Region:
         """The part that starts at an address in it."""
-        by = address - self.start
-        inside = (self.address + by) & UINT64_MAX
-        return self._replace(start=address, offset=self.offset + by, address=inside)
+        start, end, module, offset, own = self[:5]
+        by = address - start
+        # In the order of the fields, since there are many.
+        place = end, module, offset + by, (own + by) & UINT64_MAX
+        return tuple.__new__(Region, (address, *place, *self[5:]))
 
 
 _UNKNOWN_SIZE = 1 << 32  # at most, of a region whose end is not known

@@ -297,6 +297,8 @@ class StackBuilder:
         is_over: The limit of frames is exceeded: do not look for more.
         reason: Why the program ended, as the report says.
         counters: Modules and addresses that it says to be in a program counter.
+        heading: Index of the last heading, or -1.
+        last: Index of the last stack, or 0.
     """
 
     def __init__(self, limits: ReportLimits) -> None:
@@ -304,6 +306,8 @@ class StackBuilder:
         self.is_over: bool = False
         self.reason: str = ""
         self.counters: set[tuple[int, int]] = set()
+        self.heading: int = -1
+        self.last: int = 0
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0
@@ -319,16 +323,6 @@ class StackBuilder:
     def has_frames(self) -> bool:
         """Whether there is a frame."""
         return self._frames > 0
-
-    @property
-    def heading(self) -> int:
-        """Index of the last heading, or -1."""
-        return len(self._headings) - 1
-
-    @property
-    def last(self) -> int:
-        """Index of the last stack, or 0."""
-        return max(len(self._numbers.stacks) - 1, 0)
 
     @property
     def has_heading(self) -> bool:
@@ -355,6 +349,7 @@ class StackBuilder:
                 is_crashed = is_crashed or last.is_crashed
         self._frames_before = self._frames
         self._headings.append(StackHeading(name, is_crashed, end, left_out))
+        self.heading += 1
 
     def add_registers(
         self, registers: Iterable[tuple[str, int]], instruction: str
@@ -365,7 +360,12 @@ class StackBuilder:
         )
 
     def add_frame(
-        self, frame: StackFrame, form: str = "", number: int = -1, before: str = ""
+        self,
+        frame: StackFrame,
+        form: str = "",
+        number: int = -1,
+        before: str = "",
+        after: str = "",
     ) -> None:
         """Append a frame; beyond the limits it is text.
 
@@ -375,27 +375,31 @@ class StackBuilder:
             number: Its number in the stack, if known: one that is not greater than the
                 one before begins a stack.
             before: Text before it.
+            after: Text after it.
         """
+        pending = self._pending
         if before:
-            self._pending.append(before)
-        if not 0 <= frame.address < UINT64_END:
-            self.add_text(frame.text)
+            pending.append(before)
+        if not 0 <= frame[2] < UINT64_END:
+            pending += frame.text, after
             return
         if self._frames == self.limits.frames:
             self.is_over = True
             self.add_note(f"Only the first {self._frames} frames are looked up.")
-            self.add_text(frame.text)
+            pending += frame.text, after
             return
         self._frames += 1
-        if not frame.is_guess:
+        if not frame[12]:
             self._forms[form] = self._forms.get(form, 0) + 1
-        if self._pending:
+        if pending:
             self._flush()
-        heading = len(self._headings) - 1
-        stack = self._numbers.of(number, heading, frame.line)
-        if frame[_PLACE:] != (number, heading, stack):
+        heading = self.heading
+        self.last = stack = self._numbers.of(number, heading, frame[14])
+        if frame[18] != stack or frame[17] != heading or frame[16] != number:
             frame = frame.numbered(number, heading, stack)
         self._parts.append(frame)
+        if after:
+            pending.append(after)
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -445,6 +449,7 @@ class StackBuilder:
         taken = self.finish()
         self._parts.clear()
         del self._headings[:-1]  # the last stack may go on
+        self.heading, self.last = len(self._headings) - 1, 0
         self._numbers = _StackNumbers(self._headings)
         return taken
 
@@ -467,9 +472,10 @@ class StackBuilder:
         self.reason = _valid(self.reason)
 
     def _flush(self) -> None:
-        if self._pending:
-            self._parts.append("".join(self._pending))
-            self._pending.clear()
+        text = "".join(self._pending)
+        if text:
+            self._parts.append(text)
+        self._pending.clear()
 
 
 def _valid(text: str) -> str:

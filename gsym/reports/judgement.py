@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NAMES_IT, _NAMES_OTHER = 4, -6
 _IS_EXPLICIT, _AGREES, _IS_CALL = 2, 3, 1
 _PLACE = StackFrame._fields.index("ordinal")  # it and the fields after it
+_ALONE = 2  # parts of a line with one frame: it, and the text after it
 _NEAR = 1  # bytes between an address and the one that a tool has adjusted
 
 
@@ -74,6 +75,9 @@ class Judge:
 
     def _settle_line(self, parts: list[str | StackFrame]) -> Iterator[str | StackFrame]:
         """The parts of a line, and of the text after it."""
+        if 0 < len(parts) <= _ALONE and self._is_clear(parts[0]):
+            yield from parts
+            return
         frames = [part for part in parts if isinstance(part, StackFrame)]
         if not frames or frames[0].line < 0:
             yield from parts
@@ -98,6 +102,18 @@ class Judge:
         if not is_list:
             self._merge(kept, chosen)
         yield from _joined(parts, kept)
+
+    def _is_clear(self, frame: str | StackFrame) -> bool:
+        """Whether a frame that is alone in its line can only be what it seems to be."""
+        if isinstance(frame, str) or frame.others or frame.symbol:
+            return False
+        if frame.line < 0:
+            return True
+        if frame.module == NO_MODULE or frame.base == "symbol":
+            return False
+        places = self._modules[frame.module].places
+        address = None if places is None else places.address(frame)
+        return address is not None and places.has_function(address)
 
     def _readings(self, frame: StackFrame) -> list[_Reading]:
         found: list[_Reading] = []

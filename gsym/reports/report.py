@@ -395,14 +395,14 @@ class Report(NamedTuple):
         return f"{between.join(lines)} {place}"
 
 
-class _Shown(dict[tuple[str, ...], str]):
+class _Shown(dict[object, str]):
     """Texts for what has been shown, by what they are of."""
 
-    def __init__(self, show: Callable[..., str]) -> None:
+    def __init__(self, show: Callable[[Any], str]) -> None:
         self._show = show
 
-    def __missing__(self, key: tuple[str, ...]) -> str:
-        text = self[key] = self._show(*key)
+    def __missing__(self, key: Any) -> str:
+        text = self[key] = self._show(key)
         return text
 
 
@@ -422,7 +422,9 @@ class CallLines:
         *,
         inlines: bool = True,
     ) -> None:
-        self._names, self._paths, self._inlines = _Shown(name), _Shown(path), inlines
+        self._names = _Shown(name)
+        self._paths = _Shown(lambda parts: path(*parts))
+        self._inlines = inlines
 
     def of(self, calls: tuple[Frame, ...]) -> list[str]:
         """The line of each call."""
@@ -431,8 +433,7 @@ class CallLines:
             calls = (calls[0]._replace(name=calls[-1].name, inlined=False),)
         return [
             frame_text(
-                *(names[name,], paths[directory, filename], line, offset),
-                inlined=inlined,
+                names[name], paths[directory, filename], line, offset, inlined=inlined
             ).lstrip()
             for name, directory, filename, line, offset, inlined in calls
         ]
@@ -441,6 +442,8 @@ class CallLines:
 def indented(line: str) -> str:
     """Blanks of the width of a text, after the prefix that a log gives its lines."""
     size = prefix_size(line)
+    if "\t" not in line:
+        return line[:size] + " " * (len(line) - size)
     return line[:size] + _NO_TAB.sub(" ", line[size:])
 
 

@@ -212,7 +212,7 @@ class _Fields:
     def path(self) -> str:
         """The first text that is nothing but the path of a module, or ""."""
         texts = (each for each in self._item.values() if isinstance(each, str))
-        return next((each for each in texts if Line(each).only_module() == each), "")
+        return next((each for each in texts if Line(each).only_module == each), "")
 
     @property
     def is_crashed(self) -> bool:

@@ -8,7 +8,7 @@ from gsym.reports.stacks import evidence
 from gsym.reports.stacks.placed_images import PlacedImages, hex_number
 from gsym.reports.stacks.prefixes import text_of
 from gsym.reports.stacks.repeated_lines import RepeatedLines
-from gsym.reports.stacks.shapes import MODULE_GROUPS, Shapes
+from gsym.reports.stacks.shapes import Shapes
 from gsym.reports.stacks.tokens import BREAKS, pieces
 
 TYPE_CHECKING = bool()
@@ -138,8 +138,8 @@ class LineReader:
             False, None, (), False, False, -1, "", number, stack.heading, stack.last,
         ))
         # fmt: on
-        stack.add_frame(frame, form.form, number, line[: cut.start])
-        stack.add_text(line[cut.end :])
+        before, after = line[: cut.start], line[cut.end :]
+        stack.add_frame(frame, form.form, number, before, after)
         self._position += 1
         return True
 
@@ -383,7 +383,7 @@ class LineReader:
         key = cut.module_of(plain)
         if key in cut.modules:
             return cut.modules[key]
-        groups = dict(zip(MODULE_GROUPS, key, strict=True))
+        groups = {name: plain[place] for name, place in cut.named.items()}
         module = self.images.module_of(groups, cut.form.module)
         if cut.address is None or cut.offset is not None:
             module = module or self._chosen

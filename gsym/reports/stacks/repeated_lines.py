@@ -192,7 +192,7 @@ class RepeatedLines:
         self._known: dict[object, list[_Like]] = {}
 
     def candidates(
-        self, line: Line, usual: Callable[[], Sequence[int]]
+        self, line: Line, usual: Callable[[], Iterable[int]]
     ) -> Sequence[Candidate]:
         """The candidates for frames in a line, in order.
 

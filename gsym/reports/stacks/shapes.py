@@ -50,8 +50,9 @@ class Cut:
         end: Where that ends.
         reason: Where this group is in the line without colours, as others are:
             *number*, *symbol*, *plus*, *size* (of the function), *address*, *offset*.
-        module_of: The groups of such a line that tell the module.
-        modules: The numbers of those that are known, by what tells them.
+        named: The groups that tell the module, and where they are.
+        module_of: Their texts in such a line.
+        modules: The numbers of those that are known, by these texts.
         is_return: Whether its address is a return address; None: unless it is the
             first of a stack.
         is_usual: Whether it has an offset, and nothing that few forms have.
@@ -76,12 +77,16 @@ class Cut:
         self.size: slice | None = get("function_size")
         self.address: slice | None = get("address")
         self.offset: slice | None = get("offset")
-        named = [get(each, _NOTHING) for each in MODULE_GROUPS]
-        self.module_of: Callable[[str], tuple[str, ...]] = itemgetter(*named)
+        self.named: dict[str, slice] = {
+            each: places[each] for each in _MODULE_GROUPS if each in places
+        }
+        self.module_of: Callable[[str], object] = itemgetter(
+            *(self.named.values() or (_NOTHING,))
+        )
         is_other = form.whole or form.has_heading or form.module != ""
         is_only = not is_other and _USUAL.issuperset(places)
         self.is_usual: bool = self.offset is not None and is_only
-        self.modules: dict[tuple[str, ...], int | None] = {}
+        self.modules: dict[object, int | None] = {}
         returns = form.returns
         self.is_return: bool | None = returns == "all"
         if returns == "callers":
@@ -90,9 +95,8 @@ class Cut:
             self.is_return = found.string.startswith(";", found.end())
 
 
-MODULE_GROUPS = ("module", "build_id")
-"""The groups that tell which module a line is about."""
-_USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *MODULE_GROUPS})
+_MODULE_GROUPS = ("module", "build_id")
+_USUAL = frozenset({"shown", "number", "symbol", "address", "offset", *_MODULE_GROUPS})
 _NOTHING = slice(0, 0)
 
 
