@@ -112,7 +112,9 @@ class Judge:
         if frame.module == NO_MODULE or frame.base == "symbol":
             return False
         places = self._modules[frame.module].places
-        address = None if places is None else places.address(frame)
+        if places is None:
+            return False
+        address = places.address(frame)
         return address is not None and places.has_function(address)
 
     def _readings(self, frame: StackFrame) -> list[_Reading]:

@@ -126,9 +126,9 @@ class Numbers:
         distinct = set(values)
         if len({0, *(each & _PAGE_MASK for each in distinct)}) > len(distinct):
             return False
-        distances = (one - other for one in distinct for other in distinct)
-        starts = filter(may_be_start, chain(distinct, distances))
-        return not all(map(is_known, starts))
+        distances = [one - other for one in distinct for other in distinct]
+        starts = [each for each in (*distinct, *distances) if not each & _PAGE_MASK]
+        return any(may_be_start(each) and not is_known(each) for each in starts)
 
     def place(
         self, values: list[int], region: Callable[[int], Region | None]
@@ -189,7 +189,8 @@ class RepeatedLines:
 
     def __init__(self, around: Surroundings, images: PlacedImages) -> None:
         self._around, self._images = around, images
-        self._known: dict[object, list[_Like]] = {}
+        # Places and frames of candidates
+        self._known: dict[object, list[tuple[int, int, list[_Like]]]] = {}
 
     def candidates(
         self, line: Line, usual: Callable[[], Iterable[int]]
@@ -212,51 +213,61 @@ class RepeatedLines:
         near = () if numbers.has_sure else tuple(usual())
         if not numbers.are_apart:
             return [*candidates(line.parts, around, near)]
+        read = values[:]
         facts += numbers.place(values, around.region)
         key = shape, near, len(around.loaded.regions), *facts
         known = self._known.get(key)
         if known is None:
             marked = around._replace(region=numbers.region(around))
             found = [*candidates(numbers.marked(line), marked, near)]
-            known = [_like(each) for each in found]
-            frames = [frame for each in known for frame, _, _ in each.frames]
+            several = [[each.frame, *each.frame.others] for each in found]
+            known = [
+                (each.start, each.end, [*map(_like, frames)])
+                for each, frames in zip(found, several, strict=True)
+            ]
+            frames = [*chain.from_iterable(several)]
             if not (
-                any(each.ordinal in values for each in frames)
+                any(each.ordinal in read for each in frames)
                 or numbers.are_in((each.symbol for each in frames), line.text)
             ):
                 if len(self._known) > _MOST_KNOWN:
                     self._known.clear()
                 self._known[key] = known
-        return [_made(each, values) for each in known]
+        return [_made(*each, values) for each in known]
 
 
 class _Like(NamedTuple):
-    """A candidate in lines that are alike: frames and the places of their numbers."""
+    """A frame in lines that are alike, and the places of its numbers, or -1."""
 
-    start: int
-    end: int
-    frames: Sequence[tuple[StackFrame, int, int]]
+    frame: StackFrame
+    address: int
+    plus: int
+
+    def of(self, values: Sequence[int]) -> StackFrame:
+        """The frame of a line that has other numbers."""
+        frame, address, plus = self
+        # In the order of the fields, since there are many frames.
+        fields = [*frame]
+        if address >= 0:
+            fields[2] = values[address]
+        if plus >= 0:
+            fields[6] = values[plus]
+        return _new(StackFrame, fields)
 
 
-def _like(found: Candidate) -> _Like:
-    several = found.frame, *found.frame.others
-    frames = [(each, _place(each.address), _place(each.plus)) for each in several]
-    return _Like(found.start, found.end, frames)
+def _like(frame: StackFrame) -> _Like:
+    return _Like(frame, _place(frame.address), _place(frame.plus))
 
 
 def _place(value: int | None) -> int:
     return value.at[0] if isinstance(value, _Value) else -1
 
 
-def _made(like: _Like, values: Sequence[int]) -> Candidate:
-    start, end, frames = like
-    made = []
-    for frame, address, plus in frames:
-        # In the order of the fields, since there are many frames.
-        before, own = frame[:2], frame[2] if address < 0 else values[address]
-        by = frame[6] if plus < 0 else values[plus]
-        made.append(_new(StackFrame, (*before, own, *frame[3:6], by, *frame[7:])))
-    first = made[0]
-    if len(made) > 1:
-        first = _new(StackFrame, (*first[:11], tuple(made[1:]), *first[12:]))
+def _made(
+    start: int, end: int, frames: Sequence[_Like], values: Sequence[int]
+) -> Candidate:
+    first = frames[0].of(values)
+    if len(frames) > 1:
+        others = tuple([each.of(values) for each in frames[1:]])
+        first = _new(StackFrame, (*first[:11], others, *first[12:]))
     return _new(Candidate, (start, end, first))
