@@ -54,7 +54,7 @@ def test_line_means_what_it_means_to_a_new_reader(
     def forget(
         lines: RepeatedLines, line: Line, usual: Callable[[], Iterable[int]]
     ) -> Sequence[Candidate]:
-        lines._known.clear()
+        lines._known.clear()  # noqa: SLF001
         return find(lines, line, usual)
 
     monkeypatch.setattr(RepeatedLines, "candidates", forget)
