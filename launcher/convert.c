@@ -16,7 +16,10 @@ enum {
     MAX_ID_SIZE = 20,
     FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
 };
-#define MAX_DEBUG_INFO (UINT64_C(16) << 20) /* for more, a terminal gets a bar */
+/* Sizes of .debug_info. For more than the first, a terminal gets a bar; what has warnings
+ * is converted again, by Python, which prints them. */
+#define MAX_WITHOUT_BAR (UINT64_C(16) << 20)
+#define MAX_CONVERTED_TWICE (UINT64_C(256) << 20)
 
 typedef struct conversion {
     const program_conversion *wanted;
@@ -75,7 +78,7 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
         header->symbol_table_size == 0 || size == 0 ||
-        (size > MAX_DEBUG_INFO && may_show_bar) ||
+        size > (may_show_bar ? MAX_WITHOUT_BAR : MAX_CONVERTED_TWICE) ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
         object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
         !has_build_id(binary->object))
