@@ -90,7 +90,7 @@ class LongText:
     def document(self) -> Any:
         """The JSON value that it is; None if it is another text, or many values."""
         head = self.part(0, _SHORT)
-        if not may_be_document(head):
+        if not may_be_document(head, self._size):
             return None
         if self._size > _SHORT:
             lines = head.split("\n", _JSON_LINES)[:_JSON_LINES]

@@ -83,6 +83,33 @@ def test_other_numbers_are_found_in_ranges() -> None:
     assert found("id 7f12ab34c0deX\n", ANY_NUMBER) == 17
 
 
+class Counted(io.BytesIO):
+    """A file that counts the bytes that are read of it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        found = super().read(size)
+        self.count += len(found)
+        return found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-23 08:00:01.000 [worker-3] INFO answered",
+        "[worker-3] INFO answered",
+        "[4711] INFO answered",
+        "[2026-11-23 08:00:01] {answered}",
+        '2026-11-23T08:00:01.5Z {"message": "answered"}',
+    ],
+)
+def test_a_log_with_brackets_is_not_read_for_a_document(line: str) -> None:
+    file = Counted(f"{line}\n".encode() * 200_000)
+    assert LongText(file).document() is None
+    assert file.count < 1 << 20
+
+
 def test_parts_and_rest_are_the_text() -> None:
     stack = "#0 0x55d1c0ffe189 (/opt/app+0x1189)\n"
     text = f"{LOG}{stack}{LOG}{LOG}{stack}{LOG}é\n{stack}"

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 
 from gsym.patterns import regex
-from gsym.reports.stacks.prefixes import text_of
+from gsym.reports.stacks.prefixes import prefix_size, text_of
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-_BEGIN = regex(r"\s*[{\[]")
+# An object or array whose first line ends, or that goes on as JSON does.
+_BEGIN = regex(
+    r"\s*(?:[{\[][ \t\r]*(?:\n|\Z)|\{\s*[\"}]|\[\s*(?:[\"{\[\]]|-?\d[\d.eE+-]*\s*,))"
+)
 _MOST_PREFIXED = 1 << 22  # characters of a document whose lines have prefixes
 
 
-def may_be_document(text: str) -> bool:
-    """Whether a text begins as JSON does, if need be after the prefix of a log."""
-    return _BEGIN.match(text_of(text)) is not None
+def may_be_document(text: str, size: int) -> bool:
+    """Whether a text of a size begins as JSON does, or a short one after a prefix."""
+    if _BEGIN.match(text):
+        return True
+    return size <= _MOST_PREFIXED and _BEGIN.match(text_of(text)) is not None
 
 
 def decode_document(text: str) -> Any:
@@ -26,10 +31,10 @@ def decode_document(text: str) -> Any:
     Of two JSON texts (.ips) it is the second, if the first is one line. Each line may
     have the prefix of a log.
     """
-    if not may_be_document(text):
+    if not may_be_document(text, len(text)):
         return None
     found = _decode_last(text)
-    if found is None and text_of(text) != text and len(text) <= _MOST_PREFIXED:
+    if found is None and len(text) <= _MOST_PREFIXED and prefix_size(text):
         found = _decode_last("\n".join(map(text_of, text.lstrip().split("\n"))))
     return found
 
