@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, contextmanager
 
-from anyio import fail_after
 from starlette.routing import Route
 
 from gsym.arrow.rows import import_pyarrow
@@ -23,7 +22,7 @@ from gsym.errors import FormatError, GsymError, LimitError, UnsupportedError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.modules.open_module import OpenModule
 from gsym.server.bodies import LARGE, HeldBody, request_body
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, in_time
 from gsym.server.file_responses import HoldingResponse
 from gsym.server.service import Wanted
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
 _PARAMETERS = ("module", "address", "return_address", "base", "output")
-_RETRY_AFTER = 5
 _STATUSES: tuple[tuple[type[GsymError], int], ...] = (
     (LimitError, 413),
     (FormatError, 400),
@@ -57,16 +55,13 @@ def arrow_routes(service: Service) -> list[Route]:
             raise HttpError(415, f"Content-Type must be {MEDIA_TYPE}", closes=True)
         options = _read_options(request.query_params)
         async with AsyncExitStack() as stack:
-            limit = service.settings.limits.max_body
-            held = request_body(request, service, limit)
+            limits = service.settings.limits
+            held = request_body(request, service, limits.max_body)
             body = await stack.enter_async_context(held)
-            try:
-                with fail_after(service.settings.limits.request_timeout):
-                    pieces = await _begin(body, options, service)
-                    stack.push_async_callback(pieces.aclose)
-                    first = await anext(pieces)
-            except TimeoutError:
-                raise HttpError(503, retry_after=_RETRY_AFTER) from None
+            with in_time(limits.request_timeout):
+                pieces = await _begin(body, options, service)
+                stack.push_async_callback(pieces.aclose)
+                first = await anext(pieces)
             whole = _whole(first, pieces)
             return HoldingResponse(whole, stack.pop_all(), media_type=MEDIA_TYPE)
 

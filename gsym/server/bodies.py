@@ -8,18 +8,21 @@ Large ones are inflated in a thread, so that the event loop serves other request
 from __future__ import annotations
 
 import asyncio
+import logging
 import zlib
 from contextlib import asynccontextmanager
 from functools import partial
 from io import FileIO
 
-from anyio import fail_after, move_on_after
+from anyio import move_on_after
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from gsym.containers.inflation import import_zstd
-from gsym.errors import LimitError
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, in_time
+from gsym.server.modules import store_path
+from gsym.store.directory import Store
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,13 +34,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.server.service import Service
-    from gsym.store.directory import Store
 
     # From a stream and a limit to the contents; None if these exceed the limit.
     Inflater = Callable[[bytes, int], bytes | None]
     Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
 
 
+_LOG = logging.getLogger("gsym.server")
+_RETRY_AFTER = 10  # seconds, for bodies that are written to files
 _GZIP_STREAM = 31  # for zlib: gzip with a window of any size
 # Up to these sizes, inflating takes less time than a switch to a thread.
 _FEW_BYTES = 16 << 10
@@ -135,7 +139,7 @@ async def read_body(
     """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared[:20]) > limit:
-        raise _too_large(limit)
+        raise too_large(limit)
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding not in _INFLATERS:
         title = "Content-Encoding must be gzip, zstd or identity"
@@ -154,7 +158,7 @@ async def read_body(
     if content is None:
         content = await run(inflate, body, limit)
     if content is None:
-        raise _too_large(limit)
+        raise too_large(limit)
     held.take(len(content))
     return content
 
@@ -169,7 +173,7 @@ async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         if size > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         held.take(len(part))
         if part:
             parts.append(part)
@@ -177,7 +181,8 @@ async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _too_large(limit: int) -> HttpError:
+def too_large(limit: int) -> HttpError:
+    """The error for a body of more than *limit* bytes."""
     title = f"please limit the body of a request to <= {limit} bytes"
     return HttpError(413, title, closes=True)
 
@@ -219,8 +224,8 @@ async def spool_body(
 
     Raises:
         ClientDisconnect: The client closed the connection.
-        LimitError: The body is larger than *limit*.
-        TimeoutError: The body did not arrive within `upload_timeout`.
+        HttpError: 408: the body did not arrive within `upload_timeout`; 413: it is
+            larger than *limit*.
     """
 
     def write(file: FileIO, piece: bytes) -> None:
@@ -230,7 +235,7 @@ async def spool_body(
             left = left[file.write(left) :]
 
     seconds = service.settings.limits.upload_timeout
-    with FileIO(path, "xb") as file, fail_after(seconds):
+    with FileIO(path, "xb") as file, in_time(seconds, 408, closes=True):
         size, waiting, has_more = 0, bytearray(), True
         while has_more:
             message = await request.receive()
@@ -241,7 +246,7 @@ async def spool_body(
             if len(waiting) >= _WRITE_SIZE or not has_more:
                 size += len(waiting)
                 if size > limit:
-                    raise LimitError(f"the body is larger than {limit} bytes")
+                    raise too_large(limit)
                 await service.run(write, file, bytes(waiting))
                 waiting.clear()
 
@@ -255,3 +260,32 @@ async def work_folder(service: Service, store: Store) -> AsyncIterator[str]:
         yield path
     finally:
         await asyncio.shield(run(folder.__exit__, None, None, None))
+
+
+class SpooledBodies:
+    """Folders for bodies that are written to files, a limited number at a time."""
+
+    def __init__(self, service: Service, most: int) -> None:
+        self._open = partial(work_folder, service, Store(store_path(service.settings)))
+        self._left = most
+
+    @asynccontextmanager
+    async def folder(self) -> AsyncIterator[str]:
+        """A folder for a body and all that is made of it, as of `work_folder`.
+
+        Raises:
+            HttpError: 503: there are too many; 507: the disk is full.
+        """
+        if self._left <= 0:
+            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
+        self._left -= 1
+        try:
+            async with self._open() as folder:
+                yield folder
+        except OSError as error:
+            if error.errno not in FULL_DISK:
+                raise
+            _LOG.error("cannot write to the store: %s", error.strerror)
+            raise HttpError(507, closes=True) from None
+        finally:
+            self._left += 1

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from http import HTTPStatus
 
 import msgspec
+from anyio import fail_after
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from starlette.types import Scope
+
+_RETRY_AFTER = 5  # seconds, after which a slow answer may be there sooner
 
 
 def endpoint_path(scope: Scope) -> str:
@@ -55,6 +60,20 @@ class HttpError(HTTPException):
         if closes:
             headers["connection"] = "close"
         super().__init__(status, title or phrase(status), headers)
+
+
+@contextmanager
+def in_time(seconds: float, status: int = 503, **answer: Any) -> Iterator[None]:
+    """Cancel a block after *seconds*; *answer* are keywords of the error.
+
+    Raises:
+        HttpError: It took longer. By default the client may try again.
+    """
+    try:
+        with fail_after(seconds):
+            yield
+    except TimeoutError:
+        raise HttpError(status, **(answer or {"retry_after": _RETRY_AFTER})) from None
 
 
 class ErrorBody(msgspec.Struct, forbid_unknown_fields=True):

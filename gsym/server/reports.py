@@ -6,7 +6,6 @@ import os
 from functools import partial
 
 import msgspec
-from anyio import fail_after
 from starlette.requests import Request
 from starlette.routing import Route
 
@@ -22,16 +21,13 @@ from gsym.model import UINT64_END
 from gsym.reports.report_work import ReportWork
 from gsym.reports.source_lines import SourceLines
 from gsym.reports.stacks.recognition import parse_report
-from gsym.server.bodies import request_body, spool_body, work_folder
+from gsym.server.bodies import SpooledBodies, request_body, spool_body
 from gsym.server.dumps import DumpReader
-from gsym.server.errors import HttpError, private_response
-from gsym.server.modules import store_path
+from gsym.server.errors import HttpError, in_time, private_response
 from gsym.server.page_records import module_shown, shown
 from gsym.server.upkeep import has_free_space
-from gsym.store.directory import Store
 from gsym.store.listing import StoreListing
 from gsym.store.loose_files import LooseFiles
-from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -50,7 +46,6 @@ _MOST_BYTES = 4  # of a character
 _LONGEST_NAME = 1000
 _MOST_CHOICES = 1000
 _MOST_CANDIDATES = 50
-_RETRY_AFTER = 10
 _MOST_CONTEXT = 20
 REPORT_PARAMETERS = {
     "module": "module of addresses without one: NAME or NAME/DEBUGID",
@@ -121,8 +116,7 @@ class Reports:
             StoreListing(store, folders) if store is not None else None
         )
         self._reader = DumpReader(service.settings, service.symbolizer, self.listing)
-        self._store = Store(store_path(service.settings))
-        self._dumps = 0
+        self._bodies = SpooledBodies(service, service.settings.limits.max_dumps)
         self._roots = SourceRoots(service.settings.source_roots)
 
     async def of_text(self, text: str, query: ReportQuery) -> tuple[ReportWork, Report]:
@@ -150,11 +144,9 @@ class Reports:
         Raises:
             HttpError: The body is too large or damaged.
         """
-        try:
-            with fail_after(self._service.settings.limits.body_timeout):
-                sent, head = await _peeked(request)
-        except TimeoutError:
-            raise HttpError(408, closes=True) from None
+        limits = self._service.settings.limits
+        with in_time(limits.body_timeout, 408, closes=True):
+            sent, head = await _peeked(request)
         is_compressed = recognise(head) in COMPRESSED
         is_dump = head.startswith(MAGIC) or is_core(head) or has_microdump(head)
         if is_compressed or is_dump:
@@ -169,16 +161,13 @@ class Reports:
         self, request: Request, query: ReportQuery
     ) -> tuple[ReportWork, Report]:
         service, limits = self._service, self._service.settings.limits
-        if self._dumps >= limits.max_dumps:
-            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
-        if not has_free_space(service.settings, limits.max_dump):
-            raise HttpError(507, closes=True)
-        self._dumps += 1
         try:
-            async with work_folder(service, self._store) as folder:
+            async with self._bodies.folder() as folder:
+                if not has_free_space(service.settings, limits.max_dump):
+                    raise HttpError(507, closes=True)
                 path = os.path.join(folder, "body")
                 await spool_body(request, service, path, limits.max_dump)
-                with fail_after(limits.request_timeout):
+                with in_time(limits.request_timeout):
                     found = await service.opening.run(self._read, path, folder)
                     if isinstance(found, str):
                         return await self.of_text(found, query)
@@ -189,14 +178,6 @@ class Reports:
             raise HttpError(422, error.reason) from None
         except GsymError as error:
             raise HttpError(400, error.reason) from None
-        except TimeoutError:
-            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True) from None
-        except OSError as error:
-            if error.errno in FULL_DISK:
-                raise HttpError(507, closes=True) from None
-            raise
-        finally:
-            self._dumps -= 1
 
     def _read(self, path: str, folder: str) -> ParsedReport | str:
         """The stacks of a dump, or a text that was compressed."""

@@ -10,7 +10,6 @@ from contextlib import suppress
 from time import monotonic
 from typing import TypeVar
 
-from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -21,7 +20,7 @@ from gsym.api.source import SourceRoots, answer_source, read_source_request
 from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldAnswer, request_body
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, in_time
 from gsym.server.mapped_files import TruncatedFileError
 
 TYPE_CHECKING = bool()
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
-_RETRY_AFTER = 5
 _REPETITIONS = 10  # when a file is truncated meanwhile
 _T = TypeVar("_T")
 _READERS = {"v4": read_v4, "v5": read_v5}
@@ -93,7 +91,7 @@ class _Answering:
         """Answer *body*.
 
         Raises:
-            TimeoutError: The answer took too long.
+            HttpError: The answer took too long.
             TruncatedFileError: Files are truncated again and again while it is made.
         """
         for _ in range(_REPETITIONS):
@@ -120,7 +118,7 @@ class _Answering:
 
         The rest has no cancel scope, since one costs time.
         """
-        with fail_after(self._deadline - monotonic()):
+        with in_time(self._deadline - monotonic()):
             return await waiting
 
 
@@ -131,11 +129,7 @@ def symbolication_routes(service: Service) -> list[Route]:
         async def symbolicate(request: Request) -> Response:
             limit = service.settings.limits.max_body
             async with request_body(request, service, limit) as body:
-                answering = _Answering(service, version, request.headers)
-                try:
-                    text = await answering.run(body)
-                except TimeoutError:
-                    raise HttpError(503, retry_after=_RETRY_AFTER) from None
+                text = await _Answering(service, version, request.headers).run(body)
             return HeldAnswer(text, service.answer_budget)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])

@@ -36,7 +36,7 @@ from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
-from gsym.server.bodies import spool_body, work_folder
+from gsym.server.bodies import SpooledBodies, spool_body, too_large
 from gsym.server.errors import HttpError, json_response
 from gsym.server.modules import child_limits, store_path
 from gsym.server.monitoring import FOLDER_VARIABLE
@@ -45,7 +45,6 @@ from gsym.server.upkeep import has_free_space
 from gsym.store.directory import Store
 from gsym.store.layout import name_problem, normal_debug_id
 from gsym.store.publication import IdTakenError
-from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("gsym.server")
 _UNPACKING_MEMORY = 512 << 20  # bytes of address space, to unpack an upload
-_RETRY_AFTER = 10
 # Parameters that say of which module the file is, and what they are.
 STATED = {
     "os": "its operating system: Linux, mac, windows",
@@ -201,7 +199,7 @@ class _Uploads:
         self._settings = settings = service.settings
         self._child_limits = child_limits(settings, settings.limits.max_inflated)
         self._store = Store(store_path(settings))
-        self._active = 0
+        self._bodies = SpooledBodies(service, settings.limits.max_uploads)
 
     async def receive(self, request: Request, holder: Holder) -> Upload:
         """The result of an upload.
@@ -209,46 +207,30 @@ class _Uploads:
         Raises:
             HttpError: The upload is refused.
         """
-        if self._active >= self._settings.limits.max_uploads:
-            raise HttpError(503, retry_after=_RETRY_AFTER, closes=True)
         stated = _stated_module(request.query_params)
-        self._active += 1
-        try:
-            async with work_folder(self._service, self._store) as folder:
-                path = os.path.join(folder, "body")
-                await self._spool(request, path)
-                sent = _Sent(
-                    request.headers.get("content-type", ""),
-                    request.query_params.get("name", "") or "upload",
-                    stated,
-                )
-                publish = self._service.opening.run
-                return await publish(self._publish, holder, folder, path, sent)
-        except OSError as error:
-            if error.errno in FULL_DISK:
-                _LOG.error("cannot write to the store: %s", error.strerror)
-                raise HttpError(507, closes=True) from None
-            raise
-        finally:
-            self._active -= 1
+        async with self._bodies.folder() as folder:
+            path = os.path.join(folder, "body")
+            await self._spool(request, path)
+            sent = _Sent(
+                request.headers.get("content-type", ""),
+                request.query_params.get("name", "") or "upload",
+                stated,
+            )
+            publish = self._service.opening.run
+            return await publish(self._publish, holder, folder, path, sent)
 
     async def _spool(self, request: Request, path: str) -> None:
         limit = self._settings.limits.max_upload
         declared = request.headers.get("content-length", "")
         if _number(declared) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         if not has_free_space(self._settings, _number(declared)):
             _LOG.error("an upload is refused: the store has too little free space")
             raise HttpError(507, closes=True)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             title = "send compressed files unchanged, without Content-Encoding"
             raise HttpError(415, title, closes=True)
-        try:
-            await spool_body(request, self._service, path, limit)
-        except LimitError:
-            raise _too_large(limit) from None
-        except TimeoutError:
-            raise HttpError(408, closes=True) from None
+        await spool_body(request, self._service, path, limit)
 
     def _publish(self, holder: Holder, folder: str, path: str, sent: _Sent) -> Upload:
         source, size = "upload", os.path.getsize(path)
@@ -439,7 +421,3 @@ def _members(folder: str) -> str:
 
 def _texts(found: object) -> list[str]:
     return [str(each) for each in found] if isinstance(found, list) else []
-
-
-def _too_large(limit: int) -> HttpError:
-    return HttpError(413, f"please limit uploads to <= {limit} bytes", closes=True)

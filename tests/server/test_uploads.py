@@ -625,6 +625,15 @@ def test_a_slow_upload_times_out(tmp_path: Path) -> None:
         wait_until(lambda: files_in(server) == [])
 
 
+def test_a_slow_dump_times_out_as_an_upload_does(tmp_path: Path) -> None:
+    with running(tmp_path / "store", upload_timeout=0.2) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            head = HEAD.replace(b"/upload/", b"/symbolicate/report")
+            client.sendall(head + b"MDMP" + bytes(5000))
+            assert client.recv(1000).startswith(b"HTTP/1.1 408 ")
+        wait_until(lambda: files_in(server) == [])
+
+
 # ---- by URL
 
 

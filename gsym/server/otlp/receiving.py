@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 
-from anyio import CancelScope, fail_after, move_on_after
+from anyio import CancelScope, move_on_after
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,7 +23,7 @@ from gsym.profiles.binaries import Binaries
 from gsym.profiles.otlp_completion import OtlpCompletion
 from gsym.profiles.symbolizing import symbolize
 from gsym.server.bodies import request_body
-from gsym.server.errors import HttpError
+from gsym.server.errors import HttpError, in_time
 from gsym.server.logs import LOGGED
 from gsym.server.otlp.forwarding import open_collector
 from gsym.server.otlp.status import PROTOBUF, status_response
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 PATH = "/v1development/profiles"
 _LARGE = 1 << 20  # bytes of a request whose work takes tenths of a second and more
-_RETRY_AFTER = 5
 
 
 def profile_routes(service: Service) -> list[Route]:
@@ -86,7 +85,7 @@ async def _answer(
     facts: dict[str, Any] = request.scope.setdefault(LOGGED, {})
     async with request_body(request, service, limits.max_body) as body:
         try:
-            with fail_after(limits.request_timeout):
+            with in_time(limits.request_timeout):
                 completed, counts = await _symbolized(body, service, turn)
                 facts |= counts
                 answer = await _forwarded(completed, service, collector)
@@ -94,8 +93,6 @@ async def _answer(
             raise HttpError(400, str(error)) from None
         except LimitError as error:
             raise HttpError(413, f"please send less: {error}") from None
-        except TimeoutError:
-            raise HttpError(503, retry_after=_RETRY_AFTER) from None
     return Response(answer, media_type=PROTOBUF)
 
 

@@ -161,7 +161,9 @@ class _Receiving:
                 await spool_body(
                     request, self._service, path, header.size, digest.update
                 )
-            except TimeoutError:
+            except HttpError as error:
+                if error.status_code != TOO_SLOW.status:
+                    raise  # too many requests
                 text = "the body arrived too slowly"
                 raise PartError(TOO_SLOW, text, closes=True) from None
             return await self._add(holder, kind, header, digest.hexdigest(), path)
