@@ -54,6 +54,27 @@ def absolute_ns(moment: Moment | None, origin_ns: int) -> int | None:
     return moment.ns if moment.is_absolute else origin_ns + moment.ns
 
 
+class Span:
+    """The span of time of a selection, in which all times are if it has no ends."""
+
+    def __init__(self, selection: Selection, origin_ns: int) -> None:
+        self._begin = absolute_ns(selection.begin, origin_ns)
+        self._end = absolute_ns(selection.end, origin_ns)
+
+    def includes(self, ns: int | None, end_ns: int | None = None) -> bool:
+        """Whether a time is in the span, or what lasts from it to *end_ns* touches it.
+
+        A time that is not known is in no span that has an end.
+        """
+        if self._begin is None and self._end is None:
+            return True
+        if ns is None or (self._end is not None and ns >= self._end):
+            return False
+        if self._begin is None or ns >= self._begin:
+            return True
+        return end_ns is not None and end_ns > self._begin
+
+
 class Patterns:
     """Patterns of names, some of which may be koids; without any, all match."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cache import BoundedCache
-from gsym.conditions import Patterns, Selection, absolute_ns
+from gsym.conditions import Patterns, Selection, Span, absolute_ns
 from gsym.fxt.decoder import Filter
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import (
@@ -88,8 +88,7 @@ class RecordSelection:
         *,
         keep_context: bool = False,
     ) -> None:
-        self._begin = absolute_ns(selection.begin, origin_ns)
-        self._end = absolute_ns(selection.end, origin_ns)
+        self._span = Span(selection, origin_ns)
         self._processes = Patterns(selection.processes)
         self._threads = Patterns(selection.threads)
         self._categories = Patterns(selection.categories)
@@ -111,15 +110,8 @@ class RecordSelection:
         return self._fits(record) and self._is_in_time(record)
 
     def _is_in_time(self, record: Any) -> bool:
-        if self._begin is None and self._end is None:
-            return True
-        ns = getattr(record, "ns", None)
-        if ns is None or (self._end is not None and ns >= self._end):
-            return False
-        if self._begin is None or ns >= self._begin:
-            return True
-        end_ns = getattr(record, "end_ns", None)
-        return end_ns is not None and end_ns > self._begin
+        ns, end_ns = (getattr(record, each, None) for each in ("ns", "end_ns"))
+        return self._span.includes(ns, end_ns)
 
     def _fits(self, record: Any) -> bool:
         category, name = (getattr(record, each, None) for each in ("category", "name"))

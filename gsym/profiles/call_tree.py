@@ -65,6 +65,11 @@ def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:
     return tuple(Frame(texts[root]) for root in ROOTS if root in roots)
 
 
+def thread_title(thread: Thread) -> str:
+    """The process and the thread in one text."""
+    return " / ".join(frame.name for frame in thread_frames(thread, ROOTS))
+
+
 def _text(kind: str, number: int | None, name: str) -> str:
     if number is None:
         return name or f"{kind} (unknown)"

@@ -10,12 +10,7 @@ import re
 from collections import Counter
 from html import escape
 
-from gsym.profiles.call_tree import (
-    ROOTS,
-    call_tree,
-    summed_stacks,
-    thread_frames,
-)
+from gsym.profiles.call_tree import call_tree, summed_stacks, thread_title
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -131,8 +126,11 @@ def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
     if not times or len(times) < len(profile.samples):
         return {}
     threads = [
-        (_thread_name(profile, thread), _runs(tree, samples, value))
-        for thread, samples in profile.samples_by_thread().items()
+        (
+            "all samples" if at is None else thread_title(profile.threads[at]),
+            _runs(tree, samples, value),
+        )
+        for at, samples in profile.samples_by_thread().items()
     ]
     joined = -(-sum(len(runs) for _, runs in threads) // MOST_RUNS) or 1
     return {
@@ -143,13 +141,6 @@ def _times(tree: CallTree, profile: Profile, value: int) -> dict[str, Any]:
             if runs
         ],
     }
-
-
-def _thread_name(profile: Profile, thread: int | None) -> str:
-    if thread is None:
-        return "all samples"
-    found = thread_frames(profile.threads[thread], ROOTS)
-    return " / ".join(frame.name for frame in found)
 
 
 _Run = tuple[int, int, int]  # node, weight, time of the first sample

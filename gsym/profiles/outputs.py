@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gsym.profiles.call_tree import call_stacks, thread_frames
+from gsym.profiles.call_tree import call_stacks, thread_title
 from gsym.profiles.model import NEGATIVE
 
 TYPE_CHECKING = bool()
@@ -102,7 +102,9 @@ def speedscope_file(
         profiles.append(
             {
                 "type": "sampled",
-                "name": name if thread is None else _thread_name(profile, thread),
+                "name": name
+                if thread is None
+                else thread_title(profile.threads[thread]),
                 "unit": unit,
                 "startValue": 0,
                 "endValue": sum(weights),
@@ -127,11 +129,6 @@ def speedscope_file(
 def _frame(name: str, path: str, line: int) -> dict[str, str | int]:
     known: dict[str, str | int] = {"file": path, "line": line}
     return {"name": name, **{key: each for key, each in known.items() if each}}
-
-
-def _thread_name(profile: Profile, thread: int) -> str:
-    found = thread_frames(profile.threads[thread], ("process", "thread"))
-    return " / ".join(frame.name for frame in found)
 
 
 FORMS = ("pprof", "collapsed", "speedscope", "firefox")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.conditions import Patterns, absolute_ns
+from gsym.conditions import Patterns, Span
 from gsym.profiles.model import base_name
 
 TYPE_CHECKING = bool()
@@ -37,8 +37,7 @@ class _Chooser:
         if origin_ns is None:
             times = [each.time for each in profile.samples if each.time is not None]
             origin_ns = min(times, default=0)
-        self._begin = absolute_ns(selection.begin, origin_ns)
-        self._end = absolute_ns(selection.end, origin_ns)
+        self._span = Span(selection, origin_ns)
         self._processes = Patterns(selection.processes)
         self._threads = Patterns(selection.threads)
         self._modules = Patterns(selection.categories)
@@ -47,21 +46,13 @@ class _Chooser:
 
     def takes(self, sample: Sample) -> bool:
         """Whether a sample is selected."""
-        if not self._is_in_time(sample.time) or not self._is_of_thread(sample.thread):
+        is_in_time = self._span.includes(sample.time)
+        if not is_in_time or not self._is_of_thread(sample.thread):
             return False
         known = self._stacks.get(sample.stack)
         if known is None:
             known = self._stacks[sample.stack] = self._has_names(sample.stack)
         return known
-
-    def _is_in_time(self, time: int | None) -> bool:
-        if self._begin is None and self._end is None:
-            return True
-        return (
-            time is not None
-            and (self._begin is None or time >= self._begin)
-            and (self._end is None or time < self._end)
-        )
 
     def _is_of_thread(self, index: int | None) -> bool:
         if index is None:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.conditions import Moment, Patterns, parse_moment
-from gsym.fxt.reader import open_trace
-from gsym.fxt.records import Event
-from tests.fxt.traces import run, small_trace
+from tests.fxt.traces import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,17 +55,6 @@ def test_a_filter_selects_records(
     full = {"switch": "context_switch", "object": "kernel_object"}
     found = chosen(capsys, trace, *words)
     assert found == [full.get(each, each) for each in expected]
-
-
-def test_a_part_of_a_trace_is_a_trace(tmp_path: Path, capsys: Capture) -> None:
-    whole, part = tmp_path / "whole.fxt", tmp_path / "part.fxt"
-    whole.write_bytes(small_trace("big") * 2)
-    assert run("convert", whole, "--name", "write", "-o", part) == 0
-    assert "2 consecutive traces" in capsys.readouterr().err
-    read = open_trace(part, strict=True)
-    events = [each for each in read if isinstance(each, Event)]
-    assert [(each.category, each.name) for each in events] == [("io", "write")] * 4
-    assert read.byteorder == "big"
 
 
 @pytest.mark.parametrize(
