@@ -86,7 +86,9 @@ class Transfer:
         is_trusted: bool = False,
         progress: Callable[[int], object] | None = None,
     ) -> None:
-        """Download a URL to *path*, inflated; the file is complete or absent.
+        """Download a URL to *path*, inflated; the file is removed if that fails.
+
+        Until then it is incomplete: for others to see, its caller renames it.
 
         The credentials in the URL and *headers* are sent to its own server only. A
         trusted server, which an operator has named, may have any address, unlike
@@ -322,23 +324,21 @@ def inflated_pieces(
 def write_pieces(
     pieces: Iterable[Buffer], path: str, progress: Callable[[int], object] | None = None
 ) -> None:
-    """Write a new file, complete or absent."""
-    partial = f"{path}.part"
+    """Write a new file, which is removed if that fails."""
     try:
-        with open(partial, "wb") as file:
+        with open(path, "wb") as file:
             for piece in pieces:
                 file.write(piece)
                 if progress is not None:
                     progress(file.tell())
             is_empty = file.tell() == 0
-        if is_empty:
-            raise SourceError("the file is empty")
-        os.replace(partial, path)
-    except OSError as error:
-        if error.errno in FULL_DISK:
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(path)
+        if not isinstance(error, OSError) or error.errno in FULL_DISK:
             raise
         reason = error.strerror or str(error)
         raise SourceError(f"cannot be written: {reason}") from error
-    finally:
-        with suppress(OSError):
-            os.unlink(partial)
+    if is_empty:
+        os.unlink(path)
+        raise SourceError("the file is empty")

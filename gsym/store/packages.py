@@ -24,6 +24,7 @@ from gsym.errors import (
 )
 from gsym.modules.key import (
     ModuleKey,
+    build_id_path,
     debug_ids_of_build_id,
     search_terms,
 )
@@ -244,9 +245,9 @@ class Packages:
         path = self.extract(found[0], folder)
         digits = found[0].supplementary
         for each in self._by_term.get(digits.upper(), ())[:1]:
-            place = os.path.join(folder, _BY_ID, digits[:2])
-            os.makedirs(place)
-            self._extract(each, os.path.join(place, f"{digits[2:]}.debug"))
+            target = os.path.join(folder, f"{build_id_path(digits)}.debug")
+            os.makedirs(os.path.dirname(target))
+            self._extract(each, target)
         return FoundFile(path, found[0].location, identity)
 
     def entries(self) -> Iterator[Entry]:

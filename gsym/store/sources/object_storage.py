@@ -65,7 +65,7 @@ class ObjectStorage(FetchedFiles):
                     yield each["path"], f"{each['size']} {mark}"
 
     def fetch(self, path: str, target: str) -> None:
-        """Download an object; *target* is complete or absent.
+        """Download an object; *target* is removed if that fails.
 
         Raises:
             NotFoundError: It does not exist.

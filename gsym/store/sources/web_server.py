@@ -35,7 +35,7 @@ class FetchedFiles:
         self._layouts = tuple(layouts)
 
     def fetch(self, path: str, target: str) -> None:
-        """Download the file at a relative path; *target* is complete or absent.
+        """Download the file at a relative path; *target* is removed if that fails.
 
         Raises:
             NotFoundError: It does not exist.
