@@ -85,7 +85,7 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
     return data[found[0].offset :][: found[0].size]
 
 
-def open_slice(path: str, architecture: str | None) -> ObjectFile:
+def open_slice(path: str, architecture: str | None = None) -> ObjectFile:
     """The object file at *path*; of a fat one, the slice as of `choose_slice`.
 
     Raises:

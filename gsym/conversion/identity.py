@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
+    from gsym.conversion.input_file import Input
 
     ByteOrder: TypeAlias = Literal["big", "little"]
     # What a GSYM file says of its module, given that of a binary: `module_like` of its
@@ -150,8 +151,8 @@ def open_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
     return binary, fit
 
 
-def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison]:
-    """The binary at *path*, of a fat file the slice that fits a GSYM file.
+def find_fitting(given: Input, said: Saying | None) -> tuple[ObjectFile, Comparison]:
+    """The binary in an input, of a fat file the slice that fits a GSYM file.
 
     Where the GSYM file has *said* nothing, any binary will do.
 
@@ -162,26 +163,23 @@ def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison
         ArchitectureError: It is a fat file, and no slice fits.
     """
     from gsym.containers.fat import choose_slice, list_slices
-    from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
-    from gsym.containers.recognition import HEAD_SIZE, recognise
-    from gsym.conversion.companions.macho import bundle_member
+    from gsym.conversion.input_file import open_input
 
-    file = bundle_member(path)
-    data = map_file(file)
-    kind = recognise(bytes(data[:HEAD_SIZE]))
-    if kind not in {"object", "fat"}:
-        raise FormatError("not a binary", path=file, offset=0)
-    if kind == "fat":
-        for each in list_slices(data, file):
+    file = open_input(given)
+    data, path = file.data, file.path
+    if file.kind not in {"object", "fat"}:
+        raise FormatError("not a binary", path=path, offset=0)
+    if file.kind == "fat":
+        for each in list_slices(data, path):
             if said is None:
                 break
-            binary = ObjectFile(data[each.offset :][: each.size], file)
+            binary = ObjectFile(data[each.offset :][: each.size], path)
             fit = compare_binary(binary, said)
             if not fit.is_refused and fit.outcome != UNKNOWN:
                 return binary, fit
-        data = choose_slice(data, file, None)
-    binary = ObjectFile(data, file)
+        data = choose_slice(data, path, None)
+    binary = ObjectFile(data, path)
     fit = Comparison(SAME) if said is None else compare_binary(binary, said)
     return binary, fit
 

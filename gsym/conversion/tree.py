@@ -6,8 +6,7 @@ import os
 import stat
 from contextlib import suppress
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import is_bundle
 from gsym.conversion.inputs import INPUTS
@@ -80,4 +79,4 @@ def has_modules(path: str, kind: str) -> bool:
     """Whether a file has modules: inputs of a linker have none, but kernel modules."""
     if kind != "object" or path.endswith(".ko"):
         return kind in INPUTS and kind != "archive"
-    return not ObjectFile(map_file(path), path).is_relocatable
+    return not open_slice(path).is_relocatable

@@ -8,8 +8,7 @@ from functools import partial
 from tempfile import TemporaryDirectory, mkdtemp
 
 from gsym.arguments import integer_of, path_of
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.errors import GsymError
 from gsym.memory.loaded import LoadedSymbols
 from gsym.memory.regions import Region
@@ -232,7 +231,7 @@ class Kernel(LoadedSymbols):
         for path in self._files_of(part.name):
             try:
                 file = inflate_file(path, mkdtemp(dir=self._temporary.name))
-                with ObjectFile(map_file(file), file) as binary:
+                with open_slice(file) as binary:
                     own, sections = binary.uuid.hex(), binary.placements
             except (GsymError, OSError, ValueError):
                 continue

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 
 from gsym.containers.data_symbols import DataSymbols
-from gsym.containers.fat import slice_if_fat
+from gsym.containers.fat import open_slice, slice_if_fat
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
@@ -267,7 +267,7 @@ class ModuleFiles:
         if self._machine == X86:  # loaders relocate its code
             return _NOT_COMPARED
         try:
-            with ObjectFile(map_file(path), path) as file:
+            with open_slice(path) as file:
                 return self._compare(module, file, load_segments(file.data, path))
         except (GsymError, OSError, ValueError):
             return _NOT_COMPARED

@@ -7,8 +7,7 @@ import stat
 from functools import partial
 
 from gsym.arguments import integer_of, path_of
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.conversion.identity import module_of
 from gsym.errors import GsymError, reason_of
 from gsym.memory.loaded import LoadedSymbols, linked_region
@@ -196,7 +195,7 @@ def _compare_files(mapped: str, path: str) -> Comparison:
     try:
         keys = []
         for each in mapped, path:
-            with ObjectFile(map_file(each), each) as file:
+            with open_slice(each) as file:
                 keys.append(module_of(file))
     except (GsymError, OSError, ValueError):
         return Comparison(UNKNOWN)

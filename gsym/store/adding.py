@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import gsym.reading.reader
 from gsym.arguments import path_of, refusal, strings_of
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.conversion.companions.search import Note
 from gsym.conversion.job import convert
 from gsym.errors import (
@@ -202,7 +201,7 @@ class _Addition(NamedTuple):
             if "executable" not in originals:
                 raise
             # It joins the module of its debug file.
-            with ObjectFile(map_file(module.path), module.path) as binary:
+            with open_slice(module.path) as binary:
                 named = named._replace(code_hash=hash_of_code(binary.code()))
             _require(named, key, self.path)
             return self.store.publish(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.elf import read_altlink
 from gsym.conversion.identity import key_of_binary, module_of
@@ -46,7 +45,7 @@ def facts_of(path: str, section: str = "", *, with_code: bool = False) -> Binary
     if recognise_file(path) in {"fat", "pdb"}:
         found = tuple(each.identity for each in modules_in(path))
         return BinaryFacts(found, KINDS[:1])
-    with ObjectFile(map_file(path), path) as binary:
+    with open_slice(path) as binary:
         module = module_of(binary) if with_code else key_of_binary(binary)
         if not binary.is_elf:
             has_dwarf = binary.is_macho or binary.has_section(b".debug_info")

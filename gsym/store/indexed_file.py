@@ -92,10 +92,9 @@ def _is_sym_file(path: str) -> bool:
 
 
 def _rank(path: str) -> int:
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.fat import open_slice
 
-    with ObjectFile(map_file(path), path) as binary:
+    with open_slice(path) as binary:
         if any(map(binary.has_section, _DWARF)):
             return WITH_DWARF
         return int(binary.has_section(b".symtab") or not binary.is_elf)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 
+from gsym.containers.fat import open_slice
 from gsym.containers.machine_code import MachineCode
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.identity import open_fitting
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object
@@ -134,7 +134,7 @@ def _is_binary(
     kind = recognise_file(file)
     if kind != "object":
         return kind == "fat"
-    with ObjectFile(map_file(file), file) as binary:
+    with open_slice(file) as binary:
         return is_wanted(binary)
 
 

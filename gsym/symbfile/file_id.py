@@ -139,11 +139,10 @@ def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
 
     *debug_file* asks for the FileID of its debug file.
     """
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.fat import open_slice
     from gsym.errors import GsymError
 
-    with ObjectFile(map_file(path), path) as binary:
+    with open_slice(path) as binary:
         build_id = binary.uuid if binary.is_elf else b""
     if not build_id:
         raise GsymError("no build id to make a FileID from", path=path)

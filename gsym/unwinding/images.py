@@ -72,11 +72,10 @@ def load_bias(start: int, segments: Sequence[Segment]) -> int:
 
 def image_in_file(path: str) -> Image:
     """The image that a file holds; it has no segments if the file is none."""
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.fat import open_slice
 
     try:
-        with ObjectFile(map_file(path), path) as file:
+        with open_slice(path) as file:
             headers = program_headers(file.data, path)
             segments = load_segments(file.data, path)
             return Image(segments, file.uuid.hex(), _frame_header(headers))

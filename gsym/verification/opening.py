@@ -10,15 +10,12 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.containers.pdb_file import PdbFile
-from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import find_fitting, pdb_identity
-from gsym.conversion.input_file import input_of
+from gsym.conversion.input_file import input_of, open_input
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, UnsupportedError
 from gsym.model import UINT64_END, Range
@@ -31,6 +28,7 @@ from gsym.verification.reference import Reference
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.conversion.identity import Saying
     from gsym.verification.decoder.split import SplitUnits
 
@@ -62,15 +60,15 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         UnsupportedError: It is of another kind.
         GsymError: It is damaged.
     """
-    member = bundle_member(path)
-    kind = recognise_file(member)
+    file = open_input(path)
+    kind, data = file.kind, file.data
     places = search or ConvertOptions()
     described = Described(DwarfFile(_NO_DWARF, ()), path_map)
     fit = Comparison(SAME)
     notes: tuple[str, ...] = ()
     with ExitStack() as stack:
         if kind in {"object", "fat"}:
-            binary, fit = find_fitting(member, said)
+            binary, fit = find_fitting(file, said)
             stack.enter_context(binary)
             data = binary.data
             found = find_debug_info(binary, places)
@@ -82,12 +80,11 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             missing = found.missing if not described.functions else ""
             notes = (*filter(None, [missing]), *found.notes, *unread)
         elif kind in {"pdb", "breakpad"}:
-            data = map_file(member)
             if kind == "pdb":
-                own = pdb_identity(PdbFile(data, member))
+                own = pdb_identity(PdbFile(data, file.path))
                 fit = compare(own, said(own))
         else:
-            raise UnsupportedError(NOT_COMPARED, path=member)
+            raise UnsupportedError(NOT_COMPARED, path=file.path)
         reference = Reference(described, fit, notes, is_sample=sample is not None)
         # With all that the file may have.
         options = places._replace(
@@ -98,7 +95,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
             pclntab="never" if like_llvm else "auto",
         )
         with suppress(EmptyError):
-            reference.convert(input_of(path, member, data), options)
+            reference.convert(input_of(path, file.path, data), options)
     return reference
 
 
@@ -147,5 +144,5 @@ def find_split_units(  # noqa: PLR0913, PLR0917 - as a conversion searches
 
 def _split_sections(path: str) -> DebugSections:
     """The sections of split units; the file is closed, for there may be very many."""
-    with ObjectFile(map_file(path), path) as file:
+    with open_slice(path) as file:
         return sections_of(file, split=True)

@@ -64,10 +64,9 @@ def _check(path: str) -> str:
 
 
 def _read_binary(opened: Input, path: str, section: str | None) -> None:
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.fat import open_slice
 
-    with ObjectFile(map_file(path), path) as binary:
+    with open_slice(path) as binary:
         opened.is_64 = binary.is_64
         if section is not None:
             opened.sections = [_section(binary, section)]

@@ -184,8 +184,7 @@ def _image_base(path: str) -> int:
     with open(path, "rb") as file:
         if file.read(len(_PE_MAGIC)) != _PE_MAGIC:
             return 0
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.fat import open_slice
 
-    with ObjectFile(map_file(path), path) as binary:
+    with open_slice(path) as binary:
         return binary.base_address or 0

@@ -6,8 +6,7 @@ import os
 import sys
 from functools import partial
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.conversion.companions.debuginfod_cache import DebuginfodCache
 from gsym.conversion.companions.debuginfod_settings import (
     CLIENT_LIMITS,
@@ -28,6 +27,8 @@ from gsym.writing.atomic_file import sync
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from gsym.containers.object_file import ObjectFile
 
 
 def find_by_debuginfod(
@@ -119,7 +120,7 @@ def _fetch(
     if settings.shows_progress:
         sys.stderr.write("\n")
     try:
-        candidate = ObjectFile(map_file(target), target)
+        candidate = open_slice(target)
     except GsymError as error:
         raise SourceError(error.reason) from error
     if reason := other_build(candidate, key_of_build_id(build_id)):

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.fat import open_slice
 from gsym.conversion.companions.elf import package_id, read_package_link
 from gsym.conversion.companions.search import CompanionSearch, Note
 from gsym.engine.native import lib
@@ -22,6 +21,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.conversion.options import ConvertOptions
 
 _SHOWN = 5  # candidates that a report names
@@ -75,7 +75,7 @@ class SplitUnitSearch:
                 self._take_linked(file)
             self._take_first(self._neighbours)
             return
-        package = ObjectFile(map_file(self._package), self._package)
+        package = open_slice(self._package)
         if _mismatch(package) or not self._complete(package):
             reason = f"it has no split unit of {self._search.binary.path}"
             raise FormatError(reason, path=self._package)
