@@ -79,7 +79,7 @@ def check_later(status: int, headers: Mapping[str, str]) -> None:
         RetryableError: It may have one.
     """
     if status in LATER:
-        wait = read_retry_after(headers.get("retry-after", "")) or 0.0
+        wait = read_retry_after(headers.get("retry-after", ""))
         asked = f", which asks to wait {wait:.0f} s" if wait else ""
         raise RetryableError(f"HTTP status {status}{asked}", wait=wait, status=status)
 

@@ -9,11 +9,10 @@ from gsym.api.client.jobs import read_answer
 from gsym.api.client.symbolication_client import (
     Answering,
     Conversation,
-    check_status,
     failures,
 )
 from gsym.errors import SourceError, UnsupportedError
-from gsym.net.retry import RetryableError
+from gsym.net.retry import RetryableError, check_later
 from gsym.net.server_connection import read_body, refuse_redirect
 from gsym.net.web_address import request_headers
 
@@ -145,7 +144,7 @@ class AsyncSymbolicationClient:
                 ) as response:
                     status, fields = response.status_code, dict(response.headers)
                     refuse_redirect(address, status, fields)
-                    check_status(status, fields)
+                    check_later(status, fields)
                     answer = bytearray()
                     async for piece in response.aiter_raw():
                         answer += piece

@@ -26,14 +26,14 @@ from gsym.api.client.jobs import (
 from gsym.arguments import refusal, text_of
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
-from gsym.net.retry import RetryableError, read_retry_after, retry
+from gsym.net.retry import RetryableError, check_later, retry
 from gsym.net.server_connection import ServerClient, read_body
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.net.web_address import WebAddress
@@ -77,9 +77,6 @@ _LOG = logging.getLogger("gsym.client")
 _LOG.addHandler(logging.NullHandler())
 _OK = 200
 _ABSENT = frozenset({404, 405, 410})
-_TIMED_OUT = 408
-_TOO_MANY_REQUESTS = 429
-_SERVER_FAULT = 500
 # The request is invalid, not the client.
 _REFUSALS = frozenset({400, 413, 422})
 _TOO_LARGE = 413
@@ -207,7 +204,8 @@ class Answering:
     def take(self, status: int, body: Any) -> None:
         """Take the answer to that request.
 
-        The status is below 500 and not 429. The JSON may be None for 404, 405 or 410.
+        It is none after which `check_later` asks again. The JSON may be None for 404,
+        405 or 410.
 
         Raises:
             ServerError: It is not usable.
@@ -302,7 +300,7 @@ class SymbolicationClient(ServerClient):
 
         def attempt() -> tuple[int, Any]:
             with self._ask(path, headers, body, until) as answer:
-                check_status(answer.status, answer.headers)
+                check_later(answer.status, answer.headers)
                 found = read_body(answer, conversation.settings.most_bytes)
                 return conversation.decoded(answer.status, found)
 
@@ -325,17 +323,6 @@ def failures(url: str) -> Iterator[None]:
         raise ServerError(reason, path=url) from None
     except SourceError as error:
         raise ServerError(error.reason, path=url) from None
-
-
-def check_status(status: int, headers: Mapping[str, str]) -> None:
-    """Check that the server has answered.
-
-    Raises:
-        RetryableError: A later attempt may have an answer.
-    """
-    if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
-        wait = read_retry_after(headers.get("retry-after", ""))
-        raise RetryableError(f"HTTP status {status}", wait=wait)
 
 
 def _decoded(body: bytes) -> Any:
