@@ -16,9 +16,10 @@ enum {
     MAX_ID_SIZE = 20,
     FILE_MULTIPLE = 512 /* bytes; the file with its last part has a multiple of this */
 };
-/* Sizes of .debug_info. For more than the first, a terminal gets a bar; what has warnings
- * is converted again, by Python, which prints them. */
-#define MAX_WITHOUT_BAR (UINT64_C(16) << 20)
+/* Sizes of .debug_info. For more than the first, a terminal gets a bar, and process 1 needs
+ * a handler to be ended by a signal; what has warnings is converted again, by Python, which
+ * prints them. */
+#define MAX_ALONE (UINT64_C(16) << 20)
 #define MAX_CONVERTED_TWICE (UINT64_C(256) << 20)
 
 typedef struct conversion {
@@ -74,11 +75,12 @@ static gsym_status begin(void *context, const object_file *binary, gsym_error *e
     object_file file = *binary;
     const conversion *job = context;
     uint64_t size = object_file_info_size(&file, false);
-    bool may_show_bar = !job->wanted->is_quiet && isatty(STDERR_FILENO);
+    bool is_attended =
+        getpid() == 1 || (!job->wanted->is_quiet && isatty(STDERR_FILENO));
     if (header->format != GSYM_OBJECT_ELF || !header->is_64 || header->big_endian ||
         header->is_relocatable || header->unread_debug_info != 0 ||
         header->symbol_table_size == 0 || size == 0 ||
-        size > (may_show_bar ? MAX_WITHOUT_BAR : MAX_CONVERTED_TWICE) ||
+        size > (is_attended ? MAX_ALONE : MAX_CONVERTED_TWICE) ||
         (header->machine != MACHINE_X86_64 && header->machine != MACHINE_AARCH64) ||
         object_file_info_size(&file, true) > 0 || !are_stored(binary->object) ||
         !has_build_id(binary->object))
@@ -197,9 +199,12 @@ bool convert_program(const program_conversion *wanted) {
     gsym_error error;
     clock_gettime(CLOCK_MONOTONIC, &job.begin);
     if (stat(wanted->input, &from) != 0 || !S_ISREG(from.st_mode)) return false;
-    if (stat(wanted->output, &to) == 0 &&
-        (!S_ISREG(to.st_mode) || (from.st_dev == to.st_dev && from.st_ino == to.st_ino)))
+    if (stat(wanted->output, &to) != 0) {
+        if (lstat(wanted->output, &to) == 0) return false; /* a link to no file */
+    } else if (!S_ISREG(to.st_mode) ||
+               (from.st_dev == to.st_dev && from.st_ino == to.st_ino)) {
         return false;
+    }
     return gsym_text_create(&job.module, &error) == GSYM_OK &&
            convert_by_steps(wanted->input, &wanted->options, &steps, &error) == GSYM_OK;
 }

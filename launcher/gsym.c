@@ -41,7 +41,7 @@ static bool read_threads(const char *digits, uint32_t *count_ret) {
     *count_ret = 0;
     for (const char *at = digits; *at >= '0' && *at <= '9' && *count_ret < 1000; ++at) {
         *count_ret = 10 * *count_ret + (uint32_t)(*at - '0');
-        if (at[1] == '\0') return *count_ret > 0 && *count_ret <= 256;
+        if (at[1] == '\0') return *digits != '0' && *count_ret <= 256;
     }
     return false;
 }

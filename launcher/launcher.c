@@ -89,14 +89,12 @@ bool is_plain(const char *bytes, size_t size) {
 }
 
 /* Print the text. False if it cannot be printed, which the command in Python reports: then
- * it can print as little. A closed pipe is no failure; a file that may not grow is one, as
- * Python ignores that signal, too. */
+ * it can print as little. A closed pipe is no failure. */
 static bool print(const gsym_text *text) {
     size_t size;
     const char *bytes = gsym_text_bytes(text, &size);
     if (isatty(STDOUT_FILENO) && !is_plain(bytes, size)) return false;
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, bytes, size);
         if (written < 0 && errno == EINTR) continue;
@@ -111,6 +109,7 @@ int launch(const char *program, answer_words answer, int argc, char **argv) {
     char **words = calloc((size_t)argc + 1, sizeof *words);
     gsym_text *text;
     gsym_error error;
+    signal(SIGXFSZ, SIG_IGN); /* as in Python: a file that may not grow is an error */
     for (int i = 1; words != NULL && i < argc; ++i) words[i - 1] = argv[i];
     if (words != NULL && argc > 1 && is_usual() &&
         gsym_text_create(&text, &error) == GSYM_OK &&

@@ -124,19 +124,18 @@ def _of_table(
 ) -> Any:
     """The answers to a table, as one table; for "ids", the frames as another one."""
     pa = import_pyarrow()
-    batches = table.combine_chunks().to_batches()
+    batches = table.to_batches()
     batches = batches or [pa.RecordBatch.from_pylist([], table.schema)]
     if output != "ids":
         options["output"] = output
         return pa.Table.from_batches([*symbolize_batches(batches, modules, **options)])
-    known, first = Known(), 0
+    known = Known()
     answers: list[Any] = []
     frames: list[Any] = []
     for each in (piece for batch in batches for piece in slices_of(batch)):
-        answer, more = frame_ids(each, modules, known, first, **options)
+        answer, more = frame_ids(each, modules, known, 0, **options)
         answers.append(answer)
         frames.append(more)
-        first += len(more)
     return pa.Table.from_batches(answers), pa.Table.from_batches(frames)
 
 

@@ -110,7 +110,8 @@ def test_tables_are_answered_as_their_batches(
     modules: Modules,
     form: Any,  # noqa: ANN401
 ) -> None:
-    columns = rows(400, 3)
+    # The second part has addresses of the first again.
+    columns = {name: values * 2 for name, values in rows(200, 3).items()}
     batch = batch_of(columns.pop("address"), **columns)
     parts = [batch.slice(0, 150), batch.slice(150)]
     given = form(pa.Table.from_batches(parts))
@@ -133,6 +134,20 @@ def test_tables_are_answered_as_their_batches(
 def test_what_is_no_table_is_refused(modules: Modules, wrong: object) -> None:
     with pytest.raises(TypeError, match=r"batch: expected a record batch, .*, not "):
         symbolize(wrong, modules)
+
+
+def test_chunks_of_a_table_keep_their_dictionaries(modules: Modules) -> None:
+    # Each fits its numbers of 8 bits, but both together do not.
+    parts = []
+    for part in range(2):
+        texts = pa.array([f"{part} {number}" for number in range(100)])
+        column = pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), texts)
+        parts.append(batch_of([ADDRESS] * 100, note=column))
+    table = pa.Table.from_batches(parts)
+    for output in ("stack", "frames", "ids"):
+        answer = symbolize(table, modules, output=output)
+        notes = (answer[0] if output == "ids" else answer)["note"]
+        assert set(notes.to_pylist()) == set(table["note"].to_pylist())
 
 
 @pytest.mark.parametrize("wrong", [7, b"store", ["store"]])

@@ -564,6 +564,7 @@ def test_a_conversion_is_left_to_python_where_it_would_say_more(
     (source / "pipe").mkdir()
     (source / "empty").write_bytes(b"")
     os.link(source / "app", source / "same")
+    (source / "nowhere").symlink_to("unmade")
     for line in (
         "gsym convert",
         "gsym convert app app",
@@ -571,6 +572,7 @@ def test_a_conversion_is_left_to_python_where_it_would_say_more(
         "gsym convert app -j",
         "gsym convert app -j 0",
         "gsym convert app -j 257",
+        "gsym convert app -j 02",
         "gsym convert app --threads=",
         "gsym convert app --threads=+1",
         "gsym convert app --threads=99999999999999999999",
@@ -580,6 +582,7 @@ def test_a_conversion_is_left_to_python_where_it_would_say_more(
         "gsym convert app -o",
         "gsym convert app -o same",
         "gsym convert app -o pipe",
+        "gsym convert app -o nowhere",
         "gsym convert app -o none/app.gsym",
         "gsym convert none",
         "gsym convert empty",
@@ -606,6 +609,17 @@ def test_an_output_replaces_the_file_that_a_link_names(
     assert (source / "link").is_symlink()
     with gsym.open(source / "old") as reader:
         assert reader.find("main")
+
+
+def test_an_output_that_may_not_grow_is_left_to_python(
+    source: Path, left: Path
+) -> None:
+    _compile(source, "-g -O2")
+    before = names_in(source)
+    words = ["sh", "-c", 'ulimit -f 1; exec "$0" convert app', PROGRAMS / "gsym"]
+    done = subprocess.run(words, cwd=source, env=_environment(left), check=False)
+    assert done.returncode == LEFT
+    assert names_in(source) == before
 
 
 @pytest.mark.hostile

@@ -39,7 +39,7 @@ def _answers(partition: Any, modules: Modules, options: dict[str, Any]) -> Any:
     pa = import_pyarrow()
     index = partition.index.name or "__index_level_0__"
     table = pa.Table.from_pandas(partition, preserve_index=True)
-    found = plain_batch(answers_of(table, modules, **options))
+    found = plain_batch(answers_of(table.combine_chunks(), modules, **options))
     made = found.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
     made = made.set_index(index).rename_axis(partition.index.name)
     made.index = made.index.astype(partition.index.dtype)

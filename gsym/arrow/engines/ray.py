@@ -20,6 +20,7 @@ class _Answers:
         self._options = options
 
     def __call__(self, table: Any) -> Any:
+        table = table.combine_chunks()
         return plain_batch(answers_of(table, self._modules, **self._options))
 
 
