@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
 
-DEBUG_DIRECTORIES = ("/usr/lib/debug",)
-"""Folders of installed debug files."""
-
-
 class BoundedCache(dict["Key", "Value"]):
     """A dict that `keep` empties before it gets more than *most* entries.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+import gsym.reading.reader
+from gsym.cli.terminal import printable
 from gsym.errors import EmptyError, FormatError, GsymError, UnsupportedError
-from gsym.modules.binary_lookup import OPENING, find_gsym
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def find_for(
         GsymError: It cannot be used; of another family of files the text names the
             verb that reads it.
     """
+    reader = _open_itself(path, uuid, read_ahead=read_ahead) if arch is None else None
+    if reader is not None:
+        return reader, ""
+    from gsym.modules.binary_lookup import OPENING, find_gsym  # most files are GSYM
+
     try:
         search = OPENING._replace(architecture=arch, read_ahead=read_ahead)
         found = find_gsym(path, search, uuid)
@@ -49,12 +55,24 @@ def find_for(
     if found.origin != path and values.has("--verbose") and values.flag("--verbose"):
         notes = (*notes, f"using {found.origin}")
     for note in notes:
-        from gsym.cli.terminal import printable
-
         print(f"gsym: {printable(note)}", file=sys.stderr)
     if found.reader is None:
         raise EmptyError("no debug information and no symbols", path=path)
     return found.reader, found.unsure
+
+
+def _open_itself(path: str, uuid: bytes | None, *, read_ahead: bool) -> Reader | None:
+    """The GSYM file at *path*; None if it is something else or has another id."""
+    if not os.path.isfile(path):  # a pipe cannot be read twice
+        return None
+    try:
+        reader = gsym.reading.reader.open(path, uuid, read_ahead=read_ahead)
+    except GsymError:
+        return None
+    if not reader.offset:
+        return reader
+    reader.close()  # a binary with an embedded one, which is compared with it
+    return None
 
 
 def _of_another_family(path: str) -> GsymError | None:

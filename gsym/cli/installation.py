@@ -7,7 +7,8 @@ import re
 import sys
 
 from gsym import __version__
-from gsym.cache import DEBUG_DIRECTORIES, cache_root
+from gsym.cache import cache_root
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.records import NamedTuple
 from gsym.store.layout import default_store

@@ -17,8 +17,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gsym.containers.object_file import ObjectFile
-
 
 class Member(NamedTuple):
     """A file in an archive.
@@ -44,11 +42,6 @@ _GNU_NAMES = b"//"
 # What tools put before the members; those of Microsoft's open with "/<".
 _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64")
 _MICROSOFT = b"/<"
-# Of programs with code for devices; those of PE files have names of 8 bytes.
-BUNDLE_SECTIONS = (
-    *(b".nv_fatbin", b"__nv_relfatbin", b".hip_fatbin"),
-    *(b".nv_fatb", b".hip_fat"),
-)
 _PADDING = b"\0\n "
 _HEAD_SIZE = 64
 # Limit: Name of a member of an archive
@@ -166,18 +159,6 @@ def matching_members(
     return tuple(name for name in names if name in chosen)
 
 
-def bundle_section(binary: ObjectFile) -> str:
-    """The name of a section with code for devices; "" if there is none."""
-    names = BUNDLE_SECTIONS[:3] if binary.is_elf else BUNDLE_SECTIONS[3:]
-    found = (name for name in names if binary.has_section(name))
-    return next(found, b"").decode()
-
-
-def member_label(path: str, member: str | None) -> str:
-    """Name for a file in an archive, `libx.a(foo.o)`; *path* for no member."""
-    return path if member is None else f"{path}({member})"
-
-
 class Members:
     """The object files of an archive, which is read from its start once."""
 
@@ -203,11 +184,6 @@ class Members:
         if name not in self._found and not any(name == each for each in self.names()):
             raise MemberError(f"has no object file '{name}'", path=self._path)
         return self._found[name]()
-
-
-def is_archive(data: memoryview) -> bool:
-    """Whether these are the bytes of an archive."""
-    return recognise(bytes(data[:_HEAD_SIZE])) == "archive"
 
 
 def _kind_of(member: Member, data: memoryview, path: str) -> str:

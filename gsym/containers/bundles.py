@@ -16,7 +16,6 @@ import struct
 from functools import partial
 from struct import unpack_from
 
-from gsym.containers.archive import BUNDLE_SECTIONS
 from gsym.containers.inflation import (
     believable_size,
     inflate_data,
@@ -24,7 +23,7 @@ from gsym.containers.inflation import (
     inflate_zstd,
 )
 from gsym.containers.lz4_frames import inflate_lz4_block
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.object_file import BUNDLE_SECTIONS, ObjectFile
 from gsym.engine.native import to_str
 from gsym.errors import FormatError, MemberError, UnsupportedError
 from gsym.leb128 import read_leb

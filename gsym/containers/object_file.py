@@ -60,6 +60,11 @@ class LoadedSection(NamedTuple):
     type: int
 
 
+# Of programs with code for devices; those of PE files have names of 8 bytes.
+BUNDLE_SECTIONS = (
+    *(b".nv_fatbin", b"__nv_relfatbin", b".hip_fatbin"),
+    *(b".nv_fatb", b".hip_fat"),
+)
 _ACCESS, _SHF_ALLOC, _SHF_COMPRESSED = 7, 2, 0x800
 _STORED = lib.GSYM_COMPRESSION_NONE, lib.GSYM_COMPRESSION_PHANTOM_BYTES
 # Bytes before compressed contents: Elf32_Chdr, Elf64_Chdr; "ZLIB" and a size
@@ -329,6 +334,12 @@ class ObjectFile:
             return bool(self._find(name).present)
         except FormatError:
             return True
+
+    @property
+    def bundle_section(self) -> str:
+        """The name of a section with code for devices; "" if there is none."""
+        names = BUNDLE_SECTIONS[:3] if self.is_elf else BUNDLE_SECTIONS[3:]
+        return next(filter(self.has_section, names), b"").decode()
 
     def code_range(self, name: bytes) -> tuple[int, int] | None:
         """Start and end of a section in memory; both 0 if it has no code.

@@ -50,6 +50,11 @@ class InputFile(NamedTuple):
         return kept[""]
 
 
+def member_label(path: str, member: str | None) -> str:
+    """Name for a file in an archive, `libx.a(foo.o)`; *path* for no member."""
+    return path if member is None else f"{path}({member})"
+
+
 def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> InputFile:
     """Open an input; one that is open stays as it is.
 

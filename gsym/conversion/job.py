@@ -10,14 +10,10 @@ import os
 import time
 
 from gsym.arguments import path_of, strings_of
-from gsym.cache import DEBUG_DIRECTORIES
-from gsym.containers.archive import (
-    matching_members,
-    member_label,
-)
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.containers.fat import list_slices, matching_slices
 from gsym.containers.recognition import refuse
-from gsym.conversion.input_file import InputFile, open_input
+from gsym.conversion.input_file import InputFile, member_label, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import ConvertOptions, read_options
 from gsym.conversion.output import ConversionRequest
@@ -367,6 +363,8 @@ def _member_path(target: str, name: str) -> str:
 def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
     if source.kind not in _WITH_MEMBERS:
         raise MemberError("not an archive: it has no members", path=source.path)
+    from gsym.containers.archive import matching_members  # few inputs are archives
+
     return matching_members(source.members.names(), wanted, source.path)
 
 

@@ -20,7 +20,7 @@ from gsym.arguments import (
     strings_of,
     text_of,
 )
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.model import UINT64_MAX
 from gsym.modules.key import MOST_ID_BYTES

@@ -6,9 +6,8 @@ import os
 import sys
 import time
 
-from gsym.containers.archive import member_label
 from gsym.containers.mapped_file import map_file
-from gsym.conversion.input_file import NO_NAME, InputFile
+from gsym.conversion.input_file import NO_NAME, InputFile, member_label
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport, ConversionWarning
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object

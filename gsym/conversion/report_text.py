@@ -5,7 +5,7 @@ Paths and names are unchanged; to print a line on a terminal, escape it.
 
 from __future__ import annotations
 
-from gsym.containers.archive import member_label
+from gsym.conversion.input_file import member_label
 from gsym.engine.native import ffi, lib
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile

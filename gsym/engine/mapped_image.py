@@ -8,7 +8,7 @@ without a lock and at worst decode twice.
 
 from __future__ import annotations
 
-from struct import Struct
+from _struct import Struct  # `struct` adds a module to import
 
 from gsym.cache import BoundedCache
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str

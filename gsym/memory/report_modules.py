@@ -13,7 +13,7 @@ import sys
 from functools import partial
 
 from gsym.arguments import items_of, path_of
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.modules.finder import Finder, open_store
 from gsym.modules.key import Attempt

@@ -22,7 +22,7 @@ import os
 from stat import S_ISREG
 
 import gsym.reading.reader
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
 from gsym.errors import EmptyError, GsymError, reason_of
 from gsym.records import NamedTuple

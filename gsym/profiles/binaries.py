@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.containers.fat import choose_slice, open_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import (
     FormatError,
     GsymError,

@@ -26,14 +26,14 @@ SLACK = 0.8  # of the budget; a verb that loads less lowers it
 
 # Verb, its arguments, the most modules of gsym that it loads.
 BUDGET = (
-    ("lookup", "small.gsym 0x1004", 30),
-    ("find", "small.gsym f", 26),
-    ("dump", "small.gsym", 29),
-    ("stats", "small.gsym", 29),
-    ("verify", "small.gsym", 51),
-    ("export", "small.gsym --to breakpad --debug-id 1234567890abcdef -o out.sym", 32),
-    ("merge", "small.gsym -o out.gsym", 38),
-    ("convert", "program.sym -o out.gsym", 47),
+    ("lookup", "small.gsym 0x1004", 25),
+    ("find", "small.gsym f", 21),
+    ("dump", "small.gsym", 24),
+    ("stats", "small.gsym", 24),
+    ("verify", "small.gsym", 45),
+    ("export", "small.gsym --to breakpad --debug-id 1234567890abcdef -o out.sym", 29),
+    ("merge", "small.gsym -o out.gsym", 35),
+    ("convert", "program.sym -o out.gsym", 39),
     # No file beside the text is read; the engine finds what lines have in common.
     ("symbolicate", "alone/report.txt", 60),
     ("filter", "report.txt", 98),

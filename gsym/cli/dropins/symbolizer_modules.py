@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gsym.cache import DEBUG_DIRECTORIES, BoundedCache
+from gsym.cache import BoundedCache
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, GsymError, reason_of
 from gsym.model import UINT64_MAX
 from gsym.modules.binary_lookup import BinarySearch, find_gsym

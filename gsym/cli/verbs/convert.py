@@ -18,8 +18,6 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, print_lines, progress_for, warn
-from gsym.containers.archive import Members
-from gsym.containers.mapped_file import map_file
 from gsym.conversion import report_text as conversion_report
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import ParamSpec
 
+    from gsym.containers.archive import Members
     from gsym.conversion.report import ConversionReport
 
     P = ParamSpec("P")
@@ -347,7 +346,7 @@ def _verify(
         return verify(output, binary, path_map=rules, search=search, quiet=quiet)
     with tempfile.NamedTemporaryFile() as extracted:
         if report.input not in members:
-            members[report.input] = Members(map_file(report.input), report.input)
+            members[report.input] = open_input(report.input).members
         extracted.write(members[report.input].open(report.member))
         extracted.flush()
         copy = extracted.name

@@ -85,7 +85,7 @@ def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
 
 def _debug_folders(values: Values, *, is_local: bool = True) -> tuple[str, ...]:
     """The folders of debug files by build id; by default those of the system."""
-    from gsym.cache import DEBUG_DIRECTORIES
+    from gsym.containers import DEBUG_DIRECTORIES
 
     chosen = tuple(values.texts("--debug-file-directory"))
     return chosen or (DEBUG_DIRECTORIES if is_local else ())

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.archive import (
-    bundle_section,
-    is_archive,
-    member_label,
-)
 from gsym.containers.fat import choose_slice, open_slice
 from gsym.containers.object_file import ObjectFile, Section
+from gsym.containers.recognition import HEAD_SIZE, recognise
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.identity import module_of
+from gsym.conversion.input_file import member_label
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
@@ -90,7 +87,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
 
 def _bundle_note(binary: ObjectFile) -> str:
     """A word on code for devices in a program, which is not in the output."""
-    section = bundle_section(binary)
+    section = binary.bundle_section
     return section and f"{section} has code for GPUs: --member '*' converts it"
 
 
@@ -101,7 +98,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
         data = request.source.members.open(request.options.member)
         path = member_label(path, request.options.member)
     data = choose_slice(data, path, request.options.arch)
-    if is_archive(data):
+    if recognise(bytes(data[:HEAD_SIZE])) == "archive":
         reason = "an archive in another file: extract it first, for example with lipo"
         raise UnsupportedError(reason, path=path)
     return data, path

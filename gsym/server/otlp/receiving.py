@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.cache import DEBUG_DIRECTORIES
+from gsym.containers import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, LimitError
 from gsym.modules.finder import Finder
 from gsym.modules.open_module import OpenModule
