@@ -15,7 +15,7 @@ from gsym.reports.report import SEVERAL
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from gsym.model import Lookup
     from gsym.reports.report import ReportFrame
@@ -41,23 +41,34 @@ class FoldedFunctions:
         self._are_folded: dict[tuple[int, int], bool] = {}  # by module and start
         self._called: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address
         self._without = [0] * len(modules)
+        self._has_sites = False
         readers = [each.reader for each in modules]
         self._bases = [each.header.base_address if each else 0 for each in readers]
         self._names: dict[int, list[FunctionNames]] = {}  # by module
 
-    def choose(self, order: Iterable[tuple[int, int]]) -> None:
+    def choose(
+        self,
+        order: Iterable[tuple[int, int]],
+        starts: Iterable[tuple[int, int]],
+        callers: Collection[int],
+    ) -> None:
         """Choose the functions of frames, callers first.
 
         Args:
             order: Index and stack of each frame.
+            starts: Module and start of each of their functions.
+            callers: Modules with return addresses.
         """
+        has_folded = any(self._is_folded(*each) for each in starts)
         answers, bases, are_folded = self._answers, self._bases, self._are_folded
         caller, last = -1, -1
         for at, stack in order:
+            if not (has_folded or any(map(self._may_call, callers))):
+                return  # as in most reports
             frame = answers[at]
             number, calls, offset = frame[1], frame[4], frame[5]
             if calls:
-                is_called = stack == last and answers[caller].is_return
+                is_called = stack == last and answers[caller][7]
                 called = self._called_by(caller) if is_called else ()
                 own = calls[-1]
                 if not called or called != (own[0],):
@@ -70,6 +81,10 @@ class FoldedFunctions:
                     elif len(called) == 1 and called[0] != own.name:
                         answers[at] = self._named(frame, start, called[0])
             caller, last = at, stack
+
+    def _may_call(self, number: int) -> bool:
+        """Whether a module may have call sites."""
+        return self._has_sites or self._without[number] <= _MOST_WITHOUT
 
     def _is_folded(self, number: int, start: int) -> bool:
         """Whether others were merged into the function of a module at a start."""
@@ -93,7 +108,7 @@ class FoldedFunctions:
     def _called_by(self, at: int) -> tuple[str, ...]:
         """Patterns of the names of what the call before a return address calls."""
         frame = self._answers[at]
-        if not (frame.calls and frame.is_return):
+        if not (frame.calls and frame.is_return and self._may_call(frame.module)):
             return ()
         key = frame.module, self._address(frame)
         known = self._called.get(key)
@@ -107,6 +122,7 @@ class FoldedFunctions:
             found = next(of_name, several[0] if several else None)
             known = () if found is None else found.call_site_patterns
             self._called[key] = known
+            self._has_sites |= bool(known)
             # A conversion keeps the call sites of all functions, or none.
             self._without[frame.module] = 0 if known else without + 1
         return known

@@ -338,15 +338,15 @@ class Report(NamedTuple):
                     yield part
                 continue
             frame = frames[part[0]][part[1]]
-            sources = frame.sources
-            has_lines = len(frame.calls) > 1 or sources
+            calls, sources = frame[4], frame[9]
+            has_lines = len(calls) > 1 or sources
             between = f"\n{indent(self._line_before(at))}" if has_lines else ""
             place = (id(frame), between) if has_lines else id(frame)
             answer = answers.get(place)
             if answer is None:
                 answer = answers[place] = self._answered(frame, between, shown)
-            if sources and frame.calls and sources[-1] is not None:
-                source = sources[-1].shown(frame.calls[-1].line)
+            if sources and calls and sources[-1] is not None:
+                source = sources[-1].shown(calls[-1].line)
                 after += "".join(f"{between}  {each}" for each in source)
             yield answer + after if after and at == last_part else answer
 
@@ -391,7 +391,7 @@ class Report(NamedTuple):
                 lines[at] = between.join([lines[at], *context])
         doubt = " [ambiguous]" if reason else ""
         other = f"; {folded}" if folded else ""
-        place = f"({self.modules[number].name}+{offset:#x}{other}){doubt}"
+        place = f"({self.modules[number][0]}+{offset:#x}{other}){doubt}"
         return f"{between.join(lines)} {place}"
 
 
@@ -431,12 +431,15 @@ class CallLines:
         names, paths = self._names, self._paths
         if not self._inlines:
             calls = (calls[0]._replace(name=calls[-1].name, inlined=False),)
-        return [
-            frame_text(
-                names[name], paths[directory, filename], line, offset, inlined=inlined
-            ).lstrip()
-            for name, directory, filename, line, offset, inlined in calls
-        ]
+        lines = []
+        for name, directory, filename, line, offset, inlined in calls:
+            shown, path = names[name], paths[directory, filename]
+            if shown and path and line and offset and not inlined:  # as most are
+                text = f"{shown} + {offset} at {path}:{line}"
+            else:
+                text = frame_text(shown, path, line, offset, inlined=inlined)
+            lines.append(text.lstrip())
+        return lines
 
 
 def indented(line: str) -> str:

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry
     from gsym.writing.source_part import SourceFiles
 
+    _Calls = tuple[tuple[Frame, ...], int]
+
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
 LEFT_OUT = "left out: the answer would be too large"
-_NO_CALLS: tuple[tuple[Frame, ...], int] = ((), 0)
+_NO_CALLS: _Calls = ((), 0)
 NO_ANSWER = ReportFrame("", NO_MODULE, 0)
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
@@ -215,6 +217,8 @@ class ReportWork:
             if named.has_id and not named.problem:
                 self._with_ids.setdefault(named.name, []).append(named)
         self._stacks = stack.stacks
+        self._starts: set[tuple[int, int]] = set()  # of functions, by module
+        self._callers: set[int] = set()  # modules with return addresses
         self._take(stack.parts)
 
     def _take(self, parts: Iterable[str | StackFrame]) -> None:
@@ -319,10 +323,12 @@ class ReportWork:
             return
         from gsym.reports.folded_functions import FoldedFunctions
 
-        order = [*enumerate(each.stack for each in self._frames)]
+        frames, order = self._frames, range(len(answers))
         if self._stack.form != FOLDED:
-            order.reverse()
-        FoldedFunctions(self.modules, answers).choose(order)
+            order = order[::-1]
+        several = ((at, frames[at].stack) for at in order)
+        chosen = FoldedFunctions(self.modules, answers)
+        chosen.choose(several, self._starts, self._callers)
 
     def _settle(self) -> None:
         """Choose what each frame is, and which are return addresses."""
@@ -524,13 +530,22 @@ class ReportWork:
         """
         is_return = self._frames[next(iter(addresses))].is_return
         asked = [*dict.fromkeys(addresses.values())]  # threads wait in one place
-        calls_of = _calls_at(reader, asked, text_left, by=is_return)
+        several: Iterable[_Calls]
+        several, starts = _calls_at(reader, asked, text_left, by=is_return)
+        number = self._frames[next(iter(addresses))].module
+        self._starts.update((number, each) for each in starts)
+        self._callers |= {number} if is_return else set()
         are_distinct = len(asked) == len(addresses)
+        if not are_distinct:
+            calls_of = dict(zip(asked, several, strict=True))
+            several = map(calls_of.__getitem__, addresses.values())
         known: dict[tuple[object, ...], ReportFrame] = {}  # equal frames
         base -= is_return
-        for at, address in addresses.items():
-            frame = self._frames[at]
-            calls, size = calls_of.get(address, _NO_CALLS)
+        frames = self._frames
+        for (at, address), (calls, size) in zip(
+            addresses.items(), several, strict=True
+        ):
+            frame = frames[at]
             text_left -= size
             if text_left <= 0 or not calls:
                 reason = LEFT_OUT if text_left <= 0 else NO_FUNCTION
@@ -539,12 +554,17 @@ class ReportWork:
                 answers[at] = answers[at]._replace(reason=reason)
                 continue
             text, number, own, _, _, symbol, _, trust = frame[:8]
-            key = text, own, symbol, frame.doubt, trust
-            answer = None if are_distinct else known.get(key)
+            doubt, answer = frame[15], None
+            if not are_distinct:
+                key = text, own, symbol, doubt, trust
+                answer = known.get(key)
             if answer is None:
-                # In the order of the fields, since there are many frames.
-                fields = text, number, own, symbol, calls, address - base
-                answer = _new(ReportFrame, (*fields, key[3], is_return, trust, (), ""))
+                # fmt: off
+                answer = _new(ReportFrame, (  # there are many, so in the order of them
+                    text, number, own, symbol, calls, address - base, doubt, is_return,
+                    trust, (), "",
+                ))
+                # fmt: on
                 if not are_distinct:
                     known[key] = answer
             answers[at] = answer
@@ -553,8 +573,10 @@ class ReportWork:
 
 def _calls_at(
     reader: Reader, asked: Sequence[int], most: int, *, by: bool
-) -> dict[int, tuple[tuple[Frame, ...], int]]:
-    """Calls at addresses, and their characters, until all have *most*.
+) -> tuple[list[_Calls], set[int]]:
+    """Calls at addresses, with their characters, until all have *most*; all functions.
+
+    The functions are their link-time starts.
 
     Args:
         reader: The file.
@@ -563,7 +585,7 @@ def _calls_at(
         by: Bytes from there to the address where the instruction ends.
     """
     frames = reader.lookup_many(asked, misses=False)
-    found: dict[int, tuple[tuple[Frame, ...], int]] = {}
+    found, starts = [_NO_CALLS] * len(asked), set[int]()
     calls: list[Frame] = []
     size = 0
     for at, name, (directory, filename), line, offset, inlined in zip(  # noqa: B905 - of one table
@@ -579,9 +601,10 @@ def _calls_at(
             call = name, directory, filename, line, offset, inlined
             calls.append(_new(Frame, call))
         if not inlined:
-            found[asked[at]] = tuple(calls), size
+            found[at] = tuple(calls), size
+            starts.add(asked[at] + by - offset)
             most -= size
             if most <= 0:
                 break
             calls, size = [], 0
-    return found
+    return found, starts
