@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.conditions import Moment, Patterns, parse_moment
-from tests.fxt.traces import run
+from gsym.fxt.reader import open_trace
+from gsym.fxt.records import Event
+from tests.fxt.traces import run, small_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,25 @@ def test_a_filter_selects_records(
     full = {"switch": "context_switch", "object": "kernel_object"}
     found = chosen(capsys, trace, *words)
     assert found == [full.get(each, each) for each in expected]
+
+
+def test_a_part_of_a_trace_is_a_trace(tmp_path: Path, capsys: Capture) -> None:
+    whole, part = tmp_path / "whole.fxt", tmp_path / "part.fxt"
+    whole.write_bytes(small_trace("big") * 2)
+    assert run("convert", whole, "--name", "write", "-o", part) == 0
+    assert "2 consecutive traces" in capsys.readouterr().err
+    read = open_trace(part, strict=True)
+    events = [each for each in read if isinstance(each, Event)]
+    assert [(each.category, each.name) for each in events] == [("io", "write")] * 4
+    assert read.byteorder == "big"
+
+
+def test_a_profile_has_no_part_that_is_a_trace(tmp_path: Path, capsys: Capture) -> None:
+    profile, part = tmp_path / "stacks.folded", tmp_path / "part.fxt"
+    profile.write_text("main;work 3\n")
+    assert run("convert", profile, "-o", part) == 2
+    assert "is no trace" in capsys.readouterr().err
+    assert not part.exists()
 
 
 @pytest.mark.parametrize(

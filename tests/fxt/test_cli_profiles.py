@@ -158,6 +158,8 @@ def test_a_trace_is_written_in_every_format(
         assert gzip.decompress(data)
     elif form in {"chrome", "speedscope", "firefox"}:
         assert isinstance(json.loads(data), dict)
+    elif form == "fxt":
+        assert data[:8] == b"\x10\0\4\x46xT\x16\0"
     else:
         assert data.splitlines()[0].endswith(b" 1")
 

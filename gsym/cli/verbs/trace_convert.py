@@ -29,8 +29,10 @@ from gsym.cli.verbs.trace_profile import (
     symbolize_profile,
     unsure_rows,
 )
+from gsym.errors import LimitError
 from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.decoder import KINDS
+from gsym.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.modules.finder import open_store
 from gsym.profiles.fxt_samples import SAMPLE_KINDS
 from gsym.profiles.input_bytes import read_inflated
@@ -41,35 +43,38 @@ from gsym.profiles.symbolizing import note_assumed, set_debug_ids
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gsym.fxt.records import Record
 
 
 CHROME = "chrome"
-ALL_FORMS = (CHROME, *FORMS)
+TRACE = "fxt"
+SYMBOLIZED_FORMS = (CHROME, *FORMS)
+ALL_FORMS = (*SYMBOLIZED_FORMS, TRACE)
+_OWN_ENDINGS = {".json": CHROME, ".fxt": TRACE}
 _MAX_REASONS = 10
 
 
-def to_option(by_default: str) -> Option:
+def to_option(forms: tuple[str, ...], by_default: str) -> Option:
     """The option that names a format."""
     return Option(
         "--to",
-        f"format: {', '.join(ALL_FORMS)} (default: {by_default})",
+        f"format: {', '.join(forms)} (default: {by_default})",
         metavar="FORMAT",
-        choices=ALL_FORMS,
+        choices=forms,
     )
 
 
-def chosen_form(values: Values) -> str | None:
+def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
     """The format of `--to`, or by the name of the output."""
     form = values.choice("--to")
     path = values.text("--output") or "-"
     if form is not None or path == "-":
         return form
-    form = form_of(path) or (CHROME if path.endswith(".json") else None)
-    if form is None:
-        known = " or ".join(ALL_FORMS)
+    form = form_of(path) or _OWN_ENDINGS.get(os.path.splitext(path)[1])
+    if form not in forms:
+        known = " or ".join(forms)
         raise UsageError(f"unknown format of '{path}': choose '--to' {known}")
     return form
 
@@ -165,7 +170,7 @@ class _Conversion:
     (PROFILE,),
     (
         OUTPUT,
-        to_option("by the name of the output"),
+        to_option(ALL_FORMS, "by the name of the output"),
         JSON,
         VALUE,
         ROOTS,
@@ -175,31 +180,61 @@ class _Conversion:
     ),
     f"""\
 {FILTER_HELP}
-The format chrome has the events of a trace, and samples as durations that nest. Other
-formats have the samples of a trace or profile or, without any, the time of durations,
-each with those around it as its stack. Names of outputs: .json is chrome, .pb.gz pprof,
-.folded or .txt collapsed, .speedscope.json speedscope, .firefox.json firefox. Addresses
-are not looked up: 'gsym trace symbolize' does. What a format cannot represent is
-reported.""",
+The format chrome has the events of a trace, and samples as durations that nest; fxt has
+the records of a trace that the filters keep. Other formats have the samples of a trace
+or profile or, without any, the time of durations, each with those around it as its
+stack. Names of outputs: .json is chrome, .fxt fxt, .pb.gz pprof, .folded or .txt
+collapsed, .speedscope.json speedscope, .firefox.json firefox. Addresses are not looked
+up: 'gsym trace symbolize' does. What a format cannot represent is reported.""",
 )
 def convert(values: Values) -> int:
     """Convert one file."""
-    form, roots = chosen_form(values), chosen_roots(values)
+    form, roots = chosen_form(values, ALL_FORMS), chosen_roots(values)
     if form is None:
         raise UsageError(f"option '--to' is required: {', '.join(ALL_FORMS)}")
     if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
+    profile = None
     with open_profile_input(values) as source:
-        conversion = _Conversion(source, form, values)
-        profile = conversion.read()
-        source.select(profile)
-        if form == "firefox" and (store := open_store(None, ())) is not None:
-            set_debug_ids(profile, store)
-        made = conversion.write(profile, roots)
+        if form == TRACE:
+            made = _write_part(source, values)
+        else:
+            conversion = _Conversion(source, form, values)
+            profile = conversion.read()
+            source.select(profile)
+            if form == "firefox" and (store := open_store(None, ())) is not None:
+                set_debug_ids(profile, store)
+            made = conversion.write(profile, roots)
         if values.flag(JSON.name):
             path = values.text(OUTPUT.name)
             print_json({"input": source.name, "output": path, "form": form, **made})
     return source.exit_code(profile)
+
+
+def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
+    """Write the records of a trace that the filters keep; returns a report."""
+    trace, dropped = source.trace, 0
+    if trace is None:
+        raise UsageError(f"'{source.name}' is no trace, of which '{TRACE}' has a part")
+    trace.selection = source.selection
+    trace.survey()  # reads the byte order
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal dropped
+        encoder = Encoder(trace.byteorder)
+        for record in trace.records(keep_context=True):
+            try:
+                encoder.add(record)
+            except (LimitError, ValueError):
+                dropped += 1
+            if encoder.size > FLUSH_SIZE:
+                yield encoder.take()
+        yield encoder.take()
+
+    write_output(values.text(OUTPUT.name), pieces(), is_text=False)
+    if dropped:
+        warn(f"{source.name}: dropped: records that cannot be written ({dropped})")
+    return {"dropped": dropped}
 
 
 @Command(
@@ -208,7 +243,8 @@ def convert(values: Values) -> int:
     (
         OUTPUT,
         to_option(
-            "by the name of the output, else pprof of pprof, collapsed of others"
+            SYMBOLIZED_FORMS,
+            "by the name of the output, else pprof of pprof, collapsed of others",
         ),
         JSON,
         *SYMBOL_OPTIONS,
@@ -226,7 +262,7 @@ in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
-    asked, roots = chosen_form(values), chosen_roots(values)
+    asked, roots = chosen_form(values, SYMBOLIZED_FORMS), chosen_roots(values)
     with open_profile_input(values) as source:
         form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
         path = values.text("--output")
