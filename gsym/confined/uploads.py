@@ -131,10 +131,11 @@ def unpack_upload(
         left = ArchiveLimits(*limits)
         left = left._replace(members=left.members - len(names))
         for member in members(path, left):
-            if any(map(name_problem, member.name.split("/"))):
-                raise FormatError(f"'{member.name[:200]}' is not a path in an archive")
+            member_name = member.name.replace("\\", "/")
+            if any(map(name_problem, member_name.split("/"))):
+                raise FormatError(f"'{member_name[:200]}' is not a path in an archive")
             member.write(os.path.join(folder, str(len(names))))
-            names.append(member.name)
+            names.append(member_name)
     return {"names": names, "urls": urls}
 
 

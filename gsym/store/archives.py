@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from tarfile import TarFile, TarInfo
     from typing import IO, Any
-    from zipfile import ZipInfo
+    from zipfile import ZipFile, ZipInfo
 
     from gsym.store.package_formats import CpioFile
 
@@ -145,7 +145,9 @@ _MAX_TAR_HEADER = 16 << 20
 _ZIP_MAGIC, _ZIP_END_MAGIC = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_HEADER = Struct("<4s22xHH")  # magic; sizes of the name and of extra fields
 _ZIP_END = Struct("<4s8xI4x")  # magic; bytes of the directory
-_ZIP_END_SEARCHED = (1 << 16) + 22
+_ZIP64_END_MAGIC, _ZIP64_LOCATOR_MAGIC = b"PK\x06\x06", b"PK\x06\x07"
+_ZIP64_END = Struct("<4s36xQ8x4s16x")  # magic, bytes of the directory; the locator
+_ZIP_END_SEARCHED = (1 << 16) + _ZIP_END.size + _ZIP64_END.size
 _LARGEST_ENTRY = 46 + 1024  # bytes of a directory entry: header, name, extra fields
 
 
@@ -266,9 +268,17 @@ def _zip_members(path: str, most: int) -> Iterator[Member]:
             if info.filename.endswith("/") or (S_IFMT(mode) and not S_ISREG(mode)):
                 continue
             most = believable_size(info.compress_size, info.file_size)
-            yield Member(
-                path, info.filename, info.file_size, most, partial(archive.open, info)
-            )
+            open_member = partial(_open_in_zip, archive, info)
+            yield Member(path, info.filename, info.file_size, most, open_member)
+
+
+def _open_in_zip(archive: ZipFile, info: ZipInfo) -> IO[bytes]:
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    # The library inflates all that it reads of other kinds, to any size.
+    if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
+        raise NotImplementedError("a member is not compressed with deflate")
+    return archive.open(info)
 
 
 def _check_zip_directory(path: str, most: int) -> None:
@@ -276,10 +286,16 @@ def _check_zip_directory(path: str, most: int) -> None:
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - _ZIP_END_SEARCHED))
         tail = file.read()
-    at = tail.rfind(_ZIP_END_MAGIC)
-    if at < 0 or len(tail) - at < _ZIP_END.size:
+    at = tail.rfind(_ZIP_END_MAGIC, 0, len(tail) - _ZIP_END.size + 4)
+    if at < 0:
         return  # no directory, as the library says
     _, size = _ZIP_END.unpack_from(tail, at)
+    before = tail[max(0, at - _ZIP64_END.size) : at].rjust(_ZIP64_END.size, b"\0")
+    magic, large_size, locator = _ZIP64_END.unpack(before)
+    if locator == _ZIP64_LOCATOR_MAGIC:
+        size = large_size
+        if magic != _ZIP64_END_MAGIC:
+            raise ValueError("its directory has no end")
     if size > most * _LARGEST_ENTRY:
         raise LimitError(f"contains more than {most} files", path=path)
 

@@ -388,6 +388,19 @@ def patched(data: bytes, *changes: tuple[bytes, int, str, int]) -> bytes:
 
 
 ENTRY, END = b"PK\x01\x02", b"PK\x05\x06"
+END_64, LOCATOR_64 = b"PK\x06\x06", b"PK\x06\x07"
+
+
+def zip64(archive: bytes, size: int = 0) -> bytes:
+    """The archive with a directory of 64 bits, as Go writes it; it says *size*."""
+    at = archive.rfind(END)
+    count, own, start = struct.unpack_from("<10xHII", archive, at)
+    fields = 44, 45, 45, 0, 0, count, count, size or own, start
+    end = struct.pack("<4sQHHIIQQQQ", END_64, *fields)
+    locator = struct.pack("<4sIQI", LOCATOR_64, 0, at, 1)
+    return archive[:at] + end + locator + END + bytes(4) + b"\xff" * 12 + bytes(2)
+
+
 # What is made of an archive by someone who writes it by hand, and the reason.
 ARCHIVES: list[tuple[Callable[[], bytes], str]] = [
     (
@@ -398,6 +411,10 @@ ARCHIVES: list[tuple[Callable[[], bytes], str]] = [
         lambda: patched(zipped({"a": b"x"}), (END, 12, "<I", 1 << 20)),
         "more than 2 files",
     ),
+    (lambda: zipped({"a": b"x"}, compress_type=zipfile.ZIP_BZIP2), "with deflate"),
+    (lambda: zipped({"a": b"x"}, compress_type=zipfile.ZIP_LZMA), "with deflate"),
+    (lambda: zip64(zipped({"a": b"x"}), 1 << 20), "more than 2 files"),
+    (lambda: zip64(zipped({"a": b"x"})).replace(END_64, b"XXXX"), "has no end"),
     (
         lambda: patched(zipped({"a": b"x"}), (ENTRY, 24, "<I", 17 << 20)),
         "shorter than declared",
@@ -427,6 +444,13 @@ def test_an_archive_is_refused_with_the_reason(
     path.write_bytes(make())
     with pytest.raises(gsym.GsymError, match=reason):
         extract_all(str(path), str(tmp_path / "files"))
+
+
+def test_a_directory_of_64_bits_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    path.write_bytes(zip64(zipped({"a": b"x"})))
+    extract_all(str(path), str(tmp_path))
+    assert (tmp_path / "a").read_bytes() == b"x"
 
 
 PART = b"--edge\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n"
