@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.errors import SourceError
 from gsym.modules.key import ModuleKey
 from gsym.net.limits import TransferLimits
@@ -80,6 +82,8 @@ def test_kind_of_a_folder_is_recognized_by_its_contents(tmp_path: Path) -> None:
         ("nonsense", "no such folder"),
         ("debuginfod", "DEBUGINFOD_URLS contains no server"),
         ("debuginfod:ftp://h", "is not http or https"),
+        ("srv*", "sources are folders"),
+        ("symsrv**", "sources are folders"),
         ("s3+https://h", "sources are folders"),
     ],
 )
@@ -145,8 +149,25 @@ def test_servers_of_debuginfod_have_the_limits_of_its_clients(
                 opened.find(ModuleKey(code_id="80ae0509e7ce335a"), str(tmp_path))
         asked = [each for each in server.requests if each.path.endswith("/debuginfo")]
         assert len(asked) == requests
-        most = variables.get("DEBUGINFOD_MAXSIZE", str(2 << 30))
-        assert asked[0].headers["x-debuginfod-maxsize"] == most
+        most = variables.get("DEBUGINFOD_MAXSIZE")
+        assert asked[0].headers.get("x-debuginfod-maxsize") == most
+
+
+def test_limits_of_sources_count_where_the_environment_has_none() -> None:
+    own = TransferLimits()
+    settings = read_settings({"DEBUGINFOD_MAXSIZE": "0"})
+    limits = settings.limits(own)
+    assert limits.header_seconds == limits.idle_seconds == 90
+    kept = "connect_seconds", "write_seconds", "total_seconds"
+    for name in (*kept, "most_bytes", "most_inflated", "wait_seconds"):
+        assert getattr(limits, name) <= getattr(own, name)
+
+
+@pytest.mark.parametrize("url", ["file://other/folder", "file://[/"])
+def test_a_url_that_names_no_folder_is_named(url: str) -> None:
+    opener = SourceOpener(environment={"DEBUGINFOD_URLS": f"{url} http://h"})
+    with pytest.raises(ValueError, match=re.escape(f"source '{url.rstrip('/')}': ")):
+        list(opener.open("debuginfod"))
 
 
 def test_limits_of_the_opener_are_not_loosened(tmp_path: Path) -> None:

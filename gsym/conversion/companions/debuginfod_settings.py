@@ -34,12 +34,12 @@ class DebuginfodSettings(NamedTuple):
     def limits(self, own: TransferLimits) -> TransferLimits:
         """The limits of a download, of which none is looser than in *own*.
 
-        A time-out of the environment replaces those of *own*: servers may have to
-        unpack a package first. So does its number of attempts.
+        A time-out of the environment replaces those of *own* for an answer: servers may
+        have to unpack a package first. So does its number of attempts.
         """
         seconds = self.timeout or _UNLIMITED_SECONDS
         return own._replace(
-            connect_seconds=seconds,
+            connect_seconds=min(seconds, own.connect_seconds),
             header_seconds=seconds,
             idle_seconds=seconds,
             total_seconds=min(
@@ -50,7 +50,7 @@ class DebuginfodSettings(NamedTuple):
             least_bytes=_LEAST_BYTES,
             attempts=self.retries + 1,
             wait_seconds=min(seconds, own.wait_seconds),
-            write_seconds=seconds,
+            write_seconds=min(seconds, own.write_seconds),
         )
 
 
@@ -63,12 +63,14 @@ _UNLIMITED_SECONDS = 1e8
 _UNLIMITED_BYTES = 1 << 62
 _LEAST_BYTES = 100 << 10  # in each time-out, as elfutils has it
 CLIENT_LIMITS = TransferLimits(
+    connect_seconds=_UNLIMITED_SECONDS,
     total_seconds=_UNLIMITED_SECONDS,
     most_bytes=_UNLIMITED_BYTES,
     most_inflated=_UNLIMITED_BYTES,
     redirects=20,
     wait_seconds=_UNLIMITED_SECONDS,
     backoff_seconds=0,
+    write_seconds=_UNLIMITED_SECONDS,
 )
 """Limits of a client that leaves them to the environment."""
 

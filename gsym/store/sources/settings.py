@@ -126,7 +126,7 @@ class SourceOpener:
             from gsym.store.sources.object_storage import open_bucket
 
             yield open_bucket(text, self._limits)
-        elif text.lower().startswith(("srv*", "symsrv*")):
+        elif text.lower().rstrip("*").startswith(("srv*", "symsrv*")):
             yield from self._symbol_path(text)
         elif "://" in text or not text:
             raise ValueError(f"source '{_hidden(text)}': sources are {_FORMATS}")
@@ -148,10 +148,13 @@ class SourceOpener:
         if os.path.isdir(settings.cache):
             yield LocalTree(settings.cache, (DEBUGINFOD_CACHE,))
         for each in settings.servers:
-            if each.startswith("file:"):
-                yield LocalTree(folder_of_url(each), (DEBUGINFOD,))
-            else:
+            if not each.startswith("file:"):
                 yield self._server(each, "debuginfod", settings.headers)
+                continue
+            try:
+                yield LocalTree(folder_of_url(each), (DEBUGINFOD,))
+            except ValueError as error:
+                raise ValueError(f"source '{each}': {error}") from None
 
     def _symbol_path(self, text: str) -> Iterator[Source]:
         """The folders and the server in an element of _NT_SYMBOL_PATH."""
@@ -172,8 +175,10 @@ class SourceOpener:
             address = address.with_credentials(_credentials(self._netrc, address.host))
         limits, most = self._limits, 0
         if layout == "debuginfod":
-            limits = read_settings(self._environment).limits(limits)
-            most = limits.most_bytes
+            # Without DEBUGINFOD_MAXSIZE, files may be as large as those of others.
+            environment = {"DEBUGINFOD_MAXSIZE": "0", **self._environment}
+            settings = read_settings(environment)
+            limits, most = settings.limits(limits), settings.most_bytes
         server = FileServer(address, self._connect(limits), headers, most)
         return WebServer(server, _LAYOUTS[layout])
 
