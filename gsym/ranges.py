@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from itertools import islice, pairwise
 from operator import attrgetter
 
@@ -83,8 +84,36 @@ class AddressRanges(Iterable["tuple[int, int, Value]"]):
         # Each address belongs to the last start at or below it; None: to no range.
         self._starts: list[int] = []
         self._values: list[Value | None] = []
-        for each in ranges:
-            self.add(*each)
+        numbered = sorted(
+            (start, -number, end, value)
+            for number, (start, end, value) in enumerate(ranges)
+            if start < end
+        )
+        # A heap of those that cover the address that is reached: the one that hides the
+        # others first. Adding them one by one takes too long where many are nested.
+        covering: list[tuple[int, int, Value]] = []
+        for start, number, end, value in numbered:
+            self._close(covering, start)
+            heappush(covering, (number, end, value))
+            if covering[0][0] == number:
+                self._append(start, value)
+        while covering:
+            self._close(covering, covering[0][1])
+
+    def _close(self, covering: list[tuple[int, int, Value]], address: int) -> None:
+        """Drop the ranges that hide others and end at or before an address."""
+        while covering and covering[0][1] <= address:
+            _, end, _ = heappop(covering)
+            while covering and covering[0][1] <= end:
+                heappop(covering)
+            self._append(end, covering[0][2] if covering else None)
+
+    def _append(self, start: int, value: Value | None) -> None:
+        if self._starts and self._starts[-1] == start:
+            self._values[-1] = value
+        else:
+            self._starts.append(start)
+            self._values.append(value)
 
     def __iter__(self) -> Iterator[tuple[int, int, Value]]:
         """The parts that are not hidden, ascending: begin, end, value."""

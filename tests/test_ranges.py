@@ -40,6 +40,16 @@ def test_a_range_may_replace_all_that_it_meets(ranges: list[tuple[int, int]]) ->
     assert [*found] == expected
 
 
+@given(st.lists(_BOUNDS))
+def test_ranges_may_be_added_one_by_one(ranges: list[tuple[int, int]]) -> None:
+    added: AddressRanges[int] = AddressRanges()
+    for number, each in enumerate(ranges):
+        added.add(*each, number)
+    given = AddressRanges((*each, number) for number, each in enumerate(ranges))
+    for address in range(-1, 32):
+        assert added.find(address) == given.find(address)
+
+
 @given(st.lists(_BOUNDS), _BOUNDS)
 def test_a_range_meets_what_is_not_hidden(
     ranges: list[tuple[int, int]], asked: tuple[int, int]
