@@ -142,7 +142,7 @@ class AddressRanges(Iterable["tuple[int, int, Value]"]):
         return self._values[place] if place >= 0 else None
 
     def meeting(self, start: int, end: int) -> Iterator[tuple[int, int, Value]]:
-        """What a range shares with the parts that are not hidden, ascending."""
+        """Parts of a range that are not hidden, ascending."""
         for low, high, value in self._parts(self._before(start)):
             if low >= end:
                 break

@@ -123,7 +123,7 @@ class OpenModule:
         return self.reader
 
     def function_names(self) -> FunctionNames:
-        """Its functions by name, of its reader: `names`, or made now."""
+        """Names of functions, of its reader: `names`, or made now."""
         from gsym.modules.function_names import FunctionNames
 
         return self.names or FunctionNames(self.open_reader(), self.path)

@@ -213,7 +213,7 @@ class Offset(NamedTuple):
         return _new(Offset, (*self[:2], values, name, size, base, *self[6:]))
 
     def digits(self, text: str) -> tuple[int, int]:
-        """Where its value is in its text."""
+        """Start and end of its value in its text."""
         found = _PLUS.match(text, self.plus)
         return (self.end, self.end) if found is None else found.span("value")
 
