@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import pairwise
+from operator import itemgetter
 
 from gsym.model import UINT64_MAX
 
@@ -28,6 +29,7 @@ _PAGE = 4096
 # A distance is taken if chance would find as many calls in one of so many modules.
 _ENOUGH = 1024
 _MOST_FRAMES = 64  # that are compared
+_MOST_PROCESSES = 16  # whose calls are
 _LINKED = frozenset(" (<:)>[]")
 _MOST_WORDS = 8  # before the name of a function
 # Bases of addresses that may be those of the process.
@@ -62,7 +64,7 @@ class LinkAddresses:
         if any(each.line >= 0 for each in frames):
             self._covered.ask(frames, self._base)
         self.code = code
-        self._loaded = self._find_load_address(frames)
+        self._loaded = self._find_load_addresses(frames)
         self.reason: str = ""
         # By name and address: of functions whose addresses others have, too.
         self._readers: dict[tuple[str, int, bool], Reader] = {}
@@ -135,13 +137,14 @@ class LinkAddresses:
             layout = "file" if base == "offset" else base
             start = self._layout.link_address(layout, address)
         if start is None and base in MAY_BE_LINK:
-            is_other = self._loaded is not None or frame.plus is not None
+            loaded = self._load_address(address)
+            is_other = loaded is not None or frame.plus is not None
             if not is_other or self._is_code(address):
                 return address
             named = None if frame.plus is None else self._symbol_address(frame)
-            if named is not None or self._loaded is None:
+            if named is not None or loaded is None:
                 return address if named is None else named
-            start = address - self._loaded
+            start = address - loaded
             if start < 0:
                 self.reason = "the address is below the start of its module"
                 return None
@@ -221,17 +224,46 @@ class LinkAddresses:
             self._found[symbol] = next(filter(None, several), ())
         return self._found[symbol]
 
-    def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
-        """Distance of addresses in the process, if all named functions agree on it.
+    def _load_address(self, address: int) -> int | None:
+        """Distance of an address in the process; None if unknown."""
+        at = bisect_right(self._loaded, address, key=itemgetter(0)) - 1
+        return self._loaded[max(at, 0)][1] if self._loaded else None
+
+    def _find_load_addresses(
+        self, frames: Sequence[StackFrame]
+    ) -> Sequence[tuple[int, int | None]]:
+        """Distances of addresses in the process, each from an address on.
+
+        A text may have stacks of several processes, in which the module was loaded
+        elsewhere: their addresses are further apart than its size.
+        """
+        asked = [each for each in frames if each.base in MAY_BE_LINK]
+        if not asked:
+            return ()
+        extent = self.code.extent() if self.code else self._reader.module_range
+        processes = [asked] if extent is None else _apart(asked, extent[1] - extent[0])
+        found = [self._distance_of_names(each) for each in processes]
+        is_link = any(self._is_code(each.address) for each in asked)
+        if self.code and not is_link:
+            unknown = (at for at, each in enumerate(found) if not each)
+            largest = sorted(unknown, key=lambda at: -len(processes[at]))
+            for at in largest[:_MOST_PROCESSES]:
+                distance = self._distance_of_calls(processes[at])
+                found[at] = set() if distance is None else {distance}
+        return [
+            (min(each.address for each in process), min(one) if len(one) == 1 else None)
+            for process, one in zip(processes, found, strict=True)
+        ]
+
+    def _distance_of_names(self, frames: Sequence[StackFrame]) -> set[int]:
+        """Distances of addresses in a process: one, if all named functions agree on it.
 
         Modules are loaded at page boundaries, so the last digits of an address and its
         function tell the distance if the function is less than a page.
         """
         found: set[int] = set()
         for frame in frames:
-            if frame.base not in MAY_BE_LINK or not frame.symbol:
-                continue
-            if self._is_code(frame.address):
+            if not frame.symbol or self._is_code(frame.address):
                 continue
             exact = frame.address - frame.is_return
             for each in self._functions(frame.symbol):
@@ -244,18 +276,13 @@ class LinkAddresses:
                 inside = exact - distance - each.start
                 if distance % _PAGE == 0 and 0 <= inside < each.size:
                     found.add(distance)
-        if found:
-            return found.pop() if len(found) == 1 else None
-        return self._load_address_of_calls(frames)
+        return found
 
-    def _load_address_of_calls(self, frames: Sequence[StackFrame]) -> int | None:
-        """Distance of addresses in the process, if calls end there with one alone.
+    def _distance_of_calls(self, asked: Sequence[StackFrame]) -> int | None:
+        """Distance of addresses in a process, if calls end there with one alone.
 
         The first address of a stack may be exact, and the last one that of a start.
         """
-        asked = [each for each in frames if each.base in MAY_BE_LINK]
-        if not self.code or any(self._is_code(each.address) for each in asked):
-            return None
         low, end = self.code.extent()
         addresses = _most_together([each.address for each in asked], end - low)
         if not addresses:
@@ -296,6 +323,16 @@ class LinkAddresses:
                 inside = callee.address - distance - called.function.start
                 count += 0 < inside <= called.function.size
         return count
+
+
+def _apart(frames: Sequence[StackFrame], size: int) -> list[list[StackFrame]]:
+    """Frames by their addresses, cut where two are further apart than a size."""
+    ordered = sorted({each.address for each in frames})
+    starts = [each for before, each in pairwise(ordered) if each - before > size]
+    parts: list[list[StackFrame]] = [[] for _ in range(len(starts) + 1)]
+    for each in frames:
+        parts[bisect_right(starts, each.address)].append(each)
+    return parts
 
 
 def _most_together(addresses: Sequence[int], size: int) -> frozenset[int]:

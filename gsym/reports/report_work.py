@@ -6,7 +6,7 @@ open, answer. All addresses of a module are looked up together.
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import pairwise
 from time import perf_counter
 
 from gsym.memory.stack_parts import (
@@ -337,9 +337,11 @@ class ReportWork:
             if opened is None or opened.reader is None or not module.frames:
                 continue
             frames = [self._frames[at] for at in module.frames]
-            several = (frames, *(each.others for each in frames if each.others))
             options = [
-                each for each in chain.from_iterable(several) if each.module == number
+                each._replace(stack=frame.stack) if each.stack != frame.stack else each
+                for frame in frames
+                for each in (frame, *frame.others)
+                if each.module == number
             ]
             names = opened.function_names()
             module.places = LinkAddresses(

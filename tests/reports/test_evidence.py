@@ -590,6 +590,14 @@ def stacktrace_of_boost(stack: tuple[Place, ...]) -> str:
     )
 
 
+def stack_of_gdb(stack: tuple[Place, ...]) -> str:
+    """Addresses of a process, modules and functions."""
+    return "".join(
+        f"#{at}  {each.address:#018x} in {each.function} () from {each.path}\n"
+        for at, each in enumerate(stack)
+    )
+
+
 IN_APP = [RIGHT[at] for at in (0, 1, 3, 4)]  # one call is too little to place libmid.so
 
 
@@ -611,6 +619,23 @@ def test_calls_tell_which_addresses_are_those_of_a_module(built: Built) -> None:
         store=str(built.folder / "none"),
     )
     assert answers(report) == IN_APP
+
+
+@pytest.mark.parametrize("moved", [0, 0x12345000, -0x12345000])
+@pytest.mark.parametrize("tool", ["boost", "gdb"])
+def test_each_process_of_a_log_has_its_own_load_addresses(
+    tool: str, moved: int, built: Built
+) -> None:
+    expected, writes = IN_APP, stacktrace_of_boost
+    if tool == "gdb":
+        expected, writes = [*RIGHT], stack_of_gdb
+    again = tuple(each._replace(base=each.base + moved) for each in built.stack)
+    report = gsym.symbolicate(
+        "first crash\n" + writes(built.stack) + "second crash\n" + writes(again),
+        source=built.folder,
+        store=str(built.folder / "none"),
+    )
+    assert answers(report) == 2 * expected
 
 
 @pytest.mark.parametrize("moved", [1, -1, 16, 0x800])
