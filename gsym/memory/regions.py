@@ -85,6 +85,15 @@ class Regions:
                 end = min(end, starts[following])
             self.add(each._replace(end=end, is_open=True))
 
+    def add_open(self, region: Region) -> None:
+        """Add a region without an end at once, where no other is."""
+        self._open.append(region)
+        end = region.start + _UNKNOWN_SIZE
+        at = bisect_right(self._starts, region.start)
+        if at < len(self._starts):
+            end = min(end, self._starts[at])
+        self.add(region._replace(end=end, is_open=True))
+
     def clear(self) -> None:
         """Remove all regions."""
         self._starts.clear()
