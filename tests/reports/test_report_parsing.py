@@ -412,6 +412,18 @@ def test_an_image_without_an_end_reaches_up_to_the_next() -> None:
     assert [each and each.module for each in found] == [1, 4, 4, 2]
 
 
+@given(st.lists(st.integers(0, 0x3000), min_size=1, unique=True))
+def test_an_image_without_an_end_may_be_added_at_once(places: list[int]) -> None:
+    images = Regions()
+    for at, place in enumerate(places):
+        start = place << 24  # some are in others
+        if images.covering(start) is None:
+            images.add_open(Region(start, 0, at))
+    found = list(images.regions)
+    images.close()
+    assert found == images.regions
+
+
 WORDS = (
     *(
         "{{{",
@@ -590,6 +602,50 @@ def test_a_frame_is_in_the_module_that_a_line_places(text: str, path: str) -> No
     stack = parse_report(text)
     (found,) = frames_of(stack)
     assert (stack.modules[found.module].path, found.address) == (path, 0x1010)
+
+
+_ID = "41068F5C-74E3-3C98-9256-6A18364FB5BA"
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("0x100000000 - 0x10000ffff  My Lib.dll  1.0.0.0  (main)", "My Lib.dll"),
+        ("0x100000000 - 0x10000ffff  firefox-bin  ???  (main)", "firefox-bin"),
+        ("0x100000000 - 0x10000ffff  My App  1.0.0.0", "My App"),
+        (f"  0x100000000 - 0x10000ffff +libfoo.dylib <{_ID}>", "libfoo.dylib"),
+        (f"  0x100000000 - 0x10000ffff app (0) <{_ID}>", "app"),
+        (f"  0x100000000 - 0x10000ffff App (1.0) <{_ID}> ???", "App"),
+        (f"  0x100000000 - 0x10000ffff +x (1) <{_ID}> /a b/My App", "/a b/My App"),
+        (f"[  1] {_ID} 0x0000000100000000 app", "app"),
+        (f"[  1] {_ID} 0x0000000100000000 /a/dyld (0x0000000100000000)", "/a/dyld"),
+        ("00000001`00000000 00000001`00010000   app     (deferred)", "app"),
+        ("00000001`00000000 00000001`00010000   app   C (pdb)  C:\\a.pdb", "app"),
+        ("ModLoad: 00000001`00000000 00000001`00010000   /a b/x.exe", "/a b/x.exe"),
+        ("My.dll\tC:\\a b\\My.dll\tN/A\t0000000100000000-0000000100010000", "My.dll"),
+        ("My x.dll\tC:\\My x.dll\tN/A\t0000000100000000-0000000100010000", "My x.dll"),
+        ("Loaded /opt/libapp.so at 0x100000000", "/opt/libapp.so"),
+        ("/opt/libapp.so base=0x100000000 size=0x10000", "/opt/libapp.so"),
+        ("0x100000000 /opt/libapp.so symbols loaded", "/opt/libapp.so"),
+        ("0x100000000 /opt/My App/lib app.so", "/opt/My App/lib app.so"),
+    ],
+)
+def test_a_line_tells_the_whole_name_of_the_module_that_it_places(
+    line: str, path: str
+) -> None:
+    stack = parse_report(f"#1  0x0000000100001010 in ?? ()\n{line}\n")
+    (found,) = frames_of(stack)
+    assert (stack.modules[found.module].path, found.address) == (path, 0x1010)
+
+
+def test_the_frame_of_a_crash_report_names_a_program_with_a_blank() -> None:
+    stack = parse_report(
+        "Thread 0 Crashed:\n"
+        "0   My App             0x0000000104a15020 0x104a14000 + 4128\n"
+        "1   My App             0x0000000104a15120 main + 32\n"
+    )
+    names = [stack.modules[each.module].name for each in frames_of(stack)]
+    assert names == ["My App", "My App"]
 
 
 def test_perf_says_which_part_of_a_file_is_mapped() -> None:

@@ -163,7 +163,7 @@ _SYSTEMTAP = regex(
     rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
     r" \[(?P<module>[^\[\]]+)\])"
 )
-SYSTEMTAP_OFFSET = regex(
+_SYSTEMTAP_OFFSET = regex(
     rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>/[^\[\]+]+)\+{OFFSET}/0x{HEX}\])"
 )
 _RIP = regex(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
@@ -330,7 +330,7 @@ FRAMES = (
     FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
     FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
     FrameForm("SystemTap", "/0x", _SYSTEMTAP),
-    FrameForm("SystemTap", "/0x", SYSTEMTAP_OFFSET),
+    FrameForm("SystemTap", "/0x", _SYSTEMTAP_OFFSET),
     FrameForm("kernel stack", "+0x", _RIP, "none", module="vmlinux"),
     FrameForm("kernel stack", "+0x", _KERNEL, "all", module="vmlinux"),
     FrameForm("minidump-stackwalk", " + 0x", _STACKWALK_ANSWERED, "none"),

@@ -10,6 +10,7 @@ Groups of all patterns, each optional:
     module      path or name of the module
     build_id    its build id, in hexadecimal
     debug_id    its debug id
+    uuid        its UUID, or build id as LLDB prints it
     address     an address in the process, in hexadecimal
     offset      from the start of the module, or link-time: `FrameForm.base`
     symbol      function, as in the report
@@ -17,6 +18,7 @@ Groups of all patterns, each optional:
     function_size  its size, in hexadecimal
     number      of the frame in its stack
     start, end  addresses of an image in the process; the end may be missing
+    last        its last address, instead of the end
     size        of an image, in hexadecimal
     at          offset in the file of what is at `start`, in hexadecimal
     name        of a thread

@@ -8,6 +8,7 @@ from gsym.memory.stack_parts import (
     module_of_build_id,
     module_of_debug_id,
     module_of_path,
+    module_of_uuid,
 )
 
 TYPE_CHECKING = bool()
@@ -63,7 +64,6 @@ class PlacedImages:
 
     def add(self, line: evidence.Line) -> None:
         """Place the modules of a line, unless they are placed."""
-        is_new = False
         for module, start, end, offset in line.images():
             if start in self._known_starts or self.loaded.covering(start):
                 continue
@@ -72,10 +72,8 @@ class PlacedImages:
             self._known_starts.add(start)
             number = self._stack.number(module)
             base: Base = "file" if offset else "image"
-            self.loaded.add(Region(start, end, number, 0, offset, base))
-            is_new = True
-        if is_new:
-            self.loaded.close()
+            add = self.loaded.add if end else self.loaded.add_open
+            add(Region(start, end, number, 0, offset, base))
 
     def is_known(self, start: int) -> bool:
         """Whether it is known what starts at an address."""
@@ -121,6 +119,8 @@ class PlacedImages:
         if start is None:
             return  # only the id of a module
         end = hex_number(groups.get("end"))
+        if "last" in groups:
+            end = hex_number(groups["last"]) + 1
         if "size" in groups:
             end = start + hex_number(groups["size"])
         base, first = form.base, hex_number(groups.get("at"))
@@ -152,6 +152,8 @@ def _module(groups: Mapping[str, str], usual: str) -> StackModule | None:
         path = "vmlinux"
     if build_id := groups.get("build_id"):
         return module_of_build_id(path, build_id)
+    if uuid := groups.get("uuid"):
+        return module_of_uuid(path, uuid)
     if debug_id := groups.get("debug_id"):
         return module_of_debug_id(path, debug_id)
     return module_of_path(path) if path else None

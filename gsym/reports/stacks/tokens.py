@@ -98,8 +98,9 @@ _ID = regex(
     # LLDB prints build ids as UUIDs, of any size.
     r"(?:-[0-9A-F]{8})?|[0-9A-F]{8}-[0-9A-F]{32}|[0-9a-fA-F]{32,64})(?![\w-])"
 )
-_REST_OF_PATH = regex(r"(?: [^\s()\[\]<>]+)+\s*$")  # of one with blanks
-_HEX = r"(?:0[xX])?([0-9a-fA-F]{6,16}|[0-9a-fA-F]{8}`[0-9a-fA-F]{8})"
+# Of a path with blanks: ` App/Contents/My App`, and no words after a path
+_REST_OF_PATH = regex(r"(?=.*\w[/\\])(?: [^\s()\[\]<>=/\\][^\s()\[\]<>=]*)+\s*$")
+_HEX = r"(?:0[xX])?([0-9a-fA-F]{8}`[0-9a-fA-F]{8}|[0-9a-fA-F]{6,16})"
 _TO = r"[ \t]*(?:-|\.\.|to|:)[ \t]*"
 _RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|(?<=000)[ \t]+){_HEX}(?!\w)")
 _MAY_BE_RANGE = regex(rf"(?<![\w.]){_HEX}(?:{_TO}|[ \t]+){_HEX}(?!\w)")
@@ -269,7 +270,8 @@ class Tokens(NamedTuple):
 
     def whole_path(self, mention: Mention) -> str:
         """The path of a module that a line places; blanks belong to the last one."""
-        if mention.is_sure and _REST_OF_PATH.match(self.text, mention.end):
+        is_last = all(each.end <= mention.start for each in self.numbers)
+        if is_last and mention.is_sure and _REST_OF_PATH.match(self.text, mention.end):
             return self.text[mention.start :].rstrip()
         return mention.path
 
