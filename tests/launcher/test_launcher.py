@@ -616,7 +616,7 @@ def test_an_output_that_may_not_grow_is_left_to_python(
 ) -> None:
     _compile(source, "-g -O2")
     before = names_in(source)
-    words = ["sh", "-c", 'ulimit -f 1; exec "$0" convert app', PROGRAMS / "gsym"]
+    words = ["sh", "-c", 'ulimit -f 1; exec "$0" convert app', str(PROGRAMS / "gsym")]
     done = subprocess.run(words, cwd=source, env=_environment(left), check=False)
     assert done.returncode == LEFT
     assert names_in(source) == before
