@@ -375,7 +375,7 @@ def test_a_source_stays_in_use_if_its_files_cannot_be_kept(
 ) -> None:
     def find(_key: ModuleKey, folder: str) -> FoundFile:
         target = f"{folder}/app.sym"
-        Path(f"{target}.part").symlink_to("/dev/full")
+        Path(target).symlink_to("/dev/full")
         write_pieces([symbols()], target)
         raise AssertionError
 
