@@ -20,7 +20,6 @@ from gsym.modules.key import ModuleKey, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits, bare_name, inflate_file, members
-from gsym.store.layout import name_problem
 from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = bool()
@@ -85,6 +84,7 @@ def form_parts(data: mmap.mmap | bytes, boundary: bytes) -> Iterator[FormPart]:
 _COPY_SIZE = 1 << 26
 _MAX_URL = 8192
 _URL_FORM = "application/x-www-form-urlencoded"
+_FOLDERS = frozenset({".", ".."})
 _IN_BREAKPAD_TREE = 3  # parts of a path: NAME/ID/FILE
 # Files with these errors are skipped: they are valid, but not modules with functions.
 _SKIPPED = (UnsupportedError, EmptyError, ArchitectureError)
@@ -132,7 +132,7 @@ def unpack_upload(
         left = left._replace(members=left.members - len(names))
         for member in members(path, left):
             member_name = member.name.replace("\\", "/")
-            if any(map(name_problem, member_name.split("/"))):
+            if "\0" in member_name or _FOLDERS.intersection(member_name.split("/")):
                 raise FormatError(f"'{member_name[:200]}' is not a path in an archive")
             member.write(os.path.join(folder, str(len(names))))
             names.append(member_name)

@@ -22,7 +22,7 @@ LEAST = {
     "inputs": 1900,
     "lookup": 500,
     "store": 200,
-    "symbfile": 200,
+    "symbfile": 150,
     "trace": 400,
 }
 """Allocations that the commands of a section make at least."""
