@@ -75,12 +75,26 @@ static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     return true;
 }
 
+/* Whether a name is of no language that mangles names: what follows its underscores, if
+ * any, is neither the mark of a language nor `GLOBAL_`, of constructors. */
+static bool is_unmangled(const char *name, size_t size) {
+    static const char global[] = "GLOBAL_", marks[] = "ZRTD$";
+    size_t at = 0;
+    while (at < size && name[at] == '_') ++at;
+    name += at;
+    size -= at;
+    if (size == 0) return true;
+    if (at == 0) return name[0] != '$' && name[0] != '?';
+    return memchr(marks, name[0], sizeof marks - 1) == NULL &&
+           (size < sizeof global - 1 || memcmp(name, global, sizeof global - 1) != 0);
+}
+
 /* Append the text of a name; false if the name is left to the caller. */
 static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
     /* A name with a dot is left to the caller: compilers add suffixes such as `.cold` to
      * names of copies. */
     if (memchr(name, '.', size) != NULL) return false;
-    if (size == 0 || (name[0] != '_' && name[0] != '$' && name[0] != '?')) {
+    if (is_unmangled(name, size)) {
         buffer_put(&texts->bytes, name, size);
         return true;
     }

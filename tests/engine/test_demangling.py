@@ -14,7 +14,8 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.cli.main import main
 from gsym.engine import demangling
-from gsym.engine.native import lib
+from gsym.engine.name_texts import cxx_texts
+from gsym.engine.native import ffi, lib
 from tests.creations import create
 
 if TYPE_CHECKING:
@@ -172,6 +173,29 @@ def test_random_names_are_demangled_or_unchanged(tail: str) -> None:
     for front in ("_Z", "_Z1f", "_ZN", "__Z", "_R", "_D1", "$s"):
         text = gsym.demangle(front + tail)
         assert text == front + tail or 0 < len(text) <= demangling.MAX_TEXT_SIZE
+
+
+def text_of_engine(name: str) -> tuple[bytes, list[int]]:
+    """What `cxx_texts` returns for one name."""
+    data = create([gsym.FunctionInfo(0x1000, 16, name)])
+    with gsym.Reader(data) as reader:
+        table = reader.header.strtab_offset
+        strp = data.index(b"\0" + name.encode() + b"\0", table) + 1 - table
+        strps = ffi.new("uint64_t[]", [strp])
+        return cxx_texts(reader.mapped.image, strps, 1, demangling.cxx_demangler())
+
+
+@needs_runtime
+@given(st.text("_ZRTDMG$LOBAIsSe0179@?.fvmain", min_size=1, max_size=9))
+def test_names_that_the_engine_does_not_leave_have_the_same_text(name: str) -> None:
+    text, left = text_of_engine(name)
+    assert left or text == gsym.demangle(name).encode() + b"\0"
+
+
+@pytest.mark.parametrize("name", ["__GI_memcpy", "___a", "_", "_start", "__libc_main"])
+@needs_runtime
+def test_names_of_c_are_not_left_by_the_engine(name: str) -> None:
+    assert text_of_engine(name) == (name.encode() + b"\0", [])
 
 
 def test_the_cache_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
