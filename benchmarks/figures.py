@@ -56,7 +56,7 @@ FIGURES = (
         *("llvm-symbolizer", "ratio"),
     ),
     Figure(
-        "ms for one `gsym lookup`, start of Python included",
+        "ms for one `gsym lookup` of a file, from start to end",
         "start",
         *("gsym lookup",) * 2,
     ),
