@@ -57,8 +57,8 @@ class MachineCode:
     Attributes:
         handle: The engine's `gsym_machine_code *`.
         is_decoded: Whether its instructions can be decoded: those of x86-64, AArch64.
-        call_distance: A call ends by chance at one of so many addresses, or fewer:
-            3 % of those in libraries of x86, 11 % elsewhere.
+        addresses_per_call: At one of so many addresses in code, or fewer, a call ends:
+            at 1 to 3 % in libraries of x86, at 2 to 11 % of other processors.
     """
 
     def __init__(self, binary: ObjectFile | None = None) -> None:
@@ -66,7 +66,7 @@ class MachineCode:
         architecture = "" if binary is None else binary.architecture
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
         self.is_decoded: bool = instructions in _DECODED
-        self.call_distance: int = 32 if instructions in _X86 else 8
+        self.addresses_per_call: int = 32 if instructions in _X86 else 8
         self._data = None if binary is None else binary.data  # keeps it mapped
         self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
         self.handle: CData = ffi.new(
@@ -102,7 +102,7 @@ class MachineCode:
         return None
 
     def extent(self) -> tuple[int, int]:
-        """Link-time addresses: of the first byte of code, and behind the last one."""
+        """The link-time addresses where the code begins and ends."""
         if not self:
             return 0, 0
         first, last = self._pieces[0], self._pieces[len(self._pieces) - 1]

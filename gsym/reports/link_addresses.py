@@ -26,7 +26,7 @@ NO_NAMES = frozenset(
     {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
 )
 _PAGE = 4096
-# A distance is taken if chance would find as many calls in one of so many modules.
+# A distance is taken if, by chance, one of so many modules would have as many calls.
 _ENOUGH = 1024
 _MOST_FRAMES = 64  # that are compared
 _MOST_PROCESSES = 16  # whose calls are
@@ -284,10 +284,8 @@ class LinkAddresses:
         The first address of a stack may be exact, and the last one that of a start.
         """
         low, end = self.code.extent()
-        addresses = _most_together([each.address for each in asked], end - low)
-        if not addresses:
-            return None
-        asked = [each for each in asked if each.address in addresses][:_MOST_FRAMES]
+        asked = asked[:_MOST_FRAMES]
+        addresses = {each.address for each in asked}
         inner = {
             frame.address
             for before, frame, after in zip(asked, asked[1:], asked[2:], strict=False)
@@ -304,7 +302,7 @@ class LinkAddresses:
                 continue
             calls = sum(self._ends_call(each - distance) for each in addresses)
             calls += 2 * self._callers(asked, distance)
-            if self.code.call_distance**calls >= enough:
+            if self.code.addresses_per_call**calls >= enough:
                 found.append(distance)
         return found[0] if len(found) == 1 else None
 
@@ -333,19 +331,6 @@ def _apart(frames: Sequence[StackFrame], size: int) -> list[list[StackFrame]]:
     for each in frames:
         parts[bisect_right(starts, each.address)].append(each)
     return parts
-
-
-def _most_together(addresses: Sequence[int], size: int) -> frozenset[int]:
-    """The most different addresses in a range of a size; none if two have as many."""
-    ordered = sorted(set(addresses))
-    parts = [
-        ordered[at : bisect_right(ordered, each + size)]
-        for at, each in enumerate(ordered[:_MOST_FRAMES])
-    ]
-    parts.sort(key=len)
-    if len(parts) > 1 and len(parts[-1]) == len(parts[-2]):
-        return frozenset()
-    return frozenset(parts[-1]) if parts else frozenset()
 
 
 def name_variants(text: str) -> Iterator[str]:

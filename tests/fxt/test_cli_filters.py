@@ -74,7 +74,7 @@ def test_a_profile_has_no_part_that_is_a_trace(tmp_path: Path, capsys: Capture) 
     profile, part = tmp_path / "stacks.folded", tmp_path / "part.fxt"
     profile.write_text("main;work 3\n")
     assert run("convert", profile, "-o", part) == 2
-    assert "is no trace" in capsys.readouterr().err
+    assert "only traces become fxt" in capsys.readouterr().err
     assert not part.exists()
 
 

@@ -215,7 +215,7 @@ def _write_part(source: ProfileInput, values: Values) -> dict[str, object]:
     """Write the records of a trace that the filters keep; returns a report."""
     trace, dropped = source.trace, 0
     if trace is None:
-        raise UsageError(f"'{source.name}' is no trace, of which '{TRACE}' has a part")
+        raise UsageError(f"'{source.name}' is a profile: only traces become {TRACE}")
     trace.selection = source.selection
     trace.survey()  # reads the byte order
 
