@@ -19,6 +19,17 @@ def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
     return Run(capfdbinary)
 
 
+@pytest.fixture(autouse=True)
+def empty_folder(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty current folder: commands without `--source` search the current one.
+
+    Another test may write a file into the checkout meanwhile.
+    """
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with the file `small` in it."""
