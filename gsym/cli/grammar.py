@@ -57,47 +57,48 @@ class HelpRequested(Exception):  # noqa: N818 - leaves the scanner, is not an er
 
 
 class Option:
-    """An option: a flag without *metavar*, else one that takes a value.
+    """An option: a flag, or with the name of a value one that takes a value.
 
     Args:
-        name: Its long name.
+        head: Its letter, its long name and the name of its value, as the help has
+            them: `-o, --output OUT`. A value after `=` in brackets may be left out:
+            `--color[=WHEN]`; with dots after its name all that are given are collected,
+            while of any other option the last one counts: `--source SOURCE...`.
         help: What the help says.
-        short: Its letter, with the dash.
-        metavar: The name of its value in the help.
-        repeatable: Its values are collected; of any other option the last one counts.
         choices: The values that it may have, the default first.
-        optional: Its value where none is given; None: it must be given.
+        optional: Its value where none is given.
         aliases: Other spellings.
-        shown: How the help spells it, where that is not made of name and metavar.
+        shown: How the help spells it, where that is not *head*.
     """
 
     __slots__ = (
-        *("aliases", "choices", "help", "metavar", "name", "optional"),
+        *("aliases", "choices", "head", "help", "metavar", "name", "optional"),
         *("repeatable", "short", "shown"),
     )
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
         self,
-        name: str,
+        head: str,
         help: str = "",  # noqa: A002 - the word for it
         *,
-        short: str = "",
-        metavar: str = "",
-        repeatable: bool = False,
         choices: tuple[str, ...] = (),
         optional: str | None = None,
         aliases: tuple[str, ...] = (),
         shown: str = "",
     ) -> None:
-        self.name = name
-        self.help = help
-        self.short = short
-        self.metavar = metavar
-        self.repeatable = repeatable
-        self.choices = choices
-        self.optional = optional
-        self.aliases = aliases
-        self.shown = shown
+        self.head: str = head.removesuffix("...")
+        self.repeatable: bool = self.head != head
+        short, comma, spelled = self.head.rpartition(", ")
+        self.short: str = short if comma else ""
+        name, _, value = spelled.partition(" ")
+        name, _, value_in_brackets = name.partition("[=")
+        self.name: str = name
+        self.metavar: str = value or value_in_brackets[:-1]
+        self.help: str = help
+        self.choices: tuple[str, ...] = choices
+        self.optional: str | None = optional
+        self.aliases: tuple[str, ...] = aliases
+        self.shown: str = shown
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -106,18 +107,31 @@ class Option:
 
 
 class Operand(NamedTuple):
-    """A positional argument; only the last one declared may be *many*."""
+    """A positional argument.
 
-    name: str
+    Attributes:
+        usage: Its name; in brackets if it may be left out, with dots if there may be
+            many, as of the last one declared: `FILE`, `ADDRESS...`, `[ADDRESS...]`.
+        help: What the help says.
+    """
+
+    usage: str
     help: str
-    many: bool = False
-    required: bool = True
 
     @property
-    def usage(self) -> str:
-        """Form in the usage line: `FILE`, `ADDRESS...`, `[ADDRESS...]`."""
-        text = self.name + ("..." if self.many else "")
-        return text if self.required else f"[{text}]"
+    def name(self) -> str:
+        """Name without brackets and dots."""
+        return self.usage.strip("[].")
+
+    @property
+    def many(self) -> bool:
+        """Whether there may be many."""
+        return "..." in self.usage
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return not self.usage.startswith("[")
 
 
 class Values:
@@ -325,19 +339,14 @@ class Command:
         lines += [""] if self.operands else []
         lines.append("options:")
         for option in self.options:
-            head = option.shown or option.name
-            if option.metavar and not option.shown:
-                is_optional = option.optional is not None
-                head += f"[={option.metavar}]" if is_optional else f" {option.metavar}"
             again = " (repeatable)" if option.repeatable else ""
-            head = f"{option.short}, {head}" if option.short else head
-            lines += help_entry(head, option.help + again)
+            lines += help_entry(option.shown or option.head, option.help + again)
         for paragraph in filter(None, self.epilog.rstrip("\n").split("\n\n")):
             lines += ["", *_filled(paragraph)]
         return "\n".join(lines) + "\n"
 
 
-_HELP = Option("--help", "show this text", short="-h")
+_HELP = Option("-h, --help", "show this text")
 _VERSION = Option("--version", "show the version")
 
 

@@ -44,91 +44,76 @@ GSYM_FILE = Operand(
     "FILE",
     "GSYM file, or a binary, which is converted and cached if it has no GSYM file",
 )
-ARCH = Option("--arch", "slice of a fat file, such as arm64", metavar="NAME")
+ARCH = Option("--arch NAME", "slice of a fat file, such as arm64")
 JSON = Option("--json", "print JSON, one object a line")
-QUIET = Option("--quiet", "print only errors and what is missing", short="-q")
-VERBOSE = Option("--verbose", "also print which files are used", short="-v")
+QUIET = Option("-q, --quiet", "print only errors and what is missing")
+VERBOSE = Option("-v, --verbose", "also print which files are used")
 STRICT = Option("--strict", "exit with 3 when the result is incomplete")
 DEMANGLE = (
-    Option("--demangle", "demangle names, also in JSON", short="-C"),
+    Option("-C, --demangle", "demangle names, also in JSON"),
     Option("--no-demangle", "print names as the linker knows them"),
 )
 COLOR = Option(
-    "--color",
+    "--color[=WHEN]",
     "colors: always, auto (default: on a terminal, unless NO_COLOR is set or TERM is "
     "dumb) or never, which also removes those of the log; without WHEN: always",
-    metavar="WHEN",
     choices=("auto", "always", "never"),
     optional="always",
 )
 STORE = Option(
-    "--store",
-    "folder of the store (default: GSYM_STORE, else the user's own)",
-    metavar="DIR",
+    "--store DIR", "folder of the store (default: GSYM_STORE, else the user's own)"
 )
 STORE_TO_READ = Option(
-    STORE.name,
+    "--store STORE",
     "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
     "gs://..., az://... or https://..., whose modules are copied to the default one",
-    metavar="STORE",
 )
 STORE_TO_FILL = Option(
-    STORE.name,
+    "--store STORE",
     "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
     "gs://... or az://..., in which no module is replaced",
-    metavar="STORE",
 )
 SOURCE = Option(
-    "--source",
+    "--source SOURCE...",
     "place to search, in order: a folder, http(s)://... of a Breakpad server, "
     "debuginfod+http(s)://..., debuginfod, s3://..., gs://..., az://..., srv*DIR*URL",
-    metavar="SOURCE",
-    repeatable=True,
 )
 TRANSFER_OPTIONS = (
-    Option("--timeout", "time for one file (default: 300s)", metavar="TIME"),
-    Option("--max-size", "size of one file (default: 4GiB)", metavar="SIZE"),
+    Option("--timeout TIME", "time for one file (default: 300s)"),
+    Option("--max-size SIZE", "size of one file (default: 4GiB)"),
     Option(
         "--allow-private",
         "let servers redirect to addresses of this machine and its network",
     ),
 )
 IDENTITY_OPTIONS = (
-    Option("--name", "name of the module", metavar="NAME"),
-    Option("--os", "operating system: Linux, mac, windows", metavar="NAME"),
-    Option("--arch", "architecture: x86_64, arm64, ...", metavar="NAME"),
+    Option("--name NAME", "name of the module"),
+    Option("--os NAME", "operating system: Linux, mac, windows"),
+    Option("--arch NAME", "architecture: x86_64, arm64, ..."),
     Option(
-        "--debug-id",
-        "debug id of the module; a GSYM file has at most a part of it",
-        metavar="ID",
+        "--debug-id ID", "debug id of the module; a GSYM file has at most a part of it"
     ),
-    Option("--code-id", "code id, such as the build id", metavar="ID"),
+    Option("--code-id ID", "code id, such as the build id"),
 )
 SERVER = Option(
-    "--server",
-    "URL of a symbolication server that answers a JSON request",
-    metavar="URL",
+    "--server URL", "URL of a symbolication server that answers a JSON request"
 )
 HEADER = Option(
-    "--header",
-    "header to send, such as a token; @FILE has one a line",
-    metavar="NAME:VALUE",
-    repeatable=True,
+    "--header NAME:VALUE...", "header to send, such as a token; @FILE has one a line"
 )
 API_KEY_OPTIONS = (
     Option(
-        "--api-key",
+        "--api-key KEY",
         "API key of the server; visible in process lists, so prefer "
         f"{API_KEY_VARIABLE} or --api-key-file",
-        metavar="KEY",
     ),
-    Option("--api-key-file", "file with the API key", metavar="FILE"),
+    Option("--api-key-file FILE", "file with the API key"),
 )
 
 
 def output_option(help: str) -> Option:  # noqa: A002 - the word for it
     """The option `-o`, with what it is for."""
-    return Option("--output", help, short="-o", metavar="OUT")
+    return Option("-o, --output OUT", help)
 
 
 class OutputCommand(Command):
@@ -346,17 +331,14 @@ def convert_options(*names: str) -> tuple[Option, ...]:
     """The options of a command line for keywords of `gsym.convert`."""
     from gsym.conversion.options import DECLARED, MANY
 
-    chosen = [DECLARED[name] for name in names]
     return tuple(
         Option(
-            each.option,
+            f"{each.short}, {each.option} {each.metavar}".strip(", ")
+            + "..." * (each.kind in MANY),
             each.help,
-            short=each.short,
-            metavar=each.metavar,
-            repeatable=each.kind in MANY,
             choices=each.choices,
         )
-        for each in chosen
+        for each in map(DECLARED.__getitem__, names)
     )
 
 

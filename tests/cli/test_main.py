@@ -33,7 +33,7 @@ class Verb(ModuleType):
 @pytest.fixture
 def verb(monkeypatch: pytest.MonkeyPatch) -> Verb:
     module = Verb("gsym.cli.verbs.probe")
-    words = Operand("WORD", "any", many=True, required=False)
+    words = Operand("[WORD...]", "any")
     command = Command("gsym probe", (words,))
     module.COMMAND = command(lambda values: module.work(values))  # noqa: PLW0108
     monkeypatch.setitem(sys.modules, "gsym.cli.verbs.probe", module)

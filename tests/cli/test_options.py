@@ -22,15 +22,13 @@ COMMAND = Command(
     "tool copy",
     (
         Operand("FROM", "what to copy"),
-        Operand("TO", "where to", many=True, required=False),
+        Operand("[TO...]", "where to"),
     ),
     (
-        Option("--level", "how deep", short="-l", metavar="N"),
-        Option(
-            "--map", "rename " + "very carefully " * 5, metavar="A=B", repeatable=True
-        ),
-        Option("--quiet", "say nothing", short="-q"),
-        Option("--verbose", "say all", short="-v"),
+        Option("-l, --level N", "how deep"),
+        Option("--map A=B...", "rename " + "very carefully " * 5),
+        Option("-q, --quiet", "say nothing"),
+        Option("-v, --verbose", "say all"),
     ),
     "That is all.",
 )
@@ -241,7 +239,7 @@ def test_invalid_addresses_are_refused(text: str) -> None:
         parse_address(text, "ADDRESS")
 
 
-CHOICE = Option("--color", metavar="WHEN", short="-c", choices=("a", "b"), optional="a")
+CHOICE = Option("-c, --color[=WHEN]", choices=("a", "b"), optional="a")
 
 
 @pytest.mark.parametrize(

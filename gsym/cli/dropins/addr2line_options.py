@@ -27,50 +27,33 @@ _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
 OPTIONS = (
     Option("@<file>", "Read options from <file>"),
-    Option("--addresses", "Show addresses", short="-a"),
+    Option("-a, --addresses", "Show addresses"),
     Option(
-        "--target",
+        "-b, --target bfdname",
         "Accepted and ignored: files are recognized by their content",
-        short="-b",
-        metavar="bfdname",
     ),
     Option(
-        "--exe",
+        "-e, --exe file",
         "Binary, or GSYM file, to look addresses up in\n(default is a.out)",
-        short="-e",
-        metavar="file",
     ),
-    Option("--inlines", "Show the functions that one was inlined into", short="-i"),
+    Option("-i, --inlines", "Show the functions that one was inlined into"),
+    Option("-j, --section name", "Read section-relative offsets instead of addresses"),
+    Option("-p, --pretty-print", "Show each location on one line"),
+    Option("-s, --basenames", "Strip directory names"),
+    Option("-f, --functions", "Show function names"),
+    Option("-C, --demangle[=style]", "Demangle function names", optional="auto"),
     Option(
-        "--section",
-        "Read section-relative offsets instead of addresses",
-        short="-j",
-        metavar="name",
-    ),
-    Option("--pretty-print", "Show each location on one line", short="-p"),
-    Option("--basenames", "Strip directory names", short="-s"),
-    Option("--functions", "Show function names", short="-f"),
-    Option(
-        "--demangle",
-        "Demangle function names",
-        short="-C",
-        metavar="style",
-        optional="auto",
-    ),
-    Option(
-        "--recurse-limit",
+        "-R, --recurse-limit",
         "Accepted and ignored: demangling is always limited",
-        short="-R",
         aliases=("--recursion-limit",),
     ),
     Option(
-        "--no-recurse-limit",
+        "-r, --no-recurse-limit",
         "Accepted and ignored",
-        short="-r",
         aliases=("--no-recursion-limit",),
     ),
-    Option("--help", "Display this information", short="-h", aliases=("-H",)),
-    Option("--version", "Display the program's version", short="-v", aliases=("-V",)),
+    Option("-h, --help", "Display this information", aliases=("-H",)),
+    Option("-v, --version", "Display the program's version", aliases=("-V",)),
 )
 _HELP_COLUMN = 25
 

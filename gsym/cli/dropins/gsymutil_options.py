@@ -18,25 +18,23 @@ _SHORTEST_SUGGESTION = 4
 
 # In the order of the help, which omits options without a text.
 OPTIONS = (
-    Option("--address", "Look up an address; may be given many times", metavar="value"),
+    Option("--address value", "Look up an address; may be given many times"),
     Option(
         "--addresses-from-stdin",
         "Look up addresses read from standard input, one a line,\n"
         "each followed by a space and the path of a GSYM file: <addr> <gsym-path>",
     ),
     Option(
-        "--arch",
+        "--arch value",
         "Of a file for several architectures convert only this one, given by\n"
         "name or number; may be given many times",
-        metavar="value",
     ),
-    Option("--benchmark-reader", metavar="value", optional=""),
-    Option("--callsites-yaml-file", metavar="value"),
+    Option("--benchmark-reader[=value]", optional=""),
+    Option("--callsites-yaml-file value"),
     Option(
-        "--convert",
+        "--convert value",
         "Convert the debug information (DWARF) and symbol table of a file to\n"
         "GSYM, or the records of a Breakpad symbol file",
-        metavar="value",
     ),
     Option(
         "--dwarf-callsites",
@@ -45,15 +43,13 @@ OPTIONS = (
     Option("--help", "Print this text"),
     Option("-h", "Same as --help"),
     Option(
-        "--json-summary-file",
+        "--json-summary-file value",
         "Write how often each kind of warning occurred to this file, as JSON",
-        metavar="value",
     ),
     Option(
-        "--merged-functions-filter",
+        "--merged-functions-filter value",
         "Of merged functions show those only whose name matches this regular\n"
         "expression; may be given many times to show what matches any of them",
-        metavar="value",
     ),
     Option(
         "--merged-functions",
@@ -61,57 +57,39 @@ OPTIONS = (
         "merged functions of the first; without it one of them is kept.\n"
         "With lookups: answer with all functions at an address",
     ),
+    Option("--num-threads value", "Threads that convert (default: one for each core)"),
     Option(
-        "--num-threads",
-        "Threads that convert (default: one for each core)",
-        metavar="value",
-    ),
-    Option(
-        "--out-file",
+        "--out-file value",
         "Where the converted file goes (default: input path with .gsym after it)",
-        metavar="value",
     ),
-    Option("-o", "Same as --out-file", metavar="value"),
-    Option(
-        "--output-version",
-        "GSYM version to write, 1 or 2 (default: 1)",
-        metavar="value",
-    ),
+    Option("-o value", "Same as --out-file"),
+    Option("--output-version value", "GSYM version to write, 1 or 2 (default: 1)"),
     Option("--quiet", "Print counts of warnings, not the warnings"),
     Option(
-        "--segment-size",
-        "Split the output into files of about this many bytes",
-        metavar="value",
+        "--segment-size value", "Split the output into files of about this many bytes"
     ),
     Option(
-        "--statistics",
+        "--statistics[=value]",
         "Print what the bytes of a file are spent on; --statistics=json and\n"
         "--statistics=pretty-json print it as JSON",
-        metavar="value",
         optional="",
     ),
     Option(
-        "--stubs-file",
+        "--stubs-file value",
         "Take the names of symbol stubs from this Mach-O file, such as the program\n"
         "of a dSYM bundle, which does not have them",
-        metavar="value",
     ),
     Option(
-        "--symtab-file",
+        "--symtab-file value",
         "Take the symbol table from this file, not from the one converted",
-        metavar="value",
     ),
     Option("--verbose", "With lookups: print all that is known of the function"),
     Option("--verify", "Check the converted file against the debug information"),
     Option("--version", "Print the version"),
     Option("-v", "Same as --version"),
-    Option("-dwarf", "Same as --convert, for an object file only", metavar="value"),
-    Option(
-        "-breakpad",
-        "Same as --convert, for a Breakpad symbol file only",
-        metavar="value",
-    ),
-    Option("-out-file", "Same as --out-file", metavar="value"),
+    Option("-dwarf value", "Same as --convert, for an object file only"),
+    Option("-breakpad value", "Same as --convert, for a Breakpad symbol file only"),
+    Option("-out-file value", "Same as --out-file"),
 )
 _SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
     "-dwarf": "--convert",

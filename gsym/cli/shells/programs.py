@@ -85,5 +85,5 @@ def _drop_in(command: str) -> Program:
     module, operand, summary = DROP_INS[command]
     declared = __import__(f"gsym.cli.dropins.{module}", fromlist=("OPTIONS",)).OPTIONS
     options = tuple(each for each in declared if each.name.startswith("-"))
-    operands = (Operand(operand, "", many=True, required=False),)
+    operands = (Operand(f"[{operand}...]", ""),)
     return Program(command, summary, operands, options, {})

@@ -31,65 +31,51 @@ _MINUTE = 60
     "gsym batch",
     (
         Operand(
-            "FILE",
+            "FILE...",
             "rows: .parquet; .arrow, .feather, .ipc or .arrows; .csv; .ndjson or "
             ".jsonl",
-            many=True,
         ),
     ),
     (
         output_option("folder for the parts"),
         Option(
-            "--modules",
+            "--modules PLACE",
             "a store, a folder of GSYM or debug files, or the URL of a server or "
             "bucket",
-            metavar="PLACE",
         ),
         Option(
-            "--answers",
+            "--answers SHAPE",
             "stack: a list of frames in each row (default); frames: a row for each "
             "frame; ids: numbers of frames, which are in OUT/frames",
-            metavar="SHAPE",
             choices=("stack", "frames", "ids"),
         ),
         Option(
-            "--to",
+            "--to FORMAT",
             "format of the parts: parquet (default) or arrow, which are streams",
-            metavar="FORMAT",
             choices=("parquet", "arrow"),
             aliases=("--format",),
         ),
-        Option("--module", "column of modules (default: build_id)", metavar="COLUMN"),
-        Option("--address", "column of addresses (default: address)", metavar="COLUMN"),
+        Option("--module COLUMN", "column of modules (default: build_id)"),
+        Option("--address COLUMN", "column of addresses (default: address)"),
         Option(
-            "--return-address",
+            "--return-address[=COLUMN]",
             "column that says whether an address is a return address; without "
             "COLUMN: all are",
-            metavar="COLUMN",
             optional="",
         ),
         Option(
-            "--base",
+            "--base BASE",
             "column of the load addresses of modules, or one number for all "
             "(default: addresses are link-time addresses)",
-            metavar="BASE",
         ),
         Option(
-            "--threads",
+            "-j, --threads N",
             "worker threads (default: one per core)",
-            short="-j",
-            metavar="N",
             aliases=("--jobs",),
         ),
         Option("--resume", "add the parts that a stopped run did not write"),
-        Option(
-            "--max-open", "maximum number of open modules (default: 256)", metavar="N"
-        ),
-        Option(
-            "--memory",
-            "maximum total size of open modules (default: 512MB)",
-            metavar="SIZE",
-        ),
+        Option("--max-open N", "maximum number of open modules (default: 256)"),
+        Option("--memory SIZE", "maximum total size of open modules (default: 512MB)"),
         Option(
             "--strict",
             "stop at a module that is not found; exit with 3 if one may be another "

@@ -71,47 +71,41 @@ _KEYWORDS = tuple(
     "gsym convert",
     (
         Operand(
-            "INPUT",
+            "INPUT...",
             "binary with debug information, archive of such, dSYM bundle, PDB, "
             "Breakpad or GSYM file; a folder, for all programs, libraries and symbol "
             "files below it; @FILE for the inputs that FILE names, quoted as in a "
             "shell",
-            many=True,
         ),
     ),
     (
         output_option("file to write, - for standard output (default: INPUT.gsym)"),
         Option(
-            "--output-dir",
+            "--output-dir DIR",
             "folder for the outputs, each named as its input with .gsym; files of a "
             "folder keep their places below it",
-            metavar="DIR",
         ),
         Option(
-            "--arch",
+            "--arch NAME...",
             "convert only this slice of a fat file; by default all are converted, "
             "several to OUT.NAME each",
-            metavar="NAME",
-            repeatable=True,
         ),
         Option(
-            "--member",
+            "--member NAME...",
             "convert this object file of an archive, or those that match a pattern "
             "such as '*.o'; several are written to a file each, named as they are",
-            metavar="NAME",
-            repeatable=True,
         ),
         *convert_options("if_changed"),
         Option(
             "--allow-empty",
             "pass over inputs that contain no function instead of failing for them",
         ),
-        Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
+        Option("--depfile FILE", "write a make rule with all inputs"),
         *convert_options(*_KEYWORDS),
         STRICT,
         QUIET,
         *convert_options("verbose"),
-        Option("--json-summary", "write the report as JSON", metavar="FILE"),
+        Option("--json-summary FILE", "write the report as JSON"),
         Option("--verify", "check each output against its input afterwards"),
     ),
 )

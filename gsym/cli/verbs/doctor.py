@@ -23,10 +23,7 @@ _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
     "gsym doctor",
     (
         Operand(
-            "BINARY",
-            "binary to check; without one, the installation is checked",
-            many=True,
-            required=False,
+            "[BINARY...]", "binary to check; without one, the installation is checked"
         ),
     ),
     (*convert_options(*_SEARCH), JSON),

@@ -41,21 +41,15 @@ _OPTION_OF_FIELD = {
     "gsym export",
     (GSYM_FILE,),
     (
-        Option(
-            "--to",
-            "format of the output: breakpad",
-            metavar="FORMAT",
-            choices=("breakpad",),
-        ),
+        Option("--to FORMAT", "format of the output: breakpad", choices=("breakpad",)),
         output_option(
             "file to write, - for standard output (default: FILE with .sym in place of "
             ".gsym)"
         ),
         Option(
-            "--binary",
+            "--binary BINARY",
             "take OS, architecture, ids, name and STACK records from the binary of the "
             "GSYM file",
-            metavar="BINARY",
         ),
         *IDENTITY_OPTIONS,
         VERBOSE,

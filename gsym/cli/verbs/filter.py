@@ -71,10 +71,9 @@ _OF_LLVM = {
 _MODULE_OPTIONS = (
     *module_options("; in style llvm: none"),
     Option(
-        SERVER.name,
+        "--server URL",
         "URL of a symbolication server that looks up all addresses, instead of local "
         "files",
-        metavar=SERVER.metavar,
     ),
     HEADER,
 )
@@ -128,47 +127,35 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
 
 @Command(
     "gsym filter",
-    (
-        Operand(
-            "LOG",
-            "log, plain or compressed; - is standard input (default)",
-            many=True,
-            required=False,
-        ),
-    ),
+    (Operand("[LOG...]", "log, plain or compressed; - is standard input (default)"),),
     (
         Option(
-            "--style",
+            "--style STYLE",
             "rules to follow: spec (default), llvm, fuchsia",
-            metavar="STYLE",
             choices=("spec", "llvm", "fuchsia"),
         ),
         *_MODULE_OPTIONS,
         COLOR,
         Option(
-            "--functions",
+            "-f, --functions[=KIND]",
             "names of functions: none, short, linkage (default)",
-            short="-f",
-            metavar="KIND",
             choices=FUNCTION_NAMES,
             optional=FUNCTION_NAMES[0],
         ),
-        Option("--inlines", "show frames of inlined calls (default)", short="-i"),
+        Option("-i, --inlines", "show frames of inlined calls (default)"),
         Option("--no-inlines", "omit frames of inlined calls; not in style llvm"),
         *DEMANGLE,
-        Option("--basenames", "print paths without folders", short="-s"),
+        Option("-s, --basenames", "print paths without folders"),
         Option("--relativenames", "ignored: GSYM files have complete paths"),
         Option(
-            "--context",
+            "--context HOW",
             "lines about loaded modules: summary (default), elide, keep",
-            metavar="HOW",
             choices=("summary", "elide", "keep"),
         ),
         Option(
-            "--hexdict",
+            "--hexdict[=HOW]",
             "symbols of the values in a {{{hexdict}}}: notes (lines after it), inline, "
             "plain (on a page: on hover), off; without HOW: notes",
-            metavar="HOW",
             choices=(*HEXDICT_FORMS, "off"),
             optional=HEXDICT_FORMS[0],
         ),
@@ -176,31 +163,27 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             "--dumpfile",
             "show each {{{dumpfile}}} in style llvm, too; implied by the next options",
         ),
-        Option("--dumpfile-output", "write all dumps as a JSON list", metavar="FILE"),
+        Option("--dumpfile-output FILE", "write all dumps as a JSON list"),
         Option(
-            "--sancov",
+            "--sancov DIR",
             "folder of the .sancov files that a log names: their points are "
             "symbolized into NAME.txt",
-            metavar="DIR",
         ),
         Option(
-            "--demux",
+            "--demux REGEX",
             "regular expression with a group for the process of a line; each process "
             "has its own modules",
-            metavar="REGEX",
         ),
         Option(
-            "--join",
+            "--join REGEX",
             "regular expression for the beginning of a line that continues the line "
             "before",
-            metavar="REGEX",
         ),
         JSON,
         Option(
-            "--to",
+            "--to FORMAT",
             "format: text (default), json (as --json), html: a page that shows details "
             "on hover",
-            metavar="FORMAT",
             choices=("text", "json", "html"),
         ),
         Option("--summary", "report unresolved addresses at the end (default)"),

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     (
         GSYM_FILE,
         Operand(
-            "NAME",
+            "NAME...",
             "name of a function, as the linker knows it or demangled, or "
             "FUNCTION+OFFSET",
-            many=True,
         ),
     ),
     (ARCH, JSON, *DEMANGLE, STRICT, VERBOSE),

@@ -43,23 +43,20 @@ if TYPE_CHECKING:
     (
         GSYM_FILE,
         Operand(
-            "ADDRESS",
+            "[ADDRESS...]",
             "link-time address as nm prints it, 1f64 or 0x1f64 (digits alone, without "
             "a leading zero, are decimal), or FUNCTION+OFFSET, such as main+0x40",
-            many=True,
-            required=False,
         ),
     ),
     (
-        Option("--uuid", "refuse FILE unless it has this id", metavar="HEX"),
+        Option("--uuid HEX", "refuse FILE unless it has this id"),
         ARCH,
         Option("--stdin", "read addresses from standard input, one a line"),
         JSON,
         Option("--oneline", "print one line for each address, callers after '<-'"),
         Option(
-            "--load-address",
+            "--load-address X",
             "take addresses of a process that loaded the module at X",
-            metavar="X",
         ),
         Option(
             "--return-addresses",

@@ -26,7 +26,7 @@ _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
 
 @OutputCommand(
     "gsym merge",
-    (Operand("FILE", "GSYM file", many=True),),
+    (Operand("FILE...", "GSYM file"),),
     (
         output_option("file to write, - for standard output"),
         Option(

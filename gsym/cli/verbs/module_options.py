@@ -20,25 +20,19 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
     """The options."""
     return (
         Option(
-            "--gsym-dir",
+            "--gsym-dir DIR...",
             "folder of GSYM files, debug files, binaries or Breakpad files, named by "
             "build id or otherwise",
-            metavar="DIR",
-            repeatable=True,
         ),
         Option(
-            "--debug-file-directory",
+            "--debug-file-directory DIR...",
             "folder of debug files by build id (default: /usr/lib/debug" + remark + ")",
-            metavar="DIR",
-            repeatable=True,
         ),
         STORE_TO_READ,
         Option(
-            "--source",
+            "--source SOURCE...",
             "source of missing modules, which go into the store: a folder, URL, ..., "
             "as for 'gsym store prefetch'",
-            metavar="SOURCE",
-            repeatable=True,
         ),
         Option(
             "--debuginfod",

@@ -47,61 +47,40 @@ _TEXTS = {
     "gsym serve",
     (),
     (
+        Option("--host ADDRESS", "address to listen on (default: 127.0.0.1)"),
         Option(
-            "--host", "address to listen on (default: 127.0.0.1)", metavar="ADDRESS"
+            "-p, --port PORT", "port to listen on (default: 8000; 0: any free port)"
         ),
-        Option(
-            "--port",
-            "port to listen on (default: 8000; 0: any free port)",
-            short="-p",
-            metavar="PORT",
-        ),
-        Option("--workers", "worker processes (default: 1)", metavar="N"),
+        Option("--workers N", "worker processes (default: 1)"),
         STORE,
         Option(
-            "--source",
+            "--source SOURCE...",
             "source of modules that the store lacks: a folder, or the URL of a symbol "
             "server (default: the current folder)",
-            metavar="SOURCE",
-            repeatable=True,
         ),
-        Option("--config", "TOML file with settings", metavar="FILE", repeatable=True),
+        Option("--config FILE...", "TOML file with settings"),
+        Option("--path-map OLD=NEW...", "prefix of source paths to replace in answers"),
         Option(
-            "--path-map",
-            "prefix of source paths to replace in answers",
-            metavar="OLD=NEW",
-            repeatable=True,
-        ),
-        Option(
-            "--source-map",
+            "--source-map OLD=TEMPLATE...",
             "download location of source files: {path} in TEMPLATE is replaced by the "
             "part of the path after OLD",
-            metavar="OLD=TEMPLATE",
-            repeatable=True,
         ),
-        Option("--root-path", "path prefix that a proxy removes", metavar="PATH"),
+        Option("--root-path PATH", "path prefix that a proxy removes"),
         Option("--enable-source", "answer /source/v1: source files of --source-root"),
         Option(
-            "--source-root",
+            "--source-root [OLD=]DIR...",
             "folder whose source files may be read; OLD is its path in the debug "
             "information",
-            metavar="[OLD=]DIR",
-            repeatable=True,
         ),
         Option("--enable-asm", "answer /asm/v1: code of the binaries of --binary-dir"),
         Option(
-            "--binary-dir",
+            "--binary-dir DIR...",
             "folder of binaries to disassemble, found by id or name",
-            metavar="DIR",
-            repeatable=True,
         ),
         Option(
-            "--limit",
-            "set a limit of the server, such as max_body=16MiB",
-            metavar="NAME=VALUE",
-            repeatable=True,
+            "--limit NAME=VALUE...", "set a limit of the server, such as max_body=16MiB"
         ),
-        Option("--set", "set any other setting", metavar="NAME=VALUE", repeatable=True),
+        Option("--set NAME=VALUE...", "set any other setting"),
         Option(
             "--check-config", "check all settings and the files they name, and exit"
         ),

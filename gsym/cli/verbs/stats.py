@@ -67,11 +67,7 @@ _INFO_TYPES = (
         *DEMANGLE,
         ARCH,
         VERBOSE,
-        Option(
-            "--top",
-            "number of functions and directories to list (default: 10)",
-            metavar="N",
-        ),
+        Option("--top N", "number of functions and directories to list (default: 10)"),
     ),
     """\
 A function takes the bytes of its record: size, name, lines, inlined calls and what

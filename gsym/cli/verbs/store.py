@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry
 
 NAMES = Operand(
-    "NAME",
-    "only modules with a matching name; `*` matches any characters",
-    many=True,
-    required=False,
+    "[NAME...]", "only modules with a matching name; `*` matches any characters"
 )
 MODULE = Operand("MODULE", "NAME/ID, a debug id, a build id, or the name of one module")
 _LEVELS = ("names", "lines", "inlined calls")
@@ -243,9 +240,8 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         STORE,
         output_option("copy the file to OUT"),
         Option(
-            "--original",
+            "--original KIND",
             "the stored file that the module was made from: sym, ranges or debuginfo",
-            metavar="KIND",
         ),
         JSON,
     ),
@@ -293,9 +289,8 @@ _KINDS = {"breakpad": "sym", "gsym": "gsym"}
             "az URL to publish at"
         ),
         Option(
-            "--to",
+            "--to FORMAT",
             "format: .sym files of breakpad (default), or gsym",
-            metavar="FORMAT",
             choices=tuple(_KINDS),
         ),
         QUIET,

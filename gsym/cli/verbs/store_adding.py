@@ -58,11 +58,10 @@ _DONE = ("added", "replaced", "kept")
     "gsym store add",
     (
         Operand(
-            "PATH",
+            "PATH...",
             "binary, dSYM bundle, PDB, Breakpad or GSYM file, compressed or not; .zip "
             "or .tar archive or package (.deb, .rpm) of these; folder, including all "
             "below it",
-            many=True,
         ),
     ),
     (
@@ -71,16 +70,14 @@ _DONE = ("added", "replaced", "kept")
         KEEP_ORIGINAL,
         *convert_options(*_KEYWORDS),
         *IDENTITY_OPTIONS,
-        Option("--origin", "label of the source (default: the path)", metavar="TEXT"),
+        Option("--origin TEXT", "label of the source (default: the path)"),
         Option(
-            "--max-members",
+            "--max-members N",
             "maximum number of files in an archive (default: 1000000)",
-            metavar="N",
         ),
         Option(
-            "--max-inflated",
+            "--max-inflated SIZE",
             "maximum inflated size of an archive or a compressed file (default: 32GiB)",
-            metavar="SIZE",
         ),
         JSON,
         QUIET,
@@ -255,7 +252,7 @@ _JOBS = 8
         STORE,
         SOURCE,
         *TRANSFER_OPTIONS,
-        Option("--threads", "modules at a time (default: 8)", short="-j", metavar="N"),
+        Option("-j, --threads N", "modules at a time (default: 8)"),
         *convert_options("data_symbols"),
         Option("--retry", "request modules again that were not found recently"),
         STRICT,

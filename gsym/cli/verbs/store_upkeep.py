@@ -30,16 +30,12 @@ if TYPE_CHECKING:
     (
         STORE,
         Option(
-            "--max-size",
-            "maximum total size of the files, such as 500M or 20GiB",
-            metavar="SIZE",
+            "--max-size SIZE", "maximum total size of the files, such as 500M or 20GiB"
         ),
         Option(
-            "--max-age",
-            "maximum time since a module was used, such as 30d or 12h",
-            metavar="TIME",
+            "--max-age TIME", "maximum time since a module was used, such as 30d or 12h"
         ),
-        Option("--min-free", "minimum free space of the file system", metavar="SIZE"),
+        Option("--min-free SIZE", "minimum free space of the file system"),
         Option(
             "--cache",
             "collect the cache of converted binaries instead of a store; without "
@@ -131,7 +127,7 @@ _RESERVE = 4  # factor, for modules that were added meanwhile
     (),
     (
         STORE,
-        Option("--limit", "show N modules (default: 20)", metavar="N"),
+        Option("--limit N", "show N modules (default: 20)"),
         JSON,
         Option("--clear", "clear the negative cache: ask sources again"),
     ),

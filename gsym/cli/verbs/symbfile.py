@@ -136,7 +136,7 @@ def verify_records(values: Values) -> int:
     "gsym symbfile lookup",
     (
         SYMBFILE,
-        Operand("ADDRESS", "link-time address: 1f64, 0x1f64, or decimal", many=True),
+        Operand("ADDRESS...", "link-time address: 1f64, 0x1f64, or decimal"),
     ),
     (JSON, STRICT),
     """\
@@ -172,7 +172,7 @@ def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
 
 @Command(
     "gsym symbfile id",
-    (Operand("FILE", "executable as it is deployed", many=True),),
+    (Operand("FILE...", "executable as it is deployed"),),
     (
         Option(
             "--kernel",
@@ -202,7 +202,7 @@ def print_ids(values: Values) -> int:
 
 @OutputCommand(
     "gsym symbfile convert",
-    (Operand("FILE", "symbfile with ranges; give all parts", many=True),),
+    (Operand("FILE...", "symbfile with ranges; give all parts"),),
     (
         output_option(
             "file to write, - for standard output (default: the first FILE with .gsym "

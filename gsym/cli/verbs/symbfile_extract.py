@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 
 
 NAMES = Option(
-    "--names",
+    "--names STYLE",
     "symblib: demangled, without template arguments (default); full: demangled; "
     "mangled: linkage names",
-    metavar="STYLE",
     choices=tuple(STYLES),
 )
 _KEYWORDS = ("arch", "debug_file_directories", "debuginfod", "dwp", "threads")
@@ -86,10 +85,9 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
     (Operand("INPUT", "input of 'gsym convert', or a GSYM file"),),
     (
         Option(
-            "--kind",
+            "--kind KIND",
             "ranges: functions, inlined calls and lines (default); returnpads: the "
             "functions at each call; both",
-            metavar="KIND",
             choices=tuple(RECORD_KINDS),
         ),
         output_option(
@@ -97,16 +95,14 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
             "(default: INPUT with these endings)"
         ),
         Option(
-            "--binary",
+            "--binary FILE",
             "binary with the machine code, for return pads (default: INPUT)",
-            metavar="FILE",
         ),
         NAMES,
         Option(
-            "--part-size",
+            "--part-size SIZE",
             "write several files of about SIZE bytes, OUT-0, OUT-1, ...; further parts "
             "of an earlier extraction are removed",
-            metavar="SIZE",
         ),
         *CONVERSION_OPTIONS,
         JSON,

@@ -55,40 +55,29 @@ if TYPE_CHECKING:
     "gsym symbfile push",
     (
         Operand(
-            "SYMBFILE",
-            "parts to send for EXECUTABLE (default: extracted from it)",
-            many=True,
-            required=False,
+            "[SYMBFILE...]", "parts to send for EXECUTABLE (default: extracted from it)"
         ),
     ),
     (
         Option(
-            "--executable",
+            "-e, --executable EXECUTABLE...",
             "executable as deployed: the source of FileID and machine code",
-            short="-e",
-            metavar="EXECUTABLE",
-            repeatable=True,
         ),
         Option(
-            "--debug-file",
+            "-d, --debug-file FILE...",
             "symbols of EXECUTABLE: input of 'gsym convert', or a GSYM file; one for "
             "each EXECUTABLE, in the same order",
-            short="-d",
-            metavar="FILE",
-            repeatable=True,
         ),
-        Option("--url", "URL of the server", short="-u", metavar="URL"),
+        Option("-u, --url URL", "URL of the server"),
         *API_KEY_OPTIONS,
         Option(
-            "--kind",
+            "--kind KIND",
             "ranges, returnpads or both (default)",
-            metavar="KIND",
             choices=tuple(RECORD_KINDS),
         ),
         Option(
-            "--part-size",
+            "--part-size SIZE",
             f"approximate size of a part (default: {exact_size(PART_SIZE)})",
-            metavar="SIZE",
         ),
         Option(
             "--kernel",
@@ -98,19 +87,14 @@ if TYPE_CHECKING:
         NAMES,
         *CONVERSION_OPTIONS,
         Option(
-            "--timeout",
-            "time for the server to respond to a part (default: 300s)",
-            metavar="TIME",
+            "--timeout TIME", "time for the server to respond to a part (default: 300s)"
         ),
         Option(
-            "--attempts",
+            "--attempts N",
             "maximum attempts to send a part after temporary failures (default: 8)",
-            metavar="N",
         ),
         Option(
-            "--dry-run",
-            "send nothing: write the requests to a new or empty folder",
-            metavar="DIR",
+            "--dry-run DIR", "send nothing: write the requests to a new or empty folder"
         ),
         JSON,
         QUIET,

@@ -65,73 +65,51 @@ _NO_REPORT = (
     "gsym symbolicate",
     (
         Operand(
-            "FILE",
+            "[FILE...]",
             "crash report, log, backtrace, core file, minidump, or stacks as JSON of "
             "the symbolication API; - is standard input (default); with --pid or "
             "--kernel also addresses",
-            many=True,
-            required=False,
         ),
     ),
     (
         Option(
-            "--source",
+            "--source SOURCE...",
             "place to search for modules, in order: a folder, which is searched for "
             "files by their ids and names, or a server or bucket as for 'gsym store "
             "prefetch'",
-            metavar="SOURCE",
-            repeatable=True,
         ),
         STORE_TO_READ,
+        Option("--maps FILE", "memory map of the process: a copy of /proc/PID/maps"),
         Option(
-            "--maps",
-            "memory map of the process: a copy of /proc/PID/maps",
-            metavar="FILE",
-        ),
-        Option(
-            "--load-address",
+            "--load-address MODULE=ADDRESS...",
             "start address of a module in the process",
-            metavar="MODULE=ADDRESS",
-            repeatable=True,
         ),
         Option(
-            "--pid",
+            "--pid PID",
             "look up addresses of this process, given as operands or in a text",
-            metavar="PID",
         ),
         Option(
             "--kernel",
             "look up addresses of the running kernel, given as operands or in a text",
         ),
         Option(
-            "--kernel-base",
+            "--kernel-base ADDRESS",
             "address of _text in the kernel (default: from /proc/kallsyms)",
-            metavar="ADDRESS",
         ),
-        Option(
-            "--core",
-            "core file to symbolicate, as FILE is",
-            metavar="FILE",
-            repeatable=True,
-        ),
-        Option(
-            "--module", "module to assume for addresses without one", metavar="NAME"
-        ),
+        Option("--core FILE...", "core file to symbolicate, as FILE is"),
+        Option("--module NAME", "module to assume for addresses without one"),
         Option(
             "--return-addresses",
             "take all addresses as return addresses: the calls are before them",
         ),
         Option("--exact-addresses", "take all addresses as those of instructions"),
         Option(
-            "--context",
+            "--context N",
             "also print this number of source lines before and after that of each call",
-            metavar="N",
         ),
         Option(
-            "--path-map",
+            "--path-map OLD=NEW...",
             "replace the prefix OLD of source paths by NEW to find the files",
-            metavar="OLD=NEW",
-            repeatable=True,
         ),
         Option(
             "--registers",
@@ -141,15 +119,9 @@ _NO_REPORT = (
         JSON,
         SERVER,
         HEADER,
-        Option(
-            "--user-agent", "User-Agent header to send to the server", metavar="TEXT"
-        ),
+        Option("--user-agent TEXT", "User-Agent header to send to the server"),
         Option("--compress", "compress requests by gzip"),
-        Option(
-            "--timeout",
-            "time without data from the server (default: 300s)",
-            metavar="TIME",
-        ),
+        Option("--timeout TIME", "time without data from the server (default: 300s)"),
         STRICT,
     ),
     """\

@@ -59,9 +59,8 @@ _MAX_REASONS = 10
 def to_option(forms: tuple[str, ...], by_default: str) -> Option:
     """The option that names a format."""
     return Option(
-        "--to",
+        "--to FORMAT",
         f"format: {', '.join(forms)} (default: {by_default})",
-        metavar="FORMAT",
         choices=forms,
     )
 

@@ -35,11 +35,10 @@ from gsym.profiles.model import Profile, resolution
     (
         output_option("output file (default: FILE with .html added)"),
         Option(
-            "--diff",
+            "--diff FILE",
             "earlier profile; colours show functions that take more or less than in it",
-            metavar="FILE",
         ),
-        Option("--title", "title of the page", metavar="TEXT"),
+        Option("--title TEXT", "title of the page"),
         JSON,
         VALUE,
         ROOTS,

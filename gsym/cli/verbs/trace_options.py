@@ -20,64 +20,42 @@ PROFILE = Operand(
     "Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
 )
 VALUE = Option(
-    "--value",
+    "--value TYPE",
     "which values of the samples to sum, by type or number (default: the last)",
-    metavar="TYPE",
 )
 PROFILE_OPTIONS = (
     Option(
-        "--build-ids",
+        "--build-ids FILE",
         "file of build ids and paths, as perf buildid-list prints them",
-        metavar="FILE",
     ),
     Option(
-        "--fields",
+        "--fields FIELDS",
         "fields that perf script -F printed, where its text does not tell them: "
         "comm,tid,time,ip,sym,dso",
-        metavar="FIELDS",
     ),
-    Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
+    Option("--build-id HEX", "build id of the module of bare addresses"),
     Option(
         "--return-addresses",
         "take addresses of callers (pprof), or all bare addresses, as return addresses",
     ),
 )
 ROOTS = Option(
-    "--roots",
+    "--roots ROOTS",
     "begin stacks with process, thread, or process,thread (collapsed, flame graphs)",
-    metavar="ROOTS",
 )
 FILTERS = (
     Option(
-        "--from-time",
+        "--from-time TIME",
         "only from this time on: 1.5ms from the start, @1.5ms by the clock",
-        metavar="TIME",
     ),
-    Option("--to-time", "only before this time", metavar="TIME"),
+    Option("--to-time TIME", "only before this time"),
+    Option("--process PATTERN...", "only processes with this koid or name"),
+    Option("--thread PATTERN...", "only threads with this koid or name"),
     Option(
-        "--process",
-        "only processes with this koid or name",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-    Option(
-        "--thread",
-        "only threads with this koid or name",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
-    Option(
-        "--category",
+        "--category PATTERN...",
         "only this category; for samples: a module in the stack",
-        metavar="PATTERN",
-        repeatable=True,
     ),
-    Option(
-        "--name",
-        "only this name; for samples: a function in the stack",
-        metavar="PATTERN",
-        repeatable=True,
-    ),
+    Option("--name PATTERN...", "only this name; for samples: a function in the stack"),
 )
 FILTER_HELP = """\
 A TIME is a number with ns, us, ms or s. In a PATTERN, * matches any text, ? any

@@ -130,7 +130,7 @@ _KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
     "gsym trace blobs",
     (TRACE,),
     (
-        Option("--extract", "write each stream to a file in DIR", metavar="DIR"),
+        Option("--extract DIR", "write each stream to a file in DIR"),
         JSON,
         *FILTERS,
         STRICT,

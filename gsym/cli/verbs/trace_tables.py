@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 
 _DEFAULT_LIMIT = 20
 BY = Option(
-    "--by",
+    "--by GROUP",
     f"a row for each: {', '.join(GROUPS)} (default: function)",
-    metavar="GROUP",
     choices=GROUPS,
 )
 LIMIT = Option(
-    "--limit",
-    f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})",
-    metavar="N",
+    "--limit N", f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})"
 )
 _LEAST_NAME = 16
 _UNITS = {

@@ -36,13 +36,11 @@ _STOPPING = frozenset({0, 401, 403, 404, 405, 507})
     "gsym upload",
     (
         Operand(
-            "PATH",
-            "file that 'gsym convert' reads, or a folder with such files",
-            many=True,
+            "PATH...", "file that 'gsym convert' reads, or a folder with such files"
         ),
     ),
     (
-        Option("--server", "URL of the server (required)", metavar="URL"),
+        Option("--server URL", "URL of the server (required)"),
         *API_KEY_OPTIONS,
         Option("--all", "also send what the server has already"),
         Option("--dry-run", "send nothing; list what would be sent"),

@@ -47,17 +47,12 @@ _SHOWN = 50
     (GSYM_FILE,),
     (
         Option(
-            "--against",
+            "--against BINARY",
             "compare functions, rows and inlined calls with the DWARF of BINARY, as a "
             "second decoder reads it, and all else with a new conversion: of an ELF, "
             "Mach-O or PE file, a PDB or a Breakpad .sym file",
-            metavar="BINARY",
         ),
-        Option(
-            "--sample",
-            "compare only N compilation units, spread over BINARY",
-            metavar="N",
-        ),
+        Option("--sample N", "compare only N compilation units, spread over BINARY"),
         ARCH,
         *convert_options("path_map"),
         *convert_options(*SEARCH),

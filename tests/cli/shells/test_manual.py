@@ -76,10 +76,10 @@ def test_a_page_in_the_language_of_man() -> None:
         "do it",
         (Operand("FILE", "what to read"),),
         (
-            Option("--size", "how\nmuch", metavar="N"),
+            Option("--size N", "how\nmuch"),
             Option("--hidden", ""),
-            Option("--kind", "which", metavar="a|b", optional="a"),
-            Option("--name", "who", metavar="X", repeatable=True),
+            Option("--kind[=a|b]", "which", optional="a"),
+            Option("--name X...", "who"),
         ),
         {},
         "First.\n\n  app -x '\\d'\n\nLast.\n.dots\n'quotes'\n  end",
