@@ -58,6 +58,10 @@ _VISUAL_STUDIO = regex(
     r"^(?P<module>\S[^\t]*\.\w{1,8})\t[^\t]*\\.*\t"
     rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
 )
+# Wine: `PE	0000000140000000-000000014003f000	Dwarf-5         app`
+_WINE = regex(
+    rf"^(?:PE|ELF)[\w-]*\s+(?P<start>{HEX})-(?P<end>{HEX})\s+\S+\s+(?P<module>\S+)\s*$"
+)
 # `0x100000000 - 0x10000ffff +org.demo.Example (1.0 - 1) <UUID> /Applications/Example`
 _APPLE_RANGE = (
     rf"^[ \t]*\*?0x(?P<start>{HEX})[ \t]+-[ \t]+(?:0x(?P<last>{HEX})|\?\?\?)[ \t]+"
@@ -98,6 +102,7 @@ IMAGES = (
     ImageForm("0x", _LLDB),
     ImageForm("   ", _WINDBG),
     ImageForm(":\\", _VISUAL_STUDIO),
+    ImageForm("-", _WINE),
     ImageForm("<", _APPLE),
     ImageForm("<", _APPLE_NAME),
     ImageForm("0x", _APPLE_LOADED, has_frame=True),

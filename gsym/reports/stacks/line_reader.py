@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _BLOCK = 4_096  # lines whose shapes are found at once
 _BLOCK_SIZE = 1 << 20  # characters of them, unless one line has more
 _FEW_FRAMES = 2  # of a stack
+_LEAST_CODE = 0x1000  # what is below in a list may be a process
 
 # A start of a module ends so; a range has two of them.
 _MAY_PLACE = regex(r"000(?![0-9a-zA-Z])(?<=[0-9a-fA-F]{6})")
@@ -232,6 +233,7 @@ class LineReader:
         """Whether a line has a frame's number, or begins with the address of one."""
         first, number = found[0], found[0].frame.module
         is_first = number != NO_MODULE and not text[: first.start].strip()
+        is_first &= first.frame.address >= _LEAST_CODE
         return any(each.frame.ordinal >= 0 for each in found) or (
             is_first and self._stack.module(number).name in text[first.end :]
         )
