@@ -482,7 +482,7 @@ start    end        module name
 00400000 0040c000   winapp     (no symbols)
 """
 
-# Wine 8.0 has no extensions of names, and what it knows itself is the line after a call.
+# Of Wine 8.0: modules have no extension; what it names itself has parameters.
 WINE = """\
 Unhandled exception: page fault on read access to 0x0000000000000010 in 64-bit code \
 (0x0000000083101a).
@@ -492,8 +492,9 @@ Stack dump:
 0x0000000021fcd8:  0000000000831110 0000000000c812e0
 Backtrace:
 =>0 0x0000000083101a in winapp (+0x101a) (0x00000000c812e0)
-  1 0x00000000831110 middle+0x10(x=0x1, text="in it") [Z:\\src\\app.c:201] in winapp (0x00000000c812e0)
-  2 0x0000007b627e49 BaseThreadInitThunk+0x9() in kernel32 (0000000000000000)
+  1 0x00000000831110 middle+0x10(x=0x1, text="in it") [Z:\\app.c:201] in winapp \
+(0x00000000c812e0)
+  2 0x0000007b627e49 Base+0x9() in kernel32 (0000000000000000)
 0x0000000083101a winapp+0x101a: movl	(%rax),%eax
 Modules:
 Module	Address					Debug info	Name (2 modules)
@@ -502,9 +503,9 @@ PE	000000007b600000-000000007b795000	Dwarf-4         kernel32
 Threads:
 process  tid      prio    name (all IDs are in hex)
 00000030 winapp.exe
-	00000034    0     
+	00000034    0
 00000138 (D) Z:\\src\\winapp.exe
-	0000013c    0 <== 
+	0000013c    0 <==
 """
 VISUAL_STUDIO = """\
 Exception thrown at 0x00007FF61A2B1010 in winapp.exe: 0xC0000005: Access violation \
