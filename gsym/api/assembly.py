@@ -17,17 +17,22 @@ from gsym.containers.data_symbols import is_thumb_at
 from gsym.containers.disassembly import disassembler_for
 from gsym.containers.fat import open_slice
 from gsym.engine.demangling import demangle
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import (
+    AmbiguousModuleError,
+    FormatError,
+    GsymError,
+    UnsupportedError,
+)
 from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, completed, has_id, read_debug_id
 from gsym.modules.places import Files, find_files
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.modules.places import Place
+    from gsym.modules.places import MatchedFile, Place
     from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.reader import Reader
     from gsym.store.modules import Entry
@@ -105,7 +110,7 @@ def answer_assembly(
     if request.continue_until_function_end:
         size = min(max(size, names.end_of(start) - start), most)
     is_there = False
-    with closing(open_binaries(key, module.entry, folders)) as found:
+    with closing(open_binaries(key, module.entry, symbolizer, folders)) as found:
         for binary in found:
             is_there = True
             answer = _disassembled(binary, start, size, names)
@@ -120,23 +125,35 @@ def answer_assembly(
 
 
 def open_binaries(
-    key: ModuleKey, entry: Entry | None, folders: Sequence[Place]
+    key: ModuleKey,
+    entry: Entry | None,
+    symbolizer: Symbolizer,
+    folders: Sequence[Place] = (),
 ) -> Generator[ObjectFile]:
-    """The binaries of a module: those stored as *entry*, then those in folders.
+    """The binaries of a module, by the ids of its *entry* as well.
 
-    Each is closed after its turn.
+    Those that the symbolizer has without fetching them come first, then those in
+    folders. Each is closed after its turn.
     """
-    stored = Files(() if entry is None else entry.binaries)
     whole = (key if entry is None else completed(key, entry.identity))._replace(path="")
-    # The code of what is stored is what the module was made from.
-    stages = ((stored,), whole._replace(code_hash="")), (folders, whole)
-    for places, wanted in stages if has_id(whole) else ():
-        for path, match in find_files(places, wanted):
-            with (
-                suppress(GsymError, OSError, ValueError),
-                open_slice(path, match.architecture) as binary,
-            ):
-                yield binary
+    for path, match in _matching(whole, symbolizer, folders) if has_id(whole) else ():
+        with (
+            suppress(GsymError, OSError, ValueError),
+            open_slice(path, match.architecture) as binary,
+        ):
+            yield binary
+
+
+def _matching(
+    whole: ModuleKey, symbolizer: Symbolizer, folders: Sequence[Place]
+) -> Iterator[MatchedFile]:
+    with suppress(AmbiguousModuleError):
+        for each in symbolizer.binaries(whole, fetches=False):
+            # The code of what was stored or unpacked has been compared.
+            code_hash = "" if each.is_copy else whole.code_hash
+            wanted = whole._replace(code_hash=code_hash)
+            yield from find_files([Files([each.path])], wanted)
+    yield from find_files(folders, whole)
 
 
 class _Names:

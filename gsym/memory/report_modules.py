@@ -114,7 +114,8 @@ class ReportModules:
 
     def binaries(self, named: StackModule) -> Iterator[str]:
         """The places of files that may have the code of a module, also of servers."""
-        return (each.path for each in self._finder.binaries(*_asked(named)))
+        found = self._finder.files(*_asked(named), elsewhere=True)
+        return (each.path for each in found)
 
 
 def _asked(named: StackModule) -> tuple[ModuleKey, str, CompareCode | None]:

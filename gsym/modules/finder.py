@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from gsym.modules.places import FoundFile, Place
+    from gsym.modules.places import MatchedFile, Place
     from gsym.modules.symbolizer import Symbolizer
 
     CompareCode = Callable[[str], Comparison]
@@ -80,24 +80,21 @@ class Finder:
         return again
 
     def files(
-        self, key: ModuleKey, name: str = "", compare_code: CompareCode | None = None
-    ) -> Iterator[FoundFile]:
-        """The files of a module on this machine, see `open`."""
-        places = (*self._places, *self._last)
-        return find_files(places, key, name=name, compare_code=compare_code)
-
-    def binaries(
         self,
         key: ModuleKey,
         name: str = "",
         compare_code: CompareCode | None = None,
-    ) -> Iterator[FoundFile]:
-        """The files of a module that may have its code: `files`, then those elsewhere.
+        *,
+        elsewhere: bool = False,
+    ) -> Iterator[MatchedFile]:
+        """The files of a module on this machine, see `open`.
 
-        The store and its sources are asked when nothing before is enough.
+        Files *elsewhere*, which may have its code, follow: the store and its sources
+        are asked when nothing before is enough.
         """
-        elsewhere = () if self._store is None else (_Elsewhere(self._store),)
-        places = (*self._places, *self._last, *elsewhere)
+        places = [*self._places, *self._last]
+        if elsewhere and self._store is not None:
+            places.append(_Elsewhere(self._store))
         return find_files(places, key, name=name, compare_code=compare_code)
 
     def close(self) -> None:
@@ -134,7 +131,11 @@ class Finder:
         return found
 
     def _best(
-        self, files: Iterator[FoundFile], attempts: list[Attempt], *, may_be_surer: bool
+        self,
+        files: Iterator[MatchedFile],
+        attempts: list[Attempt],
+        *,
+        may_be_surer: bool,
     ) -> OpenModule:
         """The best of the files of a module; without a reader if none has functions."""
         best = OpenModule(None, None)
@@ -182,7 +183,7 @@ class _Elsewhere:
     def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
         """Paths as of `Place.paths`."""
         del name
-        return self._store.binaries(key._replace(path=""))
+        return (each.path for each in self._store.binaries(key._replace(path="")))
 
 
 def find_in(

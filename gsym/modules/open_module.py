@@ -101,9 +101,7 @@ class OpenModule:
         """The paths of its binary and debug files that are at hand."""
         files = () if self.find_files is None else self.find_files()
         paths = [each for each in files if not each.endswith(".gsym")]
-        if self.entry is not None and "debuginfo" in self.entry.originals:
-            paths.append(self.entry.originals["debuginfo"])
-        return paths
+        return paths if self.entry is None else [*paths, *self.entry.binaries]
 
     @property
     def saying(self) -> Saying | None:

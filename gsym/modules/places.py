@@ -38,7 +38,7 @@ if TYPE_CHECKING:
             """
 
 
-class FoundFile(NamedTuple):
+class MatchedFile(NamedTuple):
     """A file that may be of a module, and how it fits."""
 
     path: str
@@ -182,7 +182,7 @@ def find_files(
     *,
     name: str = "",
     compare_code: Callable[[str], Comparison] | None = None,
-) -> Iterator[FoundFile]:
+) -> Iterator[MatchedFile]:
     """The files that may be of a module, in the order of the places.
 
     *attempts* gets why each other file is not one, and which places have none.
@@ -218,7 +218,7 @@ def _matched(
     key: ModuleKey,
     compare_code: Callable[[str], Comparison] | None,
     attempts: list[Attempt],
-) -> FoundFile | None:
+) -> MatchedFile | None:
     if "\0" in path:
         attempts.append(Attempt(path, "missing", "a zero byte in a file name"))
         return None
@@ -234,7 +234,7 @@ def _matched(
     is_named_by_id = bool(digits[2:]) and stem.startswith((digits, digits[2:]))
     match = match_file(path, key, compare_code, is_named_by_id=is_named_by_id)
     if not match.refusal:
-        return FoundFile(path, match)
+        return MatchedFile(path, match)
     outcome = "missing" if match.key == ModuleKey() else "refused"
     attempts.append(Attempt(path, outcome, match.refusal))
     return None

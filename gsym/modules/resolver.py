@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.arguments import instance_of, integer_of, items_of
-from gsym.cache import BoundedCache, stamp_at
+from gsym.cache import stamp_at
 from gsym.engine.workers import core_count
 from gsym.errors import (
     AmbiguousModuleError,
@@ -29,7 +29,7 @@ from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
-from gsym.store.sources.source import SourceList
+from gsym.store.sources.source import FoundFile, SourceList, stored_binaries
 from gsym.store.sources.web_server import FetchedFiles
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeVar
 
     from gsym.store.directory import Store
-    from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
-    from gsym.store.sources.source import FoundFile, Source
+    from gsym.store.sources.source import Source
 
     T = TypeVar("T")
 
@@ -91,11 +90,8 @@ class SingleFlight:
 _LOG = logging.getLogger("gsym.store")
 _LOG.addHandler(logging.NullHandler())  # for servers; commands print the reason
 _MISSES = ".misses"
-BINARY_KINDS = ("executable", "debuginfo", "sym")
-"""Kinds of `Entry.originals` that may have code or call frame information."""
-_ENOUGH = 2  # of them, for no more to be fetched
-_MAX_ASKED = 10_000  # modules whose binaries were asked for
-_ASKED_AGAIN = 600.0  # seconds after which sources are asked for binaries again
+_OF_CODE = {"", "executable"}  # kinds of `binaries` that need code
+_ENOUGH = 2  # stored files, for no more to be fetched
 # File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
 _MAX_COMPARED = 400  # characters of a path in the detail of an attempt
@@ -152,7 +148,6 @@ class Resolver:
             each for each in self.sources if isinstance(each, (LocalTree, LooseFiles))
         ]
         self._improvement = Improvement(self._best_files)
-        self._asked: BoundedCache[ModuleKey, float] = BoundedCache(_MAX_ASKED)
 
     def resolve(self, key: ModuleKey) -> Resolution:
         """Find a module, fetching and converting it if necessary.
@@ -190,58 +185,109 @@ class Resolver:
             with suppress(SourceError):
                 yield from source.find_all(key)
 
-    def fetched_files(
-        self, key: ModuleKey, folder: str, but: Container[str] | None = None
+    def binaries(
+        self,
+        key: ModuleKey,
+        kind: str = "",
+        *,
+        fetches: bool = True,
+        keeps: bool = True,
     ) -> Iterator[FoundFile]:
-        """The files of a module in other sources than folders, one at a time.
+        """The files of a module that may have its code and call frame information.
 
-        They are fetched unchanged, for clients that want the file itself.
+        Stored ones come first, then those in folders, then, one at a time, those in
+        packages and of other sources. A file may be of another module.
 
         Args:
             key: The module.
-            folder: An empty folder for them, which the caller removes.
-            but: Fetch those that may have its code, except of these kinds.
-        """
-        for number, source in enumerate(self.sources):
-            if source in self._folders or not self.breaker.is_asked(source.name):
-                continue
-            place = os.path.join(folder, str(number))
-            os.mkdir(place)
-            with suppress(AmbiguousModuleError, NotFoundError, SourceError):
-                if but is None:
-                    yield source.find(key, place)
-                elif isinstance(source, FetchedFiles):
-                    yield from source.find_binaries(key, place, but)
+            kind: "executable", "debuginfo" or "image" for the files that may be one;
+                "" for all that may have code.
+            fetches: Whether to ask other sources than folders.
+            keeps: Whether to keep what is fetched or unpacked in the store; else the
+                files are removed at the end of the search.
 
-    def binaries(self, key: ModuleKey) -> Iterator[str]:
-        """The files of a module that may have its code and call frame information.
-
-        Stored ones come first, then those in folders, then those of other sources,
-        which are kept in the store. A file may be of another module.
+        Raises:
+            AmbiguousModuleError: A folder has several modules that fit, and the file
+                that was wanted is not in another place.
         """
         if not has_id(instance_of("key", key, ModuleKey)):
             return
-        kept: dict[str, str] = {}
+        entry = None
         with suppress(GsymError, OSError):
             entry = self.store.get(key)
-            kept = {} if entry is None else entry.originals
-        stored = [kept[kind] for kind in BINARY_KINDS if kind in kept]
+        stored = stored_binaries(entry, kind)
         yield from stored
-        with suppress(AmbiguousModuleError):
-            yield from self.local_files(key)
-        since = time.monotonic() - _ASKED_AGAIN
-        if len(stored) < _ENOUGH and self._asked.get(key, since) <= since:
-            self.resolve(key)  # or what has only code would be all that is stored
+        several = None
+        try:
+            for path in self.local_files(key):
+                yield FoundFile(path, path)
+        except AmbiguousModuleError as error:
+            several = error
+        if not keeps or len(stored) < _ENOUGH:
+            if keeps:
+                self.resolve(key)  # or what has only code would be all that is stored
             with self.store.temporary_folder() as folder:
-                for found in self.fetched_files(key, folder, kept):
-                    yield from self._kept(key, found)
-            self._asked.keep(key, time.monotonic())
+                known = {} if entry is None else entry.originals
+                for found in self._elsewhere(key, kind, known, folder, fetches=fetches):
+                    yield from self._kept(key, found) if keeps else (found,)
+        if several is not None:
+            raise several
 
-    def _kept(self, key: ModuleKey, found: FoundFile) -> Iterator[str]:
-        """The path in the store of a fetched file, which is kept with its module."""
-        with suppress(GsymError, OSError, MemoryError):
+    def _elsewhere(
+        self,
+        key: ModuleKey,
+        kind: str,
+        kept: Container[str],
+        folder: str,
+        *,
+        fetches: bool,
+    ) -> Iterator[FoundFile]:
+        """The binaries of a module in packages and in sources that are no folders.
+
+        Those of *kept* kinds are left out. A source that lacks them is not asked again
+        for a while.
+        """
+        is_of_code = kind in _OF_CODE
+        miss = self.misses.find(key, of_code=is_of_code)
+        known = self._known(miss, key) if fetches else {}
+        for number, source in enumerate(self.sources):
+            name, is_folder = source.name, source in self._folders
+            is_due = fetches and name not in known and self.breaker.is_asked(name)
+            if not (is_folder or is_due):
+                continue
+            place = os.path.join(folder, str(number))
+            os.mkdir(place)
+            answer = Attempt(name, "missing")
+            try:
+                if not is_folder and not is_of_code:
+                    yield source.find(key, place)
+                elif isinstance(source, FetchedFiles):
+                    but = {"debuginfo"} if kind else kept
+                    yield from source.find_binaries(key, place, but)
+                elif isinstance(source, LooseFiles) and source.packages is not None:
+                    yield from source.packages.unpacked(key, kind, place)
+            except (AmbiguousModuleError, NotFoundError):
+                pass
+            except SourceError as error:
+                answer = Attempt(name, "failed", error.reason)
+            if not is_folder:
+                known[name] = answer, self.misses.now()
+        if known and not kind:
+            attempts, times = zip(*known.values(), strict=True)
+            self.misses.remember(key, attempts, times, of_code=True)
+
+    def _kept(self, key: ModuleKey, found: FoundFile) -> Iterator[FoundFile]:
+        """The places in the store of a fetched file, which is kept with its module.
+
+        One that the store cannot keep, such as one without functions, stays where it is
+        until the end of the search.
+        """
+        try:
             entry = self._publish(key, found, keep_original=True)
-            yield from entry.originals.values()
+        except (GsymError, OSError, MemoryError):
+            yield found
+        else:
+            yield from stored_binaries(entry)
 
     def _publish(self, key: ModuleKey, found: FoundFile, **options: Any) -> Entry:
         with self._conversions:
@@ -269,20 +315,6 @@ class Resolver:
             ):
                 return file.read()
         return None
-
-    def packaged_files(
-        self, key: ModuleKey
-    ) -> Iterator[tuple[Packages, PackageMember]]:
-        """All binaries of a module in packages, debug files first.
-
-        Raises:
-            AmbiguousModuleError: The packages of a folder have several that fit.
-        """
-        for source in self.loose_folders:
-            if source.packages is not None:
-                with suppress(SourceError):
-                    for member in source.packages.find_all(key):
-                        yield source.packages, member
 
     @property
     def loose_folders(self) -> list[LooseFiles]:

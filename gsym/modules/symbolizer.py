@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.store.bucket import BucketStore
     from gsym.store.directory import Store
+    from gsym.store.sources.source import FoundFile
 
     class Resolving(Protocol):
         """Finds modules, such as a `Resolver`."""
@@ -188,12 +189,15 @@ class Symbolizer:
             return found if found.reader is None else self._keep(_cache_key(key), found)
         return self._unusable(resolution, "its file was removed")
 
-    def binaries(self, key: ModuleKey) -> Iterator[str]:
-        """The files of a module that may have its code, fetched if necessary."""
+    def binaries(self, key: ModuleKey, *, fetches: bool = True) -> Iterator[FoundFile]:
+        """The files of a module that may have its code, as of `Resolver.binaries`."""
         instance_of("key", key, ModuleKey)
-        binaries = getattr(self.resolver, "binaries", None)
-        found: Iterator[str] = iter(()) if binaries is None else binaries(key)
-        return found
+        if hasattr(self.resolver, "binaries"):
+            yield from self.resolver.binaries(key, fetches=fetches)
+        elif hasattr(self.resolver, "resolve"):
+            from gsym.store.sources.source import stored_binaries
+
+            yield from stored_binaries(self.resolver.resolve(key).entry)
 
     def source_file(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, as a server has it; None if there is none."""
@@ -397,14 +401,6 @@ class _StoreOnly:
         if entry is not None:
             return resolved(key, entry, is_cached=True)
         return Resolution(None, (Attempt("store", "missing"),), is_cached=True)
-
-    def binaries(self, key: ModuleKey) -> Iterator[str]:
-        """The binaries that are stored with a module."""
-        try:
-            entry = self.store.get(key)
-        except (GsymError, OSError):
-            return
-        yield from () if entry is None else entry.originals.values()
 
 
 def _resolving(source: Any) -> Any:

@@ -90,7 +90,7 @@ class Binaries:
             from gsym.modules.finder import find_in
 
             self._finder = find_in((), DEBUG_DIRECTORIES, at_paths=True)
-        return self._finder.files(key)
+        return self._finder.files(key, elsewhere=True)
 
 
 def is_usable(path: str) -> bool:

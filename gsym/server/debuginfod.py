@@ -8,7 +8,6 @@ Source: debuginfod(8) of elfutils, "WEBAPI".
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from contextlib import closing, contextmanager, suppress
@@ -26,7 +25,6 @@ from gsym.errors import (
     AmbiguousModuleError,
     FormatError,
     GsymError,
-    SourceError,
     UuidMismatchError,
 )
 from gsym.modules.key import PART, SAME, ModuleKey, compare
@@ -35,10 +33,9 @@ from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.server.errors import HttpError, json_response
 from gsym.server.file_responses import FileBody, body_response
-from gsym.server.modules import confined_binaries, store_path
+from gsym.server.modules import confined_binaries
 from gsym.server.page_records import shown
 from gsym.store.binary_facts import KINDS, facts_of
-from gsym.store.directory import Store
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -50,7 +47,6 @@ if TYPE_CHECKING:
     from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
 
-_LOG = logging.getLogger("gsym.server")
 UNSURE = "x-gsym-unsure"
 SEVERAL = "several modules that differ have this id"
 _LONGEST_MAGIC = 32
@@ -68,7 +64,6 @@ class BinaryFiles:
         self._roots = SourceRoots(settings.source_roots)
         self._has_source = settings.enable_source
         self._fetches = settings.fetch_downloads
-        self._store = Store(store_path(settings))
         self._confined = confined_binaries(settings)
 
     async def file(
@@ -80,7 +75,7 @@ class BinaryFiles:
             HttpError: The server has no such file.
         """
         # It may unpack the file, which must not delay answers.
-        found = await self._service.opening.run(self._open, key, entry, kind)
+        found = await self._service.opening.run(self._open, key, kind)
         return self._response(request, entry, found)
 
     async def image(
@@ -95,7 +90,7 @@ class BinaryFiles:
         Raises:
             HttpError: The server has no such file.
         """
-        found = await self._service.opening.run(self._open, key, entry, "", magics)
+        found = await self._service.opening.run(self._open, key, "", magics)
         return self._response(request, entry, found)
 
     def _response(
@@ -114,16 +109,14 @@ class BinaryFiles:
         body = FileBody(found.file)
         return body_response(request, self._service, body, tag, headers)
 
-    async def section(
-        self, request: Request, key: ModuleKey, entry: Entry | None, name: str
-    ) -> Response:
+    async def section(self, request: Request, key: ModuleKey, name: str) -> Response:
         """The bytes of a section, as they are in the debug file or the executable.
 
         Raises:
             HttpError: Neither has it.
         """
         run = self._service.opening.run
-        body, tag, unsure = await run(self._section, key, entry, name)
+        body, tag, unsure = await run(self._section, key, name)
         headers = {
             "content-type": _BINARY,
             "x-debuginfod-size": str(body.size),
@@ -155,41 +148,21 @@ class BinaryFiles:
         found = await self._service.opening.run(self._metadata, key, value)
         return json_response(found)
 
-    def _files(
-        self, key: ModuleKey, entry: Entry | None, kind: str
-    ) -> Generator[_Binary]:
+    def _files(self, key: ModuleKey, kind: str) -> Generator[_Binary]:
         """The binaries of a module, perhaps: stored, in folders, packages, fetched."""
         resolver = self._service.symbolizer.resolver
-        originals = {} if entry is None else entry.originals
-        for path in filter(None, map(originals.get, KINDS)):
-            yield _Binary(path, self._confined.facts)
-        for path in resolver.local_files(key):
-            yield _Binary(path, facts_of)
-        for packages, member in resolver.packaged_files(key):
-            if kind not in member.kinds:
-                continue
-            with self._store.temporary_folder() as folder:
-                try:
-                    path = packages.extract(member, folder)
-                except SourceError as error:
-                    _LOG.warning("%s", error.reason)
-                    continue
-                yield _Binary(path, self._confined.facts, os.path.basename(member.name))
-        if self._fetches:
-            with self._store.temporary_folder() as folder:
-                but = {"debuginfo"} if kind == "executable" else None
-                for found in resolver.fetched_files(key, folder, but):
-                    yield _Binary(found.path, self._confined.facts)
+        found = resolver.binaries(
+            key, kind or "image", fetches=self._fetches, keeps=False
+        )
+        for each in found:
+            read = self._confined.facts if each.is_copy else facts_of
+            yield _Binary(each.path, read, os.path.basename(each.location))
 
     def _open(
-        self,
-        key: ModuleKey,
-        entry: Entry | None,
-        kind: str,
-        magics: tuple[bytes, ...] = (b"",),
+        self, key: ModuleKey, kind: str, magics: tuple[bytes, ...] = (b"",)
     ) -> _OpenBinary:
         """The first file of a module that is of a kind and starts so."""
-        with closing(self._files(key, entry, kind)) as files, _one_module():
+        with closing(self._files(key, kind)) as files, _one_module():
             for each in files:
                 with suppress(GsymError, OSError):
                     facts, unsure = each.facts(key)
@@ -201,11 +174,9 @@ class BinaryFiles:
                     file.close()
         raise not_found(f"the server has no {kind or 'such file'} of the module")
 
-    def _section(
-        self, key: ModuleKey, entry: Entry | None, name: str
-    ) -> tuple[FileBody, str, str]:
+    def _section(self, key: ModuleKey, name: str) -> tuple[FileBody, str, str]:
         for kind in KINDS:
-            with closing(self._files(key, entry, kind)) as files, _one_module():
+            with closing(self._files(key, kind)) as files, _one_module():
                 for each in files:
                     found = _section_of(each, key, kind, name)
                     if found is not None:
@@ -265,7 +236,7 @@ class _Binary:
         self, path: str, read: Callable[[str, str], BinaryFacts], name: str = ""
     ) -> None:
         self.path = path
-        self.name = name or os.path.basename(path)
+        self.name = name
         self._read = read
 
     def facts(self, key: ModuleKey, section: str = "") -> tuple[BinaryFacts, str]:

@@ -144,9 +144,9 @@ class _Downloads:
 
     async def section(self, request: Request) -> Response:
         """A section of the binary with a build id."""
-        key, found = await self._of_build_id(request)
+        key, _ = await self._of_build_id(request)
         name = request.path_params["name"]
-        return await self.binaries.section(request, key, found.entry, name)
+        return await self.binaries.section(request, key, name)
 
     async def source(self, request: Request) -> Response:
         """A source file of the module with a build id."""

@@ -250,6 +250,22 @@ class Packages:
             self._extract(each, target)
         return FoundFile(path, found[0].location, identity)
 
+    def unpacked(self, key: ModuleKey, kind: str, folder: str) -> Iterator[FoundFile]:
+        """The binaries of a module of a kind, "" for any, each unpacked in its turn.
+
+        Raises:
+            AmbiguousModuleError: There are several that differ.
+            SourceError: There is none, and not all packages have been read.
+        """
+        for number, member in enumerate(self.find_all(key)):
+            if kind in {"", *member.kinds}:
+                place = os.path.join(folder, str(number))
+                os.mkdir(place)
+                try:
+                    yield FoundFile(self.extract(member, place), member.location)
+                except SourceError as error:
+                    _LOG.warning("%s", error.reason)
+
     def entries(self) -> Iterator[Entry]:
         """The binaries with names of their own, as entries without function counts."""
         for path, (stamp, found) in list(self._read.items()):

@@ -17,6 +17,7 @@ from gsym.memory.stack_parts import StackModule
 from gsym.modules.finder import find_in
 from gsym.modules.places import Folder
 from gsym.modules.resolver import Resolver
+from gsym.modules.symbolizer import Symbolizer
 from gsym.profiles.binaries import Binaries
 from gsym.profiles.model import Mapping
 from gsym.store.adding import add_file
@@ -84,8 +85,8 @@ def by_gsym_dir(folder: str, key: ModuleKey, place: Path) -> bool:
 
 def by_binary_dir(folder: str, key: ModuleKey, place: Path) -> bool:
     """`gsym serve --binary-dir DIR`."""
-    del place
-    return next(open_binaries(key, None, [Folder(folder)]), None) is not None
+    found = open_binaries(key, None, Symbolizer(place), [Folder(folder)])
+    return next(found, None) is not None
 
 
 def by_profile(folder: str, key: ModuleKey, place: Path) -> bool:

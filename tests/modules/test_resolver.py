@@ -25,9 +25,11 @@ from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
+from gsym.store.sources.foreign_layouts import DEBUGINFOD
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.sources.source import FoundFile
+from gsym.store.sources.web_server import FetchedFiles
 from tests.clock import Clock
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf, Symbol, code_section
@@ -720,3 +722,46 @@ def test_a_module_improved_by_another_process_is_not_converted_again(
 
 def _refuse(*_: object, **_known: object) -> Publication:
     raise AssertionError("converted again")
+
+
+class ExecutablesOnly(FetchedFiles):
+    """A server of executables, which notes the paths that it is asked for."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__("executables", (DEBUGINFOD,))
+        self.files = files
+        self.asked: list[str] = []
+
+    def fetch(self, path: str, target: str) -> None:
+        self.asked.append(path)
+        if path not in self.files:
+            raise NotFoundError("not found")
+        Path(target).write_bytes(self.files[path])
+
+
+def test_sources_without_code_of_a_module_are_not_asked_again_for_a_while(
+    store: Store,
+) -> None:
+    """By no process, until it is over; and when a user asks for the module anew."""
+    clock = Clock()
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
+    asked = ModuleKey(code_id="AB" * 20)
+    source = ExecutablesOnly({})
+    both = [f"buildid/{'ab' * 20}/{kind}" for kind in ("executable", "debuginfo")]
+
+    def paths() -> list[str]:
+        """Asked for by a new process."""
+        resolver = Resolver(store, [source], misses=misses)
+        source.asked.clear()
+        assert list(resolver.binaries(asked)) == []
+        return source.asked
+
+    assert paths() == [*reversed(both), *both]
+    assert paths() == []
+    clock.now += MissLifetimes().missing + 1
+    assert paths() == [*reversed(both), *both]
+    misses.forget(asked)
+    assert paths() == [*reversed(both), *both]
+    assert [each.key for each in misses.most_missed()] == [asked]
+    assert misses.clear() == 2
+    assert paths() == [*reversed(both), *both]

@@ -25,6 +25,7 @@ from gsym.memory.stack_parts import (
 from gsym.modules.file_match import match_file
 from gsym.modules.key import ModuleKey
 from gsym.modules.places import Folder
+from gsym.modules.symbolizer import Symbolizer
 from tests.conftest import find_peer
 from tests.inputs.elf import Elf, code_section
 from tests.inputs.macho import Macho, Symbol, code, fat
@@ -292,13 +293,14 @@ def test_binaries_are_those_of_the_module(compiler: str, tmp_path: Path) -> None
     assert gsym.identify(wrong).debug_id == debug_id
     key = ModuleKey("a.so", debug_id, code_id="AB" * 20)
     folders = [Folder(str(wrong.parent)), Folder(str(right.parent))]
-    found = open_binaries(key, None, folders)
+    empty = Symbolizer(tmp_path / "store")
+    found = open_binaries(key, None, empty, folders)
     assert [each.path for each in found] == [str(right)]
     (tmp_path / "zeros").mkdir()
     shutil.copy(wrong, tmp_path / "zeros/b.so")
     no_id = ModuleKey("b.so", "0" * 33)
     zeros_folder = Folder(str(tmp_path / "zeros"))
-    assert list(open_binaries(no_id, None, [zeros_folder])) == []
+    assert list(open_binaries(no_id, None, empty, [zeros_folder])) == []
 
 
 def test_a_gsym_file_of_another_build_is_refused_by_its_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from errno import ENOSPC
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -27,7 +28,6 @@ from tests.store_modules import build_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from gsym.modules.symbolizer import Symbolizer
     from gsym.store.packages import PackageMember
@@ -291,6 +291,36 @@ def test_packages_of_a_distribution_give_inlined_calls_and_lines(
     symbolizer.close()
 
 
+def contents(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
+def test_a_binary_in_a_package_is_unpacked_for_its_code(
+    packed: Packed, tmp_path: Path
+) -> None:
+    """For stacks of dumps, and for the code that a server disassembles."""
+    settings_of(tmp_path)
+    package = tmp_path / "packages" / "app.deb"
+    package.write_bytes(packages.deb(packed.files))
+    asked = ModuleKey(code_id=packed.build_id.upper())
+    symbolizer = opened(tmp_path)
+    wait_for(symbolizer)
+    (binary_file,) = packed.files.values()
+    unpacked = symbolizer.resolver.binaries(asked, fetches=False, keeps=False)
+    assert [contents(each.path) for each in unpacked] == [binary_file]
+    # Without functions, the store has nothing to keep it with.
+    unpacked = symbolizer.binaries(asked)
+    assert [contents(each.path) for each in unpacked] == [binary_file]
+    package.write_bytes(packages.deb({**packed.files, **packed.debug_files}))
+    wait_for(symbolizer)
+    kept = [each.path for each in symbolizer.binaries(asked)]
+    assert {contents(each) for each in kept} >= {binary_file}
+    package.unlink()
+    wait_for(symbolizer)
+    assert {*kept} == {each.path for each in symbolizer.binaries(asked)}
+    symbolizer.close()
+
+
 def test_a_package_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,14 +340,15 @@ def test_a_package_is_read_once(
     again = opened(tmp_path)
     wait_for(again)
     assert read == []
-    found = list(again.resolver.packaged_files(key(1)))
-    assert [member.name for _, member in found] == ["/a"]
+    (folder,) = again.resolver.loose_folders
+    assert folder.packages is not None
+    assert [each.name for each in folder.packages.find_all(key(1))] == ["/a"]
     package.write_bytes(packages.deb({"a": binary(1), "b": binary(2)}))
     wait_for(again)
     assert read == [str(package)]
     package.unlink()
     wait_for(again)
-    assert list(again.resolver.packaged_files(key(1))) == []
+    assert folder.packages.find_all(key(1)) == []
     assert [*tmp_path.glob("store/.packages/*/*")] == []
     again.close()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
     from gsym.modules.key import Attempt
-    from gsym.modules.places import FoundFile
+    from gsym.modules.places import MatchedFile
     from gsym.writing.source_part import SourceFiles
 
 
@@ -153,7 +153,7 @@ class Modules:
     def _debug_directories(self) -> tuple[str, ...]:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
-    def _of_build(self, build_id: bytes) -> FoundFile:
+    def _of_build(self, build_id: bytes) -> MatchedFile:
         # Most requests name a file.
         from gsym.modules.places import Folder, find_files
 

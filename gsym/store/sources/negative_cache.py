@@ -1,8 +1,9 @@
 """The negative cache: modules that no source had, and how often they were requested.
 
 Each module has a small file, to which all processes append lines: answers of the
-sources, and numbers of further requests. If the folder is not usable, nothing is
-recorded; damaged lines are ignored.
+sources, and numbers of further requests. Another one, `.code`, has the answers of the
+sources that were asked for its code, perhaps of a module that was found. If the folder
+is not usable, nothing is recorded; damaged lines are ignored.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ _MAX_COUNTED = 10_000
 _CHECKS_OF_SIZE = 100  # number of size checks while the cache fills
 _COMPACTED_SIZE = 1 << 15  # bytes of a file above which it is rewritten as one line
 _NAME_DIGITS = 32
+_CODE = ".code"
 
 
 class NegativeCache:
@@ -91,9 +93,9 @@ class NegativeCache:
         self._written = clock()
         self._added = 0
 
-    def find(self, key: ModuleKey) -> Miss | None:
-        """The record of a module, which may have expired."""
-        return _read(self._path(key))
+    def find(self, key: ModuleKey, *, of_code: bool = False) -> Miss | None:
+        """The record of a module, or of its code; it may have expired."""
+        return _read(self._path(key, of_code=of_code))
 
     def now(self) -> float:
         """The time that is recorded, in seconds since 1970."""
@@ -109,13 +111,18 @@ class NegativeCache:
         return 0 <= self._clock() - time < lifetime
 
     def remember(
-        self, key: ModuleKey, attempts: Iterable[Attempt], times: Iterable[float] = ()
+        self,
+        key: ModuleKey,
+        attempts: Iterable[Attempt],
+        times: Iterable[float] = (),
+        *,
+        of_code: bool = False,
     ) -> None:
         """Record the answers of the sources, and a request for the module."""
         attempts, times = list(attempts), list(times)
         times = times or [self._clock()] * len(attempts)
         with self._lock:
-            before = self.find(key)
+            before = self.find(key, of_code=of_code)
             found = [
                 (
                     *attempt._replace(detail=attempt.detail[:_MAX_DETAIL]),
@@ -125,7 +132,7 @@ class NegativeCache:
                 for attempt, when in zip(attempts, times, strict=True)
             ]
             line = {"key": [each[:_MAX_NAME] for each in key], "attempts": found}
-            self._append(self._path(key), line, before)
+            self._append(self._path(key, of_code=of_code), line, before)
             self._added += before is None
             if self._added * _CHECKS_OF_SIZE >= self._most:
                 self._added = 0
@@ -150,13 +157,14 @@ class NegativeCache:
 
     def forget(self, key: ModuleKey) -> None:
         """Remove a module, as it was found."""
-        with suppress(OSError):
-            os.unlink(self._path(key))
+        for of_code in (False, True):
+            with suppress(OSError):
+                os.unlink(self._path(key, of_code=of_code))
 
     def most_missed(self, most: int = 100) -> list[Miss]:
         """The *most* modules that were requested most often, in that order."""
         self.flush()
-        found = (_read(path) for path in self._paths())
+        found = (_read(path) for path in self._paths() if not path.endswith(_CODE))
         misses = [miss for miss in found if miss is not None]
         return nlargest(most, misses, key=lambda miss: miss.asked)
 
@@ -173,11 +181,12 @@ class NegativeCache:
 
     close = flush
 
-    def _path(self, key: ModuleKey) -> str:
+    def _path(self, key: ModuleKey, *, of_code: bool = False) -> str:
         ids = key.debug_id.upper(), key.code_id.upper()
         text = json.dumps([*ids, *key._replace(path="", debug_id="", code_id="")])
         digits = sha256(text.encode()).hexdigest()
-        return os.path.join(self._folder, digits[:_NAME_DIGITS])
+        name = digits[:_NAME_DIGITS] + (_CODE if of_code else "")
+        return os.path.join(self._folder, name)
 
     def _paths(self) -> Iterator[str]:
         try:
@@ -185,7 +194,7 @@ class NegativeCache:
         except OSError:
             return
         for name in names:
-            if len(name) == _NAME_DIGITS:
+            if len(name.removesuffix(_CODE)) == _NAME_DIGITS:
                 yield os.path.join(self._folder, name)
 
     def _append(

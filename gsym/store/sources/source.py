@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
+    from gsym.store.modules import Entry
+
     class Source(Protocol):
         """Debug files by the identifiers of modules; safe for threads."""
 
@@ -85,6 +87,24 @@ class FoundFile(NamedTuple):
     location: str
     identity: ModuleKey = ModuleKey()
     code_ids: tuple[str, ...] = ()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it was fetched, unpacked or stored, and may be one of strangers."""
+        return self.path != self.location
+
+
+BINARY_KINDS = ("executable", "debuginfo", "sym")
+"""Kinds of `Entry.originals` that may have code or call frame information."""
+
+
+def stored_binaries(entry: Entry | None, kind: str = "") -> list[FoundFile]:
+    """The files of a module in a store that may have its code, or be of *kind*."""
+    if entry is None:
+        return []
+    kinds = ("debuginfo", "executable") if kind == "debuginfo" else BINARY_KINDS
+    kept, source = entry.originals, entry.source
+    return [FoundFile(kept[each], source) for each in kinds if each in kept]
 
 
 def kind_of_binary(path: str) -> str:
