@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing, suppress
+from itertools import chain
 
 import msgspec
 
@@ -17,22 +18,17 @@ from gsym.containers.data_symbols import is_thumb_at
 from gsym.containers.disassembly import disassembler_for
 from gsym.containers.fat import open_slice
 from gsym.engine.demangling import demangle
-from gsym.errors import (
-    AmbiguousModuleError,
-    FormatError,
-    GsymError,
-    UnsupportedError,
-)
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, completed, has_id, read_debug_id
 from gsym.modules.places import Files, find_files
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from gsym.containers.object_file import ObjectFile
-    from gsym.modules.places import MatchedFile, Place
+    from gsym.modules.places import Place
     from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.reader import Reader
     from gsym.store.modules import Entry
@@ -136,24 +132,22 @@ def open_binaries(
     folders. Each is closed after its turn.
     """
     whole = (key if entry is None else completed(key, entry.identity))._replace(path="")
-    for path, match in _matching(whole, symbolizer, folders) if has_id(whole) else ():
-        with (
-            suppress(GsymError, OSError, ValueError),
-            open_slice(path, match.architecture) as binary,
-        ):
-            yield binary
-
-
-def _matching(
-    whole: ModuleKey, symbolizer: Symbolizer, folders: Sequence[Place]
-) -> Iterator[MatchedFile]:
-    with suppress(AmbiguousModuleError):
-        for each in symbolizer.binaries(whole, fetches=False):
-            # The code of what was stored or unpacked has been compared.
-            code_hash = "" if each.is_copy else whole.code_hash
-            wanted = whole._replace(code_hash=code_hash)
-            yield from find_files([Files([each.path])], wanted)
-    yield from find_files(folders, whole)
+    # The code of what was stored or unpacked has been compared.
+    kept = whole._replace(code_hash="")
+    stages = chain(
+        (
+            ([Files([each.path])], kept if each.is_copy else whole)
+            for each in symbolizer.binaries(whole, fetches=False)
+        ),
+        ((folders, whole),),
+    )
+    for places, wanted in stages if has_id(whole) else ():
+        for path, match in find_files(places, wanted):
+            with (
+                suppress(GsymError, OSError, ValueError),
+                open_slice(path, match.architecture) as binary,
+            ):
+                yield binary
 
 
 class _Names:

@@ -148,11 +148,6 @@ class ObjectFile:
         return bool(self._header.format == lib.GSYM_OBJECT_WASM)
 
     @property
-    def code_offset(self) -> int:
-        """Offset in a WebAssembly module from which addresses count; else 0."""
-        return int(self._header.code_offset)
-
-    @property
     def big_endian(self) -> bool:
         """The byte order of the target, also used for the output."""
         return bool(self._header.big_endian)

@@ -104,18 +104,17 @@ class ReportModules:
         module.find_files = partial(self.paths, named)
         return module
 
-    def paths(self, named: StackModule) -> Iterator[str]:
-        """The places of files of a module, in the order in which they are tried."""
-        return (each.path for each in self._finder.files(*_asked(named)))
+    def paths(self, named: StackModule, *, elsewhere: bool = False) -> Iterator[str]:
+        """The places of files of a module, in the order in which they are tried.
+
+        Those *elsewhere* may have its code.
+        """
+        found = self._finder.files(*_asked(named), elsewhere=elsewhere)
+        return (each.path for each in found)
 
     def fetch_source(self, key: ModuleKey, path: str) -> bytes | None:
         """A source file of a module, from a server; None if no server has it."""
         return None if self._store is None else self._store.source_file(key, path)
-
-    def binaries(self, named: StackModule) -> Iterator[str]:
-        """The places of files that may have the code of a module, also of servers."""
-        found = self._finder.files(*_asked(named), elsewhere=True)
-        return (each.path for each in found)
 
 
 def _asked(named: StackModule) -> tuple[ModuleKey, str, CompareCode | None]:

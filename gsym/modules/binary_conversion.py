@@ -10,6 +10,7 @@ from gsym.conversion.debug_info import find_debug_info
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import ConvertOptions
 from gsym.errors import EmptyError, GsymError
+from gsym.modules.binary_lookup import FoundGsym
 from gsym.modules.binary_reader import open_binary
 from gsym.modules.conversion_cache import collect_cache, is_writable
 from gsym.writing.atomic_file import FULL_DISK
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from gsym.modules.conversion_cache import Place
     from gsym.reading.reader import Reader
 
-    MadeGsym = tuple[Reader | None, tuple[str, ...], str, str]
-    """The fields of a `FoundGsym`."""
-
 _SUFFIX = ".gsym"
 
 
@@ -37,7 +35,7 @@ def convert_binary(
     units: ObjectFile | None = None,
     *,
     is_debug: bool = False,
-) -> MadeGsym:
+) -> FoundGsym:
     """The GSYM file of an input.
 
     Args:
@@ -51,7 +49,7 @@ def convert_binary(
     if units is not None and place is not None:
         reader, debug_info = _by_units(file, units, search, place)
         if reader is not None:
-            return reader, (), f"{file.path}, by units", ""
+            return FoundGsym(reader, origin=f"{file.path}, by units")
     return _convert(file, search, place, debug_info, is_debug=is_debug)
 
 
@@ -70,7 +68,7 @@ def _by_units(
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
-        return _convert(file, search, place, debug_info, is_debug=True)[0]
+        return _convert(file, search, place, debug_info, is_debug=True).reader
 
     def spend(size: int) -> int:
         nonlocal spent
@@ -94,7 +92,7 @@ def _convert(
     debug_info: DebugInfo | None,
     *,
     is_debug: bool,
-) -> MadeGsym:
+) -> FoundGsym:
     """A conversion of all, into the cache if it is writable and has space."""
     path, full = file.path, tuple[str, ...]()
     if place is not None and is_writable(place.folder):
@@ -109,10 +107,11 @@ def _convert(
         output = os.path.join(temporary, "out" + _SUFFIX)
         report = _make(file, output, search, debug_info)
         if report is None:
-            return None, full, "", ""
+            return FoundGsym(None, full)
         notes, unsure = _notes_of(path, report)
         notes = (*full, *notes) if is_debug else full
-        return search.open_gsym(output), notes, f"{path}, converted", unsure
+        reader = search.open_gsym(output)
+        return FoundGsym(reader, notes, f"{path}, converted", unsure)
 
 
 def _convert_into(
@@ -122,12 +121,12 @@ def _convert_into(
     debug_info: DebugInfo | None,
     *,
     is_debug: bool,
-) -> MadeGsym:
+) -> FoundGsym:
     writer = f"{os.getpid()}-{get_ident()}"  # others may convert it meanwhile
     path, made = file.path, f"{place.path}.{writer}{_SUFFIX}"
     report = _make(file, made, search, debug_info)
     if report is None:
-        return None, (), "", ""
+        return FoundGsym(None)
     notes, unsure = _notes_of(path, report)
     # What belongs to its debug information and is missing may come soon.
     is_partial = is_debug and bool(report.notes)
@@ -135,7 +134,7 @@ def _convert_into(
     reader = search.open_gsym(kept)
     collect_cache(root=search.cache, kept=kept)
     origin = f"{kept}, converted from {path}"
-    return reader, notes if is_partial else (), origin, unsure
+    return FoundGsym(reader, notes if is_partial else (), origin, unsure)
 
 
 def _notes_of(path: str, report: ConversionReport) -> tuple[tuple[str, ...], str]:

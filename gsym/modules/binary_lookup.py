@@ -257,14 +257,16 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
 
         file = open_input(path)
     search = _for_kind(file.kind, search)
+    from gsym.modules.binary_conversion import convert_binary
+
     if file.kind == "pdb":
         from gsym.modules.conversion_cache import Place
 
         stamp = _stamp(path, search, status)
         place = Place(stamp, file.data, b"", "pdb", (), ())
-        return _from_cache(place, search) or _converted(file, search, place)
+        return _from_cache(place, search) or convert_binary(file, search, place)
     if file.kind not in {"object", "fat"}:
-        return _converted(file, search, None)
+        return convert_binary(file, search, None)
     return _of_binary(file, search, status, embedded)
 
 
@@ -320,22 +322,11 @@ def _of_binary(
         is_debug = binary.has_section(b".debug_info")
     found = _from_cache(place, search)
     if found is None:
+        from gsym.modules.binary_conversion import convert_binary
+
         units = ObjectFile(data, path) if search.partial else None
-        found = _converted(file, search, place, units, is_debug=is_debug)
+        found = convert_binary(file, search, place, units, is_debug=is_debug)
     return found._replace(notes=(*notes, *found.notes))
-
-
-def _converted(
-    file: InputFile,
-    search: BinarySearch,
-    place: Place | None,
-    units: ObjectFile | None = None,
-    *,
-    is_debug: bool = False,
-) -> FoundGsym:
-    from gsym.modules.binary_conversion import convert_binary
-
-    return FoundGsym(*convert_binary(file, search, place, units, is_debug=is_debug))
 
 
 def ready_gsym(binary: ObjectFile, search: BinarySearch) -> FoundGsym:

@@ -292,7 +292,8 @@ def collect_cache(
 def _remove_links(root: str, most: int) -> None:
     """Remove links to what is gone, and of the others all but the newest."""
     found = []
-    for link in _links(root):
+    folders = (os.path.join(root, each, _STAMPS) for each in _names(root))
+    for link in (os.path.join(each, name) for each in folders for name in _names(each)):
         try:
             text = os.readlink(link)
             changed = os.lstat(link).st_mtime_ns
@@ -308,14 +309,6 @@ def _remove_links(root: str, most: int) -> None:
                 os.unlink(link)
             except OSError:
                 pass  # as above
-
-
-def _links(root: str) -> Iterator[str]:
-    """The links of all versions."""
-    for version in _names(root):
-        folder = os.path.join(root, version, _STAMPS)
-        for name in _names(folder):
-            yield os.path.join(folder, name)
 
 
 def _names(folder: str) -> list[str]:

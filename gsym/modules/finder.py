@@ -152,7 +152,9 @@ class Finder:
             try:
                 found = find_gsym(path, search)
             except (GsymError, OSError) as error:
-                reason = _reason(error, path)
+                reason = str(error).removeprefix(f"{path}: ")
+                if isinstance(error, OSError):
+                    reason = reason_of(error)
             else:
                 reader = found.reader
                 # A file without functions may have variables.
@@ -217,13 +219,6 @@ def _better(
 def _rank(module: OpenModule) -> tuple[bool, bool]:
     """Rank of an open file: a surer one is better, then one with lines."""
     return not module.unsure, module.has_lines
-
-
-def _reason(error: GsymError | OSError, path: str) -> str:
-    """The text of an error, without the path of the file if that is *path*."""
-    if isinstance(error, OSError):
-        return reason_of(error)
-    return str(error).removeprefix(f"{path}: ")
 
 
 def open_store(

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.arguments import instance_of, integer_of, items_of
-from gsym.cache import stamp_at
+from gsym.cache import BoundedCache, stamp_at
 from gsym.engine.workers import core_count
 from gsym.errors import (
     AmbiguousModuleError,
@@ -21,10 +21,10 @@ from gsym.errors import (
     SourceError,
     reason_of,
 )
+from gsym.model import BEST_LEVEL
 from gsym.modules.key import Attempt, ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.adding import add_file, opened_store
-from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.sources.local_trees import LocalTree
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar
 
+    from gsym.cache import FileStamp
     from gsym.store.directory import Store
     from gsym.store.publication import Publication
     from gsym.store.sources.source import Source
@@ -94,6 +95,7 @@ _OF_CODE = {"", "executable"}  # kinds of `binaries` that need code
 _ENOUGH = 2  # stored files, for no more to be fetched
 # File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
+_MAX_TRIED = 16384  # modules whose news were tried
 _MAX_COMPARED = 400  # characters of a path in the detail of an attempt
 
 
@@ -147,7 +149,9 @@ class Resolver:
         self._folders = [
             each for each in self.sources if isinstance(each, (LocalTree, LooseFiles))
         ]
-        self._improvement = Improvement(self._best_files)
+        # By the path of the module's file, which is another after each replacement.
+        self._tried: BoundedCache[str, frozenset[tuple[str, FileStamp]]]
+        self._tried = BoundedCache(_MAX_TRIED)
 
     def resolve(self, key: ModuleKey) -> Resolution:
         """Find a module, fetching and converting it if necessary.
@@ -160,7 +164,7 @@ class Resolver:
         except (GsymError, OSError) as error:
             return self._store_failure(error)
         if entry is not None:
-            if self._improvement.news_of(entry):
+            if self._news_of(entry):
                 improve = partial(self._improve, key, entry)
                 return self._flights.run((key, "better"), improve)
             return resolved(key, entry, is_cached=True)
@@ -173,7 +177,7 @@ class Resolver:
 
     def may_improve(self, entry: Entry) -> bool:
         """Whether `resolve` would look for a better file of a stored module."""
-        return bool(self._improvement.news_of(instance_of("entry", entry, Entry)))
+        return bool(self._news_of(instance_of("entry", entry, Entry)))
 
     def local_files(self, key: ModuleKey) -> Iterator[str]:
         """All files of a module in folders that are sources.
@@ -321,17 +325,33 @@ class Resolver:
         """The folders among the sources whose files may have any names."""
         return [each for each in self._folders if isinstance(each, LooseFiles)]
 
-    def _best_files(self, key: ModuleKey) -> Iterator[str]:
-        """The best file of a module in each of the folders."""
+    def _news_of(self, entry: Entry) -> frozenset[tuple[str, FileStamp]]:
+        """Files of folders that have appeared or changed since a module was made.
+
+        Only of a poor module, without inlined calls or with companion files missing,
+        and each state of the folders once.
+        """
+        news: set[tuple[str, FileStamp]] = set()
+        if entry.quality.level >= BEST_LEVEL and not entry.missing:
+            return frozenset()
         for source in self._folders:
             with suppress(AmbiguousModuleError, SourceError):
-                if best := source.best(key):
-                    yield best
+                path = source.best(entry.identity)
+                stamp = stamp_at(path)
+                # The source of a file in a package begins with that package.
+                is_source = entry.source.startswith(path)
+                if stamp and (not is_source or stamp.modified > entry.added * 1e9):
+                    news.add((path, stamp))
+        for path in entry.wanted:
+            if stamp := stamp_at(path):
+                news.add((path, stamp))
+        found = frozenset(news)
+        return frozenset() if found == self._tried.get(entry.path) else found
 
     def _improve(self, asked: ModuleKey, entry: Entry) -> Resolution:
         """Replace a poor module by a better one of the folders, if they have one."""
         key, attempts = entry.identity, []
-        news = self._improvement.news_of(entry)
+        news = self._news_of(entry)
         try:
             with self.store.lock(key, self._longest_wait):
                 current = self.store.get(key)  # perhaps replaced while waiting
@@ -345,7 +365,7 @@ class Resolver:
             _LOG.error(
                 "the store %s: %s", self.store.path, _local_failure(error).detail
             )
-        self._improvement.tried(entry, news)
+        self._tried.keep(entry.path, news)
         return resolved(asked, entry, tuple(attempts))
 
     def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
@@ -518,7 +538,8 @@ class Resolver:
                 self._failed(failed)
                 return failed, None
             self._answered(name)
-            size = _fetched_size(found, folder)
+            stamp = stamp_at(found.path) if found.is_copy else None
+            size = 0 if stamp is None else stamp.size  # that was fetched
             outcome, detail, entry = self._keep(key, found)
             return attempt(outcome, detail, size), entry
 
@@ -563,13 +584,6 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
     if is_named or not (stem in _NAMELESS or build_id.endswith(stem)):
         return found.identity
     return found.identity._replace(debug_file=build_id)
-
-
-def _fetched_size(found: FoundFile, folder: str) -> int:
-    """Bytes fetched; 0 for a local file."""
-    is_fetched = found.path.startswith(folder + os.sep)
-    stamp = stamp_at(found.path) if is_fetched else None
-    return 0 if stamp is None else stamp.size
 
 
 def _local_failure(error: Exception) -> Attempt:

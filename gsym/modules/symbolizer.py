@@ -13,6 +13,7 @@ import os
 import time
 from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from collections import OrderedDict
+from contextlib import suppress
 
 from gsym.arguments import instance_of, integer_of, path_of
 from gsym.errors import (
@@ -193,7 +194,8 @@ class Symbolizer:
         """The files of a module that may have its code, as of `Resolver.binaries`."""
         instance_of("key", key, ModuleKey)
         if hasattr(self.resolver, "binaries"):
-            yield from self.resolver.binaries(key, fetches=fetches)
+            with suppress(AmbiguousModuleError):
+                yield from self.resolver.binaries(key, fetches=fetches)
         elif hasattr(self.resolver, "resolve"):
             from gsym.store.sources.source import stored_binaries
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 
@@ -304,7 +305,7 @@ def symbolicate_dump(
 
     beside = os.path.dirname(os.path.abspath(path))
     with ReportModules(source, beside, store) as modules:
-        work = ReportWork(parse_dump(path, modules.binaries))
+        work = ReportWork(parse_dump(path, partial(modules.paths, elsewhere=True)))
         return _answered(work, modules, lines)
 
 

@@ -7,7 +7,6 @@ modules more files may give longer stacks, and is run again with these.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -16,7 +15,7 @@ from msgspec import Meta
 
 from gsym.confined.adding import is_file_in
 from gsym.confined.process import run_confined
-from gsym.errors import AmbiguousModuleError, FormatError
+from gsym.errors import FormatError
 from gsym.memory.stack_parts import (
     ParsedReport,
     StackFrame,
@@ -167,9 +166,7 @@ class DumpReader:
 
     def _files(self, key: ModuleKey, name: str) -> Iterator[str]:
         """The files of a module that may have its code."""
-        with suppress(AmbiguousModuleError):
-            for found in self._symbolizer.binaries(key):
-                yield found.path
+        yield from (each.path for each in self._symbolizer.binaries(key))
         if self._listing is not None and not (key.debug_id or key.code_id):
             for entry in islice(self._listing.named(name), _MOST_OF_NAME):
                 yield from entry.originals.values()

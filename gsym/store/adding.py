@@ -194,7 +194,10 @@ class _Addition(NamedTuple):
 
             # Of a fat file it has all slices.
             copy = copyfile(module.path, os.path.join(folder, "original"))
-            originals[_original_kind(module)] = copy
+            kind = "sym" if module.kind == "breakpad" else "debuginfo"
+            if module.kind == "object" and module.architecture is None:
+                kind = next(iter(facts_of(module.path).kinds), kind)
+            originals[kind] = copy
         try:
             report = convert(module.path, output, arch=module.architecture, **options)
         except EmptyError:
@@ -325,12 +328,3 @@ def quality_of(report: ConversionReport | CreatorReport) -> Quality:
     """Quality of the GSYM file of a report."""
     level = detail_level(report.functions_with_lines, report.functions_with_inlines)
     return Quality(level, report.functions)
-
-
-def _original_kind(module: ModuleFile) -> str:
-    """The kind of a file that is kept with its module."""
-    if module.kind == "breakpad":
-        return "sym"
-    if module.kind == "object" and module.architecture is None:
-        return next(iter(facts_of(module.path).kinds), "debuginfo")
-    return "debuginfo"

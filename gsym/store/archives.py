@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from typing import IO, Any
     from zipfile import ZipFile, ZipInfo
 
-    from gsym.store.package_formats import CpioFile
-
 # Limit: Decompressed data of a `.deb`, an RPM package or an archive
 MOST_INFLATED = 32 << 30
 _PIECE = 1 << 20
@@ -342,11 +340,8 @@ def _rpm_members(path: str) -> Iterator[Member]:
         for found in cpio_files(stream.read):
             stream.budget = found.size + _MAX_TAR_HEADER
             most = believable_size(packed, found.size)
-            yield Member(path, found.name, found.size, most, partial(_same, found))
-
-
-def _same(found: CpioFile) -> Any:
-    return found.reader
+            open_member = partial(getattr, found, "reader")
+            yield Member(path, found.name, found.size, most, open_member)
 
 
 def _open_in_tar(archive: TarFile, info: TarInfo) -> IO[bytes]:

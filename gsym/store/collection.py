@@ -100,7 +100,9 @@ def collect(store: str, slots: Iterable[str], limits: StoreLimits) -> Collection
     """Implements `Store.collect`."""
     remove_all_leftovers(store)
     pending = remove_evicted(store)
-    modules = sorted([*_modules(store, slots), *_return_pads(store)])
+    pads = ((path, stamp_at(path)) for path in iter_return_pads(store))
+    kept = [_Kept(each.modified, "", path, each.size) for path, each in pads if each]
+    modules = sorted([*_modules(store, slots), *kept])
     before = size = sum(module.size for module in modules)
     lacking = max(0, limits.min_free - free_bytes(store) - pending)
     most = min(before - lacking, before if limits.max_size is None else limits.max_size)
@@ -140,20 +142,14 @@ def _candidates(
     for module in modules:
         used = module.used / 1e9
         age = limits.age(used) if limits.age else now - used
-        is_lasting = limits.is_lasting is not None and limits.is_lasting(
-            _source(module)
-        )
+        source = ""  # of a module that is damaged, and of return pads
+        with suppress(FormatError, FileNotFoundError):
+            source = read_entry(module.path).source if module.slot else ""
+        is_lasting = limits.is_lasting is not None and limits.is_lasting(source)
         most = limits.max_lasting_age if is_lasting else limits.max_age
         is_expired = most is not None and age > most
         if is_expired or not is_lasting:
             yield module, is_expired
-
-
-def _source(module: _Kept) -> str:
-    """`Entry.source` of a module; "" of one that is damaged, and of return pads."""
-    with suppress(FormatError, FileNotFoundError):
-        return read_entry(module.path).source if module.slot else ""
-    return ""
 
 
 def free_bytes(path: str) -> int:
@@ -187,12 +183,6 @@ def _modules(store: str, slots: Iterable[str]) -> Iterator[_Kept]:
         with suppress(FileNotFoundError), os.scandir(folder) as files:
             size = sum(file.stat(follow_symlinks=False).st_size for file in files)
             yield _Kept(_used(folder), slot, folder, size)
-
-
-def _return_pads(store: str) -> Iterator[_Kept]:
-    for path in iter_return_pads(store):
-        if stamp := stamp_at(path):
-            yield _Kept(stamp.modified, "", path, stamp.size)
 
 
 def _used(folder: str) -> int:

@@ -200,11 +200,8 @@ class Store:
         Raises:
             FileNotFoundError: It was removed.
         """
-        return os.stat(
-            os.path.join(
-                os.path.dirname(instance_of("entry", entry, Entry).path), SIDECAR
-            )
-        ).st_mtime
+        folder = instance_of("entry", entry, Entry).folder
+        return os.stat(os.path.join(folder, SIDECAR)).st_mtime
 
     # ---- writing
 
@@ -253,6 +250,11 @@ class Store:
         instance_of("identity", identity, ModuleKey)
         checked = checked_identity(identity)
         self._prepare()
+        lasting = tuple(
+            each
+            for each in wanted
+            if len(each) <= _MAX_NOTE and not each.startswith(self.path + os.sep)
+        )
         entry = Entry(
             path=os.fspath(gsym_path),
             identity=checked,
@@ -260,9 +262,7 @@ class Store:
             quality=quality,
             source=source,
             missing=tuple(map(self._lasting, missing[:_MAX_NOTES])),
-            wanted=tuple(each for each in wanted if self._may_appear(each))[
-                :_MAX_WANTED
-            ],
+            wanted=lasting[:_MAX_WANTED],
             code_ids=tuple(map(str.upper, code_ids)),
         )
         return self._keep(entry, originals or {}, key, may_replace=may_replace)
@@ -336,7 +336,7 @@ class Store:
     ) -> Iterator[Entry]:
         """The modules that have an id of *key*, or a part of one."""
         try:
-            named = dict(self._slots_by_code_id(key))
+            named = dict.fromkeys(self._slots_by_code_id(key), code_id_of(key))
             debug_ids = [debug_id_of_slot(slot) for slot in named]
             debug_ids += self._debug_ids(key)
         except ValueError:
@@ -375,13 +375,11 @@ class Store:
             if is_absent(key.debug_id[:GUID_DIGITS]):
                 yield from debug_ids_of_build_id(build_id)
 
-    def _slots_by_code_id(self, key: ModuleKey) -> Iterator[tuple[str, str]]:
-        """Slots of the modules of Windows with a name and code id, and the code id."""
+    def _slots_by_code_id(self, key: ModuleKey) -> Iterator[str]:
+        """Slots of the modules of Windows with a name and code id."""
         code_id = code_id_of(key)
-        if not key.code_file or not code_id or name_problem(key.code_file):
-            return
-        for slot in self._slots_of(link_of_code_id(key.code_file, code_id)):
-            yield slot, code_id
+        if key.code_file and code_id and not name_problem(key.code_file):
+            yield from self._slots_of(link_of_code_id(key.code_file, code_id))
 
     def _slots_of(self, alias: str) -> Iterator[str]:
         """The slots of the modules that have an alias, or a replacement for it."""
@@ -417,10 +415,6 @@ class Store:
             )
         self._known.keep(target, entry)
         return entry
-
-    def _may_appear(self, path: str) -> bool:
-        """Whether a file may appear at a path, which may be that of an unpacked one."""
-        return len(path) <= _MAX_NOTE and not path.startswith(self.path + os.sep)
 
     def _lasting(self, note: str) -> str:
         """A message without the paths of temporary folders, which are gone by then."""

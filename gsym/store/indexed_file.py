@@ -55,7 +55,9 @@ def read_file(path: str, stamp: FileStamp) -> IndexedFile:
         kind = recognise(head)
         if kind == "gsym":
             return _read_gsym(path, stamp)
-        if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
+        # Another text may have a line of a Breakpad file.
+        is_sym_file = path.endswith(".sym") or head.startswith(_MODULE)
+        if kind not in _KINDS or (kind == "breakpad" and not is_sym_file):
             return IndexedFile(stamp, is_debug_file=False)
         from gsym.store.storable import storable_modules
 
@@ -83,12 +85,6 @@ def with_code(path: str, kind: str, module: ModuleKey) -> ModuleKey:
     except (GsymError, OSError):
         pass  # changed meanwhile
     return module
-
-
-def _is_sym_file(path: str) -> bool:
-    """Whether a file is one of Breakpad, and not a text with a line of one."""
-    with open(path, "rb") as file:
-        return path.endswith(".sym") or file.read(len(_MODULE)) == _MODULE
 
 
 def _rank(path: str) -> int:

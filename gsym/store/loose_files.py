@@ -195,7 +195,10 @@ class LooseFiles:
 
     def _fitting(self, key: ModuleKey, patience: float | None) -> list[FittingFile]:
         self._refresh(patience)
-        found = self._known(key)
+        files = [
+            each for each in self._index.candidates(key) if os.path.exists(each[0])
+        ]
+        found = fitting_files(key, files, self._code_of)
         if not found and not self._is_read.is_set():
             raise SourceError("the folder is still being read", path=self._path)
         return found
@@ -259,12 +262,6 @@ class LooseFiles:
         """Start the first scan, which searches then wait for less."""
         with self._lock:
             self._start()
-
-    def _known(self, key: ModuleKey) -> list[FittingFile]:
-        files = [
-            each for each in self._index.candidates(key) if os.path.exists(each[0])
-        ]
-        return fitting_files(key, files, self._code_of)
 
     def _code_of(self, path: str, module: ModuleKey) -> ModuleKey:
         """A module with the hash of its code, which is computed once for each file."""

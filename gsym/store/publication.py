@@ -122,7 +122,8 @@ def publish_module(
         remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
     folder = OwnedFolder(_new_folder(store, debug_id))
     try:
-        made = _fill(folder.path, entry, originals)
+        made = entry._replace(originals=dict(originals), added=time.time())
+        made = _recorded(folder.path, made, _paths(entry.path, originals), _move)
         with swap_lock(store, debug_id):
             return _publish(store, folder, made, key, may_replace=may_replace)
     finally:
@@ -142,7 +143,8 @@ def _publish(
     may_replace: bool,
 ) -> Publication:
     """Publish the module in a folder; the caller holds its `swap_lock`."""
-    others = list(_modules(store, made.identity.debug_id))
+    debug_id = made.identity.debug_id
+    others = list(_modules(store, debug_id))
     current = chosen(
         made.identity, [each for each in others if not _difference(made, key, each)]
     )
@@ -150,7 +152,9 @@ def _publish(
         reason = "no functions, and the store has no debug file of the module"
         raise EmptyError(reason)
     if current is None:
-        made = _moved(store, folder, made, _free_slot(store, made.identity))
+        is_free = len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None
+        slot = debug_id if is_free else further_slot(made.identity)
+        made = _moved(store, folder, made, slot)
         if not may_replace:
             _check_ids(store, made, key)
         is_replaced = _swap(store, made, aliases_of(made, key))
@@ -363,14 +367,6 @@ def _without_module(path: str) -> memoryview:
     return data[: module_part_start(data, len(data))]
 
 
-def _free_slot(store: str, identity: ModuleKey) -> str:
-    """Slot for a module that no module of the store is the same build as."""
-    debug_id = identity.debug_id
-    if len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None:
-        return debug_id
-    return further_slot(identity)
-
-
 def _note(made: Entry, key: ModuleKey | None, others: list[Entry]) -> str:
     """Note on modules with the same debug id, and on what tells them apart."""
     reasons = [
@@ -450,12 +446,6 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
         left = {alias: file for alias, file in aliases.items() if alias not in needed}
         remove_aliases(store, slot, left)
     return True
-
-
-def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
-    """Move and sync the files; return the entry as it will be read later."""
-    entry = entry._replace(originals=dict(originals), added=time.time())
-    return _recorded(folder, entry, _paths(entry.path, originals), _move)
 
 
 def _combined(folder: str, joined: Entry) -> Entry:

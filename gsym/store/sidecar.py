@@ -133,6 +133,9 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
     if GSYM_FILE not in files or not known.issuperset(files):
         raise ValueError("'files' is not a list of the files of a module")
     sizes = [_count(files, name) for name in files]
+    code_ids = _texts(record, "code_ids")
+    if not all(map(is_hex, code_ids)):
+        raise ValueError("'code_ids' has an invalid code id")
     quality = _field(record, "quality", dict)
     added: float = _field(record, "added", float)
     if not 0 <= added < float("inf"):
@@ -155,7 +158,7 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
         missing=_texts(record, "missing"),
         gsym_size=_count(files, GSYM_FILE),
         wanted=_texts(record, "wanted"),
-        code_ids=_code_ids(record),
+        code_ids=code_ids,
     )
 
 
@@ -164,13 +167,6 @@ def _identity(record: dict[str, Any]) -> ModuleKey:
     record = dict.fromkeys(_ADDED_FIELDS, "") | record
     fields |= {name: _field(record, name, str) for name in _ADDED_FIELDS}
     return checked_identity(ModuleKey(**fields))
-
-
-def _code_ids(record: dict[str, Any]) -> tuple[str, ...]:
-    found = _texts(record, "code_ids")
-    if not all(map(is_hex, found)):
-        raise ValueError("'code_ids' has an invalid code id")
-    return found
 
 
 def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:

@@ -117,7 +117,13 @@ def add_tree(
     Raises:
         OSError: One of *paths* cannot be read, or the store cannot be written.
     """
-    files = list(_files(paths_of("paths", paths), store.path))
+    seen: set[tuple[int, int]] = set()
+    files: list[tuple[str, int]] = []
+    for path in paths_of("paths", paths):
+        if os.path.isdir(path) and not is_bundle(path):  # a bundle is one file
+            files += files_below(path, store.path, seen)
+        else:
+            files.append((path, os.path.getsize(path)))
     tally = _Tally(sum(size for _, size in files), progress)
     cleanups: set[ExitStack] = set()
 
@@ -180,16 +186,6 @@ class _Tally:
         self._done += size
         if self._progress is not None:
             self._progress(self._done, self._total)
-
-
-def _files(paths: Iterable[str], store: str) -> Iterator[tuple[str, int]]:
-    """Path and size of each file; a bundle counts as one file."""
-    seen: set[tuple[int, int]] = set()
-    for path in paths:
-        if os.path.isdir(path) and not is_bundle(path):
-            yield from files_below(path, store, seen)
-        else:
-            yield path, os.path.getsize(path)
 
 
 def _unpacked(

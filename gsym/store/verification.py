@@ -134,13 +134,11 @@ class _Verification:
             FileNotFoundError: It is missing.
             GsymError: It is damaged.
         """
-        debug_id = debug_id_of_slot(slot)
+        normal = ""
         with suppress(ValueError):
-            if normal_debug_id(debug_id) == debug_id:
-                return self._sound_entry(slot, folder)
-        raise FormatError("the name of the link is not a debug id")
-
-    def _sound_entry(self, slot: str, folder: str) -> Entry:
+            normal = normal_debug_id(debug_id_of_slot(slot))
+        if normal != debug_id_of_slot(slot):
+            raise FormatError("the name of the link is not a debug id")
         shelf = os.path.join(self._store, shelf_of_slot(slot))
         if os.path.dirname(folder) != shelf or slot_of_folder(folder) != slot:
             raise FormatError("the link points to the folder of another module")

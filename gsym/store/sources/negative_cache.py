@@ -136,7 +136,9 @@ class NegativeCache:
             self._added += before is None
             if self._added * _CHECKS_OF_SIZE >= self._most:
                 self._added = 0
-                self._evict()
+                stamps = ((stamp_at(each), each) for each in self._paths())
+                files = ((stamp.modified, 1, each) for stamp, each in stamps if stamp)
+                remove_oldest(files, self._most)
 
     def count(self, key: ModuleKey) -> None:
         """Record another request for a module in the cache."""
@@ -220,11 +222,6 @@ class NegativeCache:
                 os.utime(descriptor, (now, now))
             finally:
                 os.close(descriptor)
-
-    def _evict(self) -> None:
-        stamps = ((stamp_at(path), path) for path in self._paths())
-        files = ((stamp.modified, 1, path) for stamp, path in stamps if stamp)
-        remove_oldest(files, self._most)
 
 
 def _read(path: str) -> Miss | None:
