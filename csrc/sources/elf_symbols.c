@@ -206,7 +206,7 @@ static uint32_t binding_of(const elf_symbol *symbol) {
 
 /* Return the size of a name without its version, such as `open@@V1`, which some linkers
  * leave in .symtab. Names of some languages contain an @, too: only a word after the last
- * one is a version. */
+ * one is a version, and none is called "plt": TinyCC names stubs `puts@plt`. */
 static size_t unversioned_size(const char *name, size_t size) {
     size_t at = size;
     if (GSYM_LIKELY(memchr(name, '@', size) == NULL)) return size;
@@ -217,6 +217,7 @@ static size_t unversioned_size(const char *name, size_t size) {
             return size;
     }
     if (at == 0 || at == size || name[0] == '.') return size; /* NASM: `..@1.name` */
+    if (size - at == 3 && memcmp(name + at, "plt", 3) == 0) return size;
     --at;
     if (at > 0 && name[at - 1] == '@') --at;
     for (size_t i = 0; i < at; ++i)

@@ -107,6 +107,8 @@ class _Trace:
         phase = text_of(event.get("ph"))
         if phase == "M":
             self._name(event)
+        elif "avg ms" in _args(event):  # clang and lld write each as a thread, from 0 on
+            self.lose("sums of LLVM's -ftime-trace")
         elif phase in {"B", "E", "X"}:
             self._add_duration(event, phase)
         elif phase in "PIi" and text_of(event.get("name")) in _V8_EVENTS:
@@ -139,8 +141,7 @@ class _Trace:
         return builder.profile
 
     def _name(self, event: dict[str, Any]) -> None:
-        args = event.get("args")
-        name = text_of(args.get("name")) if isinstance(args, dict) else ""
+        name = text_of(_args(event).get("name"))
         process, thread = _ids(event)
         if event.get("name") == "process_name":
             self._processes[process] = name
@@ -168,11 +169,9 @@ class _Trace:
 
     def _location(self, event: dict[str, Any]) -> int:
         name, category = text_of(event.get("name")), text_of(event.get("cat"))
-        path, line = "", 0
-        args = event.get("args")
-        if isinstance(args, dict):
-            path = text_of(args.get("file")) or text_of(args.get("filename"))
-            line = line_of(args.get("line")) if path else 0
+        args = _args(event)
+        path = text_of(args.get("file")) or text_of(args.get("filename"))
+        line = line_of(args.get("line")) if path else 0
         key = name, category, path, line
         found = self._locations.get(key)
         if found is None:
@@ -258,6 +257,11 @@ class _V8Pieces:
         self.pieces: list[tuple[int | Decimal, Node]] = []
         self.event = event
         self.has_begin = False
+
+
+def _args(event: Fields[str, Any]) -> Fields[str, Any]:
+    args = event.get("args")
+    return args if isinstance(args, dict) else {}
 
 
 def _ids(event: Fields[str, Any]) -> tuple[_Id, _Id]:

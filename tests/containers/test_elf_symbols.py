@@ -385,6 +385,8 @@ def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
         ("__tag_@typeInfo(a.B).@", None),
         ("..@7.loop", None),
         ("@fast@8", None),
+        ("printf@plt", None),
+        ("printf@plt_2", "printf"),
     ],
 )
 def test_only_a_version_is_cut_off_a_name(

@@ -82,6 +82,27 @@ def test_names_and_places_of_chrome_are_taken(tmp_path: Path) -> None:
     assert profile.threads[1].thread == 7
 
 
+def test_sums_that_llvm_writes_as_threads_are_no_time(tmp_path: Path) -> None:
+    """clang -ftime-trace: each of them begins at 0, on a thread of its own."""
+    args = {"count": 2, "avg ms": 1}
+    total = {"ph": "X", "name": "Total Source", "ts": 0, "dur": 8, "args": args}
+    profile = read(
+        tmp_path,
+        chrome(
+            {"ph": "X", "name": "Total Recall", "ts": 0, "dur": 9, "args": {}},
+            {"ph": "X", "name": "Source", "ts": 1, "dur": 4, "args": {"detail": "a.h"}},
+            {**total, "tid": 3},
+            {**total, "tid": 4, "name": "Total ParseClass"},
+        ),
+    )
+    assert profile.losses == {"sums of LLVM's -ftime-trace": 2}
+    assert sums_of(profile) == {
+        ("Total Recall",): 5000,
+        ("Source", "Total Recall"): 4000,
+    }
+    assert len(profile.threads) == 1
+
+
 def test_what_is_no_duration_is_counted(tmp_path: Path) -> None:
     phases = ("b", "e", "s", "f", "i", "C", "N", 3, None)
     profile = read(

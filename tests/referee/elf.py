@@ -42,7 +42,7 @@ _HAVE_FUNCTIONS = frozenset({"EM_ARM", "EM_PARISC"})
 _PF_X = 0x1
 _SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
-_VERSION = re.compile(rb"(?<=[^.@])@@?[A-Za-z0-9_.]+$")
+_VERSION = re.compile(rb"(?<=[^.@])@@?(?!plt$)[A-Za-z0-9_.]+$")
 _OF_SDCC = frozenset({"EM_STM8", "EM_68HC08"})
 _DESCRIPTORS = ".opd"
 _EF_PPC64_ABI = 3
