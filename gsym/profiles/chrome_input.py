@@ -107,7 +107,7 @@ class _Trace:
         phase = text_of(event.get("ph"))
         if phase == "M":
             self._name(event)
-        elif "avg ms" in _args(event):  # clang and lld write each as a thread, from 0 on
+        elif "avg ms" in _args(event):  # each as a thread
             self.lose("sums of LLVM's -ftime-trace")
         elif phase in {"B", "E", "X"}:
             self._add_duration(event, phase)
