@@ -116,14 +116,18 @@ if TYPE_CHECKING:
 
 
 def lazy_names(
-    package: str, module_of: dict[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names load their modules.
+    package: str, modules: dict[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """The `__all__`, `__getattr__`, `__dir__` of a package whose names load modules.
 
     Args:
         package: Its name.
-        module_of: The module in it that has each public name.
+        modules: The public names in each of its modules, with blanks between them.
     """
+    module_of = {
+        name: each for each, names in modules.items() for name in names.split()
+    }
+    public = sorted(module_of)
 
     def load(name: str) -> object:
         if name not in module_of:
@@ -137,89 +141,58 @@ def lazy_names(
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: [*module_of]
-
-
-_MODULE_OF = {
-    "AmbiguousModuleError": "errors",
-    "ArchitectureError": "errors",
-    "AsyncSymbolicationClient": "api.client.async_client",
-    "BucketStore": "store.bucket",
-    "CallSite": "model",
-    "CancelledError": "errors",
-    "ClientSettings": "api.client.symbolication_client",
-    "ClosedError": "errors",
-    "Conversion": "conversion.many",
-    "ConversionReport": "conversion.report",
-    "Creator": "writing.creator",
-    "EmbeddingReport": "embedding.transfer",
-    "EmptyError": "errors",
-    "ExportReport": "conversion.export",
-    "FileId": "symbfile.file_id",
-    "FormatError": "errors",
-    "Frame": "model",
-    "Frames": "reading.frames",
-    "FunctionInfo": "model",
-    "FunctionRange": "model",
-    "GsymError": "errors",
-    "Header": "model",
-    "InlineInfo": "model",
-    "JobAnswer": "api.client.jobs",
-    "Kernel": "memory.kernel",
-    "LimitError": "errors",
-    "LineEntry": "model",
-    "LogStacks": "reports.log_stacks",
-    "Lookup": "model",
-    "MarkupFilter": "markup.filter",
-    "MemberError": "errors",
-    "MergeReport": "conversion.merging",
-    "ModuleAddress": "memory.loaded",
-    "ModuleKey": "modules.key",
-    "Process": "memory.process",
-    "Range": "model",
-    "Reader": "reading.reader",
-    "RemoteSymbolizer": "api.client.remote_symbolizer",
-    "Report": "reports.report",
-    "ReportFrame": "reports.report",
-    "ReportModule": "reports.report",
-    "ReportModules": "memory.report_modules",
-    "ReportThread": "reports.report",
-    "Resolver": "modules.resolver",
-    "ServerError": "errors",
-    "SourceError": "errors",
-    "StackFrame": "api.client.jobs",
-    "Store": "store.directory",
-    "SymbfileClient": "api.client.symbfile_client",
-    "SymbolicationClient": "api.client.symbolication_client",
-    "Symbolizer": "modules.symbolizer",
-    "Tracer": "fxt.tracer",
-    "UnsupportedError": "errors",
-    "UuidMismatchError": "errors",
-    "add_file": "store.adding",
-    "convert": "conversion.job",
-    "convert_many": "conversion.many",
-    "convert_members": "conversion.job",
-    "convert_slices": "conversion.job",
-    "demangle": "engine.demangling",
-    "embed": "embedding.transfer",
-    "export_breakpad": "conversion.export",
-    "extract": "embedding.transfer",
-    "identify": "conversion.identity",
-    "key_of_build_id": "modules.key",
-    "key_of_debug_id": "modules.key",
-    "lookup": "modules.binary_lookup",
-    "merge_files": "conversion.merging",
-    "open": "modules.binary_lookup",
-    "open_source": "store.sources.settings",
-    "symbolicate": "reports.symbolicate",
-}
-
-__all__ = list(_MODULE_OF)
+    return public, load, lambda: public
 
 
 if not TYPE_CHECKING:  # for type checkers, a name that is not above is an error
-    __getattr__, _ = lazy_names(__name__, _MODULE_OF)
+    __all__, __getattr__, _ = lazy_names(
+        __name__,
+        {
+            "api.client.async_client": "AsyncSymbolicationClient",
+            "api.client.jobs": "JobAnswer StackFrame",
+            "api.client.remote_symbolizer": "RemoteSymbolizer",
+            "api.client.symbfile_client": "SymbfileClient",
+            "api.client.symbolication_client": "ClientSettings SymbolicationClient",
+            "conversion.export": "ExportReport export_breakpad",
+            "conversion.identity": "identify",
+            "conversion.job": "convert convert_members convert_slices",
+            "conversion.many": "Conversion convert_many",
+            "conversion.merging": "MergeReport merge_files",
+            "conversion.report": "ConversionReport",
+            "embedding.transfer": "EmbeddingReport embed extract",
+            "engine.demangling": "demangle",
+            "errors": (
+                "AmbiguousModuleError ArchitectureError CancelledError ClosedError "
+                "EmptyError FormatError GsymError LimitError MemberError ServerError "
+                "SourceError UnsupportedError UuidMismatchError"
+            ),
+            "fxt.tracer": "Tracer",
+            "markup.filter": "MarkupFilter",
+            "memory.kernel": "Kernel",
+            "memory.loaded": "ModuleAddress",
+            "memory.process": "Process",
+            "memory.report_modules": "ReportModules",
+            "model": (
+                "CallSite Frame FunctionInfo FunctionRange Header InlineInfo "
+                "LineEntry Lookup Range"
+            ),
+            "modules.binary_lookup": "lookup open",
+            "modules.key": "ModuleKey key_of_build_id key_of_debug_id",
+            "modules.resolver": "Resolver",
+            "modules.symbolizer": "Symbolizer",
+            "reading.frames": "Frames",
+            "reading.reader": "Reader",
+            "reports.log_stacks": "LogStacks",
+            "reports.report": "Report ReportFrame ReportModule ReportThread",
+            "reports.symbolicate": "symbolicate",
+            "store.adding": "add_file",
+            "store.bucket": "BucketStore",
+            "store.directory": "Store",
+            "store.sources.settings": "open_source",
+            "symbfile.file_id": "FileId",
+            "writing.creator": "Creator",
+        },
+    )
 
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    def __dir__() -> list[str]:
+        return [*__all__, "__version__"]

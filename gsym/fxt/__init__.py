@@ -6,13 +6,8 @@ from gsym import lazy_names
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from gsym.fxt.decoder import (
-        Decoder as Decoder,
-    )
-    from gsym.fxt.reader import (
-        Trace as Trace,
-        open_trace as open_trace,
-    )
+    from gsym.fxt.decoder import Decoder as Decoder
+    from gsym.fxt.reader import Trace as Trace, open_trace as open_trace
     from gsym.fxt.records import (
         Argument as Argument,
         Backtrace as Backtrace,
@@ -33,41 +28,24 @@ if TYPE_CHECKING:
         TraceInfo as TraceInfo,
         UserspaceObject as UserspaceObject,
     )
-    from gsym.fxt.tracer import (
-        Tracer as Tracer,
-    )
+    from gsym.fxt.tracer import Tracer as Tracer
     from gsym.fxt.writer import (
         Encoder as Encoder,
         argument_of as argument_of,
         encode as encode,
     )
 else:
-    _MODULE_OF = {
-        "Argument": "records",
-        "Backtrace": "records",
-        "Blob": "records",
-        "ContextSwitch": "records",
-        "Decoder": "decoder",
-        "Encoder": "writer",
-        "Event": "records",
-        "Initialization": "records",
-        "KernelObject": "records",
-        "LargeBlob": "records",
-        "Log": "records",
-        "Mmap": "records",
-        "Module": "records",
-        "ProviderInfo": "records",
-        "Record": "records",
-        "String": "records",
-        "Thread": "records",
-        "ThreadWakeup": "records",
-        "Trace": "reader",
-        "TraceInfo": "records",
-        "Tracer": "tracer",
-        "UserspaceObject": "records",
-        "argument_of": "writer",
-        "encode": "writer",
-        "open_trace": "reader",
-    }
-    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
-    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "decoder": "Decoder",
+            "reader": "Trace open_trace",
+            "records": (
+                "Argument Backtrace Blob ContextSwitch Event Initialization "
+                "KernelObject LargeBlob Log Mmap Module ProviderInfo Record String "
+                "Thread ThreadWakeup TraceInfo UserspaceObject"
+            ),
+            "tracer": "Tracer",
+            "writer": "Encoder argument_of encode",
+        },
+    )

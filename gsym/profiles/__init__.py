@@ -20,26 +20,16 @@ if TYPE_CHECKING:
         ProfileOptions as ProfileOptions,
         read_profile as read_profile,
     )
-    from gsym.profiles.outputs import (
-        collapsed_lines as collapsed_lines,
-    )
-    from gsym.profiles.symbolizing import (
-        symbolize as symbolize,
-    )
+    from gsym.profiles.outputs import collapsed_lines as collapsed_lines
+    from gsym.profiles.symbolizing import symbolize as symbolize
 else:
-    _MODULE_OF = {
-        "Frame": "model",
-        "Location": "model",
-        "Mapping": "model",
-        "Profile": "model",
-        "ProfileOptions": "opening",
-        "Sample": "model",
-        "Thread": "model",
-        "ValueType": "model",
-        "collapsed_lines": "outputs",
-        "flame_page": "flame_graph",
-        "read_profile": "opening",
-        "symbolize": "symbolizing",
-    }
-    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
-    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "flame_graph": "flame_page",
+            "model": "Frame Location Mapping Profile Sample Thread ValueType",
+            "opening": "ProfileOptions read_profile",
+            "outputs": "collapsed_lines",
+            "symbolizing": "symbolize",
+        },
+    )

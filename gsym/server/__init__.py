@@ -15,11 +15,10 @@ if TYPE_CHECKING:
         load_settings as load_settings,
     )
 else:
-    _MODULE_OF = {
-        "Limits": "settings",
-        "Settings": "settings",
-        "create_app": "application",
-        "load_settings": "settings",
-    }
-    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
-    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "application": "create_app",
+            "settings": "Limits Settings load_settings",
+        },
+    )

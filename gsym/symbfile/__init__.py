@@ -40,26 +40,15 @@ if TYPE_CHECKING:
         ready_upload as ready_upload,
     )
 else:
-    _MODULE_OF = {
-        "AddressIndex": "address_index",
-        "Columns": "columns",
-        "Counts": "format",
-        "Decoder": "format",
-        "Encoder": "format",
-        "LineTableRow": "columns",
-        "Range": "columns",
-        "Record": "columns",
-        "ReturnPad": "columns",
-        "ReturnPadEntry": "columns",
-        "convert_symbfiles": "to_gsym",
-        "decode": "format",
-        "encode": "format",
-        "extract": "extraction",
-        "extract_upload": "upload",
-        "find_calls": "calls",
-        "open_symbfile": "format",
-        "ready_upload": "upload",
-        "symbfile_blocks": "extraction",
-    }
-    __all__ = [*_MODULE_OF]  # noqa: PLE0604 - they are strings
-    __getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)
+    __all__, __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "address_index": "AddressIndex",
+            "calls": "find_calls",
+            "columns": "Columns LineTableRow Range Record ReturnPad ReturnPadEntry",
+            "extraction": "extract symbfile_blocks",
+            "format": "Counts Decoder Encoder decode encode open_symbfile",
+            "to_gsym": "convert_symbfiles",
+            "upload": "extract_upload ready_upload",
+        },
+    )
