@@ -12,8 +12,6 @@ address of the module with that build id.
 
 from __future__ import annotations
 
-import os
-
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.profiles.binaries import PathModule, module_at
@@ -23,53 +21,22 @@ from gsym.profiles.recognition import ADDRESS, ID_ADDRESS, MODULE_OFFSET
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 
-def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
-    path: str | os.PathLike[str],
-    *,
-    build_id: str = "",
-    module: str = "",
-    build_ids: BuildIds | None = None,
-    return_addresses: bool = False,
-    most_bytes: int | None = None,
-) -> Profile:
+def read_addresses(path: str, options: ProfileOptions) -> Profile:
     """The addresses in a file, each as a sample.
 
-    Args:
-        path: The file, plain or compressed by gzip. Blank lines and lines that begin
-            with `#` are ignored.
-        build_id: Of the module of bare addresses.
-        module: Its path.
-        build_ids: Of modules by path; those of other modules are read from their files.
-        return_addresses: Whether they are return addresses.
-        most_bytes: Maximum size of the file, inflated.
+    Blank lines and lines that begin with `#` are ignored.
     """
-    name = os.fspath(path)
-    lines = lines_of(read_pieces(name, most_bytes), name)
-    own = Mapping(0, UINT64_MAX, 0, 0, module, build_id.lower()) if build_id else None
-    try:
-        return profile_of_addresses(
-            lines, own, build_ids=build_ids, return_addresses=return_addresses
-        )
-    except FormatError as error:
-        raise FormatError(error.reason, path=name) from None
-
-
-def profile_of_addresses(
-    lines: Iterable[str],
-    own: Mapping | None = None,
-    *,
-    build_ids: BuildIds | None = None,
-    return_addresses: bool = False,
-) -> Profile:
-    """The profile of lines that have an address each."""
     builder = ProfileBuilder()
-    reader = _Reader(builder, own, build_ids or {})
+    own, build_id = None, options.build_id.lower()
+    if build_id:
+        own = Mapping(0, UINT64_MAX, 0, 0, options.module, build_id)
+    reader = _Reader(builder, own, options.build_ids or {})
+    lines = lines_of(read_pieces(path, options.most_bytes), path)
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -77,7 +44,7 @@ def profile_of_addresses(
         place = reader.find(text)
         if place is None:
             raise FormatError(f"line {number} is not an address: {text[:80]!r}")
-        location = builder.location(*place, is_return=return_addresses)
+        location = builder.location(*place, is_return=options.return_addresses)
         builder.sample(builder.stack((location,)))
     return builder.profile
 

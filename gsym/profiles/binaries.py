@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gsym.modules.finder import Finder
     from gsym.profiles.model import Mapping
 
-
 _NOTHING = ModuleKey()
 
 
@@ -115,11 +114,7 @@ if TYPE_CHECKING:
 
 
 def module_at(
-    path: str,
-    build_ids: BuildIds,
-    *,
-    recorded: float | None = None,
-    inode: int = 0,
+    path: str, build_ids: BuildIds, *, recorded: float | None = None, inode: int = 0
 ) -> PathModule:
     """The module at a path, for a profile that does not tell it of each mapping.
 

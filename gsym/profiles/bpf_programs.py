@@ -60,14 +60,10 @@ class BpfFunction(NamedTuple):
 
 
 class BpfPrograms:
-    """The functions of all programs, by address.
-
-    Attributes:
-        damaged: The number of programs that could not be read.
-    """
+    """The functions of all programs, by address."""
 
     def __init__(self, programs: bytes, types: bytes, order: str) -> None:
-        self.damaged: int = 0
+        self.damaged: int = 0  # the number of programs that could not be read
         self._order = order
         names = dict(self._types(types))
         infos = self._infos(programs)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile, Thread
 
-
 # What stacks may start with: a frame for the process, one for the thread.
 ROOTS = ("process", "thread")
 _MOST_WEIGHT = (1 << 63) - 1
@@ -77,17 +76,11 @@ def _text(kind: str, number: int | None, name: str) -> str:
 
 
 class TreeFunction(NamedTuple):
-    """The identity of a node.
+    """The identity of a node."""
 
-    Attributes:
-        name: Demangled.
-        module: Base name of the file that it was loaded from; "" if not known.
-        path: Of its source; "" if not known.
-    """
-
-    name: str
-    module: str = ""
-    path: str = ""
+    name: str  # demangled
+    module: str = ""  # base name of the file that it was loaded from; "" if not known
+    path: str = ""  # of its source; "" if not known
 
 
 # In place of nodes that were left out.
@@ -95,16 +88,7 @@ OTHERS = TreeFunction("(others)")
 
 
 class CallTree:
-    """A tree of calls with the weights of one or more profiles.
-
-    Attributes:
-        functions: The distinct functions.
-        function: For each node, the index of its function.
-        parent: For each node, the index of its parent; -1 for a root.
-        weights: For each profile and node, the sum of the samples that ended there.
-        ends: Where each stack of each thread of the last profile ended, both as their
-            indexes.
-    """
+    """A tree of calls with the weights of one or more profiles."""
 
     __slots__ = (
         "_nodes",
@@ -117,10 +101,15 @@ class CallTree:
     )
 
     def __init__(self, profiles: int = 1) -> None:
-        self.functions: list[TreeFunction] = []
+        self.functions: list[TreeFunction] = []  # the distinct functions
+        # for each node, the index of its function
         self.function: array[int] = array("I")
+        # for each node, the index of its parent; -1 for a root
         self.parent: array[int] = array("i")
+        # for each profile and node, the sum of the samples that ended there
         self.weights: list[array[int]] = [array("q") for _ in range(profiles)]
+        # where each stack of each thread of the last profile ended, both as their
+        # indexes
         self.ends: dict[tuple[int, int | None], int] = {}
         self._numbers: dict[TreeFunction, int] = {}
         self._nodes: dict[tuple[int, int], int] = {}

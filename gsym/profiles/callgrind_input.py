@@ -18,7 +18,6 @@ Source: valgrind.org/docs/manual/cl-format.html.
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import accumulate
 
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
     # Costs of each event.
     _Costs = list[int]
@@ -141,16 +141,13 @@ def _add(sums: _Costs, costs: Iterable[int]) -> None:
         sums[index] += cost
 
 
-def read_callgrind(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_callgrind(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of callgrind, or of a tool that writes its format."""
-    name = os.fspath(path)
     reader = _Reader()
-    for line in lines_of(read_pieces(name, most_bytes), name):
+    for line in lines_of(read_pieces(path, options.most_bytes), path):
         reader.take(line.strip())
     if not any(graph.own for graph in reader.graphs.values()):
-        raise FormatError("no costs of callgrind found", path=name)
+        raise FormatError("no costs of callgrind found", path=path)
     return reader.finish()
 
 
@@ -258,15 +255,11 @@ class _Reader:
 
 
 class _Way(NamedTuple):
-    """A way to a function, from one that nothing calls.
+    """A way to a function, from one that nothing calls."""
 
-    Attributes:
-        shares: The parts of the costs of the function, of each event, in this way.
-        callers: Their locations, innermost first.
-    """
-
+    # the parts of the costs of the function, of each event, in this way
     shares: tuple[float, ...]
-    callers: tuple[int, ...]
+    callers: tuple[int, ...]  # their locations, innermost first
 
 
 class _Ways:

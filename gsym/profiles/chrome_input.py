@@ -6,20 +6,13 @@ Perfetto's traceconv and `gsym trace convert` write.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
 from gsym.profiles.durations import DurationStacks
 from gsym.profiles.input_bytes import read_pieces
-from gsym.profiles.json_input import (
-    Node,
-    json_members,
-    number_of,
-    scaled,
-    text_of,
-)
+from gsym.profiles.json_input import Node, json_members, number_of, scaled, text_of
 from gsym.profiles.model import (
     NO_THREAD,
     SAMPLES,
@@ -41,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
     _Id = int | str | None
 
@@ -62,16 +56,13 @@ _MICROSECOND = 1000  # nanoseconds
 _SAMPLED = "durations, as there are samples"
 
 
-def read_chrome(
-    path: str | os.PathLike[str], *, most_bytes: int = MOST_TRACE_BYTES
-) -> Profile:
+def read_chrome(path: str, options: ProfileOptions) -> Profile:
     """The profile in a trace of Chrome."""
-    name = os.fspath(path)
-    trace = _Trace(name)
+    trace = _Trace(path)
     tables: dict[str, Any] = {}
     number = 0
-    pieces = read_pieces(name, most_bytes, is_text=False)
-    for member, value in json_members(pieces, name, _EVENTS):
+    pieces = read_pieces(path, options.most_bytes or MOST_TRACE_BYTES, is_text=False)
+    for member, value in json_members(pieces, path, _EVENTS):
         if member != _EVENTS:
             if member in {"stackFrames", "samples"}:
                 tables[member] = value
@@ -81,7 +72,7 @@ def read_chrome(
         else:
             trace.lose("events that are damaged or cut")
         number += 1
-    return trace.finish(Node(tables, "", name))
+    return trace.finish(Node(tables, "", path))
 
 
 class _Trace:

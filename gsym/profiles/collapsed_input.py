@@ -7,7 +7,6 @@ process, the thread and the frames have forms of their own.
 
 from __future__ import annotations
 
-import os
 import re
 from decimal import Decimal
 from itertools import chain, islice
@@ -37,6 +36,7 @@ from gsym.profiles.recognition import (
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 _AUSTIN_COMMENT = regex(r"#\s*(?P<name>austin|mode)\s*:\s*(?P<value>\S+)")
 _AUSTIN_FRAME = regex(r"(?P<path>.*):(?P<name>[^:]+):(?P<line>\d{1,9})")
@@ -53,12 +53,9 @@ _HEAD = 256  # lines that say how many values there are
 _BEFORE_AND_AFTER = (ValueType("before", "count"), ValueType("after", "count"))
 
 
-def read_collapsed(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_collapsed(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of collapsed stacks; other lines are counted."""
-    name = os.fspath(path)
-    lines = lines_of(read_pieces(name, most_bytes), name)
+    lines = lines_of(read_pieces(path, options.most_bytes), path)
     first = list(islice(lines, _HEAD))
     reader = _Reader(has_two=all(map(_TWO_VALUES.fullmatch, stack_lines(first))))
     for number, line in enumerate(chain(first, lines), 1):
@@ -69,7 +66,7 @@ def read_collapsed(
             reader.builder.lose("lines that are no stack with a value")
         if reader.depth > MOST_FRAMES:
             reason = f"line {number} has more than {MOST_FRAMES} frames"
-            raise FormatError(reason, path=name)
+            raise FormatError(reason, path=path)
     return reader.finish()
 
 

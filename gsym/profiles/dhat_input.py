@@ -9,7 +9,6 @@ Source: valgrind, dhat/dh_main.c; github.com/nnethercote/dhat-rs, src/lib.rs.
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import groupby
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 _FRAME = regex(r"(?:0x(?P<address>[0-9a-fA-F]{1,16}): )?(?P<what>.*)", re.ASCII)
 _IN_MODULE = regex(r"(?P<name>.*) \(in (?P<path>.*)\)")
@@ -49,11 +49,9 @@ _HEAP = {
 _DEFAULT = "tb"
 
 
-def read_dhat(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_dhat(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of dhat."""
-    whole = read_node(os.fspath(path), most_bytes)
+    whole = read_node(path, options.most_bytes)
     places = list(whole.get("pps").items())
     present = {name for place in places for name in place.fields()} | {_DEFAULT}
     kinds = {name: kind for name, kind in _HEAP.items() if name in present}
@@ -61,10 +59,7 @@ def read_dhat(
     if mode not in {"", "heap", "rust-heap"}:
         # Bytes that are copied, or units of the program's own.
         unit = whole.get("bu").text() or "bytes"
-        kinds = {
-            "tbk": ValueType("events", "count"),
-            _DEFAULT: ValueType(mode, unit),
-        }
+        kinds = {"tbk": ValueType("events", "count"), _DEFAULT: ValueType(mode, unit)}
     builder = ProfileBuilder(tuple(kinds.values()))
     builder.profile.default_value = list(kinds).index(_DEFAULT)
     process = whole.get("pid").value

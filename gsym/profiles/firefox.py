@@ -18,13 +18,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.profiles.model import (
-        Location,
-        Mapping,
-        Profile,
-        Sample,
-        ValueType,
-    )
+    from gsym.profiles.model import Location, Mapping, Profile, Sample, ValueType
 
 _PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
@@ -102,7 +96,10 @@ def firefox_profile(
             "stackwalk": 1,
             "debug": False,
             # Otherwise the profiler asks its server for symbols.
-            "symbolicated": not any(map(_is_askable, profile.locations)),
+            "symbolicated": not any(
+                each.mapping is not None and not each.frames
+                for each in profile.locations
+            ),
             "extensions": {"id": [], "name": [], "baseURL": [], "length": 0},
             "categories": _CATEGORIES,
             "markerSchema": [],
@@ -115,11 +112,6 @@ def firefox_profile(
         "pages": [],
         "threads": threads,
     }
-
-
-def _is_askable(location: Location) -> bool:
-    """Whether a server may know a function that the profile has no name of."""
-    return not location.frames and location.mapping is not None
 
 
 def _interval(profile: Profile) -> float:
@@ -193,17 +185,10 @@ def _id_text(number: int | None, name: str | None) -> str:
 
 
 class _Libraries:
-    """The modules of a profile, each once, whatever mappings it has.
-
-    Attributes:
-        entries: As the file has them.
-        symbols: The lowest address of each function that is not inlined, by the index
-            of its library and its name. It stands for the start of the function, by
-            which the profiler tells what a call is inlined into.
-    """
+    """The modules of a profile, each once, whatever mappings it has."""
 
     def __init__(self, profile: Profile) -> None:
-        self.entries: list[dict[str, Any]] = []
+        self.entries: list[dict[str, Any]] = []  # as the file has them
         self._of_mapping: list[int] = []
         self._bases: list[int] = []
         indexes: dict[tuple[str, str, ModuleKey], int] = {}
@@ -220,6 +205,9 @@ class _Libraries:
             index = indexes[key]
             self._bases[index] = min(self._bases[index], base)
             self._of_mapping.append(index)
+        # The lowest address of each function that is not inlined, by the index of its
+        # library and its name. It stands for the start of the function, by which the
+        # profiler tells what a call is inlined into.
         self.symbols: dict[tuple[int, str], int] = {}
         for location in profile.locations:
             library = self.of(location.mapping)

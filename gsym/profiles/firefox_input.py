@@ -8,7 +8,6 @@ Source: as for `gsym.profiles.firefox`.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 from gsym.errors import UnsupportedError
@@ -23,27 +22,8 @@ from gsym.modules.key import (
     read_debug_id,
 )
 from gsym.patterns import regex
-from gsym.profiles.json_input import (
-    Node,
-    number_of,
-    read_node,
-    scaled,
-    text_of,
-)
-from gsym.profiles.model import (
-    SAMPLES,
-    SPACE,
-    TIME,
-    Frame,
-    Location,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    ValueType,
-    base_name,
-    line_of,
-    module_key,
-)
+from gsym.profiles import model
+from gsym.profiles.json_input import Node, number_of, read_node, scaled, text_of
 from gsym.profiles.stack_tree import ROOT, StackTree
 from gsym.reports.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 
@@ -52,16 +32,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
     # The node that the calls of a location are below, and the rows of its frames.
     _Calls = tuple[int, tuple[int, ...]]
 
 _MILLISECOND = 1_000_000  # nanoseconds
 _WEIGHTS = {
-    "": (SAMPLES, 1),
-    "samples": (SAMPLES, 1),
-    "tracing-ms": (TIME, _MILLISECOND),
-    "bytes": (SPACE, 1),
+    "": (model.SAMPLES, 1),
+    "samples": (model.SAMPLES, 1),
+    "tracing-ms": (model.TIME, _MILLISECOND),
+    "bytes": (model.SPACE, 1),
 }
 _UNRESOLVED = regex(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
@@ -76,27 +57,24 @@ _SYSTEMS = {
 _HAS_SOURCE = 8  # a flag of functions since version 75
 
 
-def read_firefox(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_firefox(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of the Firefox Profiler, of all its threads.
 
     Raises:
         UnsupportedError: It is as Firefox itself writes it, not processed.
     """
-    name = os.fspath(path)
-    whole = read_node(name, most_bytes)
+    whole = read_node(path, options.most_bytes)
     meta = whole.get("meta")
     if meta.get("preprocessedProfileVersion").value is None:
         reason = (
             "a profile as Firefox itself writes it: open it at profiler.firefox.com, "
             "and save it there"
         )
-        raise UnsupportedError(reason, path=name)
+        raise UnsupportedError(reason, path=path)
     threads = list(whole.get("threads").items())
     kinds = [_weight_kind(thread) for thread in threads]
-    types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (SAMPLES,)
-    builder = ProfileBuilder(types)
+    types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (model.SAMPLES,)
+    builder = model.ProfileBuilder(types)
     builder.profile.start_time = scaled(meta.get("startTime").value, _MILLISECOND) or 0
     system = _system(meta)
     mappings = [_mapping(each, system) for each in whole.get("libs").items()]
@@ -107,7 +85,7 @@ def read_firefox(
     return builder.profile
 
 
-def _weight_kind(thread: Node) -> tuple[ValueType, int]:
+def _weight_kind(thread: Node) -> tuple[model.ValueType, int]:
     kind = thread.get("samples").get("weightType")
     found = _WEIGHTS.get(kind.text())
     if found is None:
@@ -121,7 +99,7 @@ def _system(meta: Node) -> str:
     return next((system for word, system in _SYSTEMS.items() if word in said), "")
 
 
-def _mapping(library: Node, system: str) -> Mapping:
+def _mapping(library: Node, system: str) -> model.Mapping:
     """The mapping of a library, whose ids are those of its operating system."""
     name, code_id = library.get("name").text(), library.get("codeId").text()
     path = library.get("path").text() or name
@@ -138,18 +116,20 @@ def _mapping(library: Node, system: str) -> Mapping:
     if is_apple(system) and not build_id:
         build_id = debug_id[:_GUID_DIGITS].lower()
     module = ModuleKey(
-        debug_file=base_name(library.get("debugName").text()),
+        debug_file=model.base_name(library.get("debugName").text()),
         debug_id=debug_id,
-        code_file=base_name(name),
+        code_file=model.base_name(name),
         code_id=code_id,
         os=system,
         architecture=library.get("arch").text(),
     )
-    return Mapping(0, UINT64_MAX, 0, 0, path, build_id, is_relative=True, module=module)
+    return model.Mapping(
+        0, UINT64_MAX, 0, 0, path, build_id, is_relative=True, module=module
+    )
 
 
-def _thread(thread: Node) -> Thread:
-    return Thread(
+def _thread(thread: Node) -> model.Thread:
+    return model.Thread(
         _digits(thread.get("pid").value),
         _digits(thread.get("tid").value),
         thread.get("processName").text(),
@@ -170,8 +150,8 @@ class _Tables:
         self,
         thread: Node,
         shared: Node,
-        mappings: list[Mapping],
-        builder: ProfileBuilder,
+        mappings: list[model.Mapping],
+        builder: model.ProfileBuilder,
         tree: StackTree,
     ) -> None:
         self._own = thread
@@ -190,7 +170,7 @@ class _Tables:
         self._calls: list[_Calls] = []
         self._nodes: list[int] = []
 
-    def add_samples(self, thread: Thread, value: int, factor: int) -> None:
+    def add_samples(self, thread: model.Thread, value: int, factor: int) -> None:
         """Add all samples of the thread."""
         self._read_stacks()
         samples = self._own.get("samples")
@@ -202,18 +182,17 @@ class _Tables:
             weight = weights[number] if number < len(weights) else 1
             values = [0] * types
             values[value] = scaled(weight, factor) or 0
-            node = ROOT if stack is None else self._node(stack, stacks)
+            node = ROOT
+            if stack is not None:
+                if type(stack) is not int or not 0 <= stack < len(self._nodes):
+                    raise stacks.error(f"no stack {stack!r:.20}")
+                node = self._nodes[stack]
             self._builder.sample(
                 self._tree.stack(node),
                 tuple(values),
                 thread=index,
                 time=times[number] if number < len(times) else None,
             )
-
-    def _node(self, stack: Any, stacks: Node) -> int:
-        if type(stack) is not int or not 0 <= stack < len(self._nodes):
-            raise stacks.error(f"no stack {stack!r:.20}")
-        return self._nodes[stack]
 
     @staticmethod
     def _times(samples: Node) -> list[int | None]:
@@ -331,18 +310,22 @@ class _Tables:
         self._locations[frames] = found
         return found
 
-    def _native(self, address: int, mapping: int, functions: tuple[Frame, ...]) -> int:
+    def _native(
+        self, address: int, mapping: int, functions: tuple[model.Frame, ...]
+    ) -> int:
         """The location of an address in a library."""
         profile = self._builder.profile
         if all(_UNRESOLVED.fullmatch(function.name) for function in functions):
             return self._builder.location(address, mapping)
-        is_named_only = has_id(module_key(profile.mappings[mapping]))
+        is_named_only = has_id(model.module_key(profile.mappings[mapping]))
         profile.locations.append(
-            Location(address, mapping, frames=functions, is_named_only=is_named_only)
+            model.Location(
+                address, mapping, frames=functions, is_named_only=is_named_only
+            )
         )
         return len(profile.locations) - 1
 
-    def _function(self, frame: Any) -> Frame:
+    def _function(self, frame: Any) -> model.Frame:
         function = self._item("frameTable", "func", frame)
         if function is None:
             raise self._frames.error(f"no frame {frame!r:.20}")
@@ -351,5 +334,5 @@ class _Tables:
         if path is None and self._has("funcTable", function, _HAS_SOURCE):
             source = self._item("funcTable", "source", function)
             path = self._item("sources", "filename", source)
-        line = line_of(self._item("frameTable", "line", frame))
-        return Frame(name, path=self._text(path), line=line)
+        line = model.line_of(self._item("frameTable", "line", frame))
+        return model.Frame(name, path=self._text(path), line=line)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gsym.profiles.call_tree import CallTree
     from gsym.profiles.model import Profile, Sample
 
-
 # More nodes than can be seen; with them, a page stays below some 10 MB.
 MOST_NODES = 200_000
 _NODES_OF_NOTEBOOK = 20_000  # which stay in its file

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     _Foreign = tuple[str, str]
 
 _TOP = "; gsym trace top"
-_JVM_HEAP = (
-    "a heap dump of the JVM",
-    "type: jcmd PID JFR.start to record samples",
-)
+_JVM_HEAP = ("a heap dump of the JVM", "type: jcmd PID JFR.start to record samples")
 _PY_SPY = "type: py-spy record -f speedscope -o out.json -- python PROGRAM"
 _PSTATS = (
     "a file of Python's cProfile",
@@ -81,10 +78,7 @@ _MAGICS: Mapping[bytes, _Foreign] = {
         "a method trace of Android",
         "open it at profiler.firefox.com, and save it as JSON",
     ),
-    b"MDMP": (
-        "a minidump",
-        "type: gsym symbolicate {}",
-    ),
+    b"MDMP": ("a minidump", "type: gsym symbolicate {}"),
 }
 _GO_TEXT = (
     "a profile of Go as text",
@@ -92,10 +86,7 @@ _GO_TEXT = (
 )
 # By their first lines, each a regular expression for the beginning of one.
 _LINES: Mapping[str, _Foreign] = {
-    r"desc: --|mem_heap_B=": (
-        "a profile of massif",
-        "type: ms_print {}",
-    ),
+    r"desc: --|mem_heap_B=": ("a profile of massif", "type: ms_print {}"),
     r"v \d+ \d+|# heaptrack": (
         "a recording of heaptrack",
         f"type: heaptrack_print -F stacks.txt {{}}{_TOP} stacks.txt",
@@ -125,10 +116,7 @@ _LINES: Mapping[str, _Foreign] = {
         "a profile of GHC",
         "type: ghc-prof-flamegraph {}",
     ),
-    r"JOB \"": (
-        "a heap profile of GHC",
-        "type: hp2ps {}, or eventlog2html",
-    ),
+    r"JOB \"": ("a heap profile of GHC", "type: hp2ps {}, or eventlog2html"),
     r"-+BEGIN MICRODUMP|W/google-breakpad": (
         "a microdump",
         "type: microdump_stackwalk {} SYMBOLS",
@@ -168,10 +156,7 @@ _MEMBERS: Mapping[str, _Foreign] = {
         "a dump of stackprof",
         f"type: stackprof --stackcollapse {{}} > stacks.txt{_TOP} stacks.txt",
     ),
-    "elapsed_time_sec": (
-        "a profile of scalene",
-        f"it has no stacks; {_PY_SPY}",
-    ),
+    "elapsed_time_sec": ("a profile of scalene", f"it has no stacks; {_PY_SPY}"),
     "root_frame": (
         "a session of pyinstrument",
         f"type: pyinstrument -r speedscope -o out.json PROGRAM{_TOP} out.json",

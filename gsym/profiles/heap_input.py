@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
     from gsym.modules.maps import Mapping as Mapped
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 _COUNTS = (
     r"(?P<objects>\d{1,19}): +(?P<bytes>\d{1,19}) "
@@ -103,12 +104,9 @@ _new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
 @no_garbage_collection()
-def read_heap(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_heap(path: str, options: ProfileOptions) -> Profile:
     """The profile in a text: of a heap, of goroutines, threads, or waiting."""
-    name = os.fspath(path)
-    lines = iter(lines_of(read_pieces(name, most_bytes), name))
+    lines = iter(lines_of(read_pieces(path, options.most_bytes), path))
     head = next(lines, "")
     counts = GO_COUNTS.match(head)
     if counts is not None:
@@ -116,20 +114,20 @@ def read_heap(
     elif GO_WAITS.match(head):
         reader = _Waits()
     else:
-        reader = _Heap(_rate(head, name))
+        reader = _Heap(_rate(head, path))
     for line in lines:
         reader.add(line)
-    reader.finish(os.stat(name).st_mtime)
+    reader.finish(os.stat(path).st_mtime)
     return reader.builder.profile
 
 
-def _rate(head: str, name: str) -> int:
+def _rate(head: str, path: str) -> int:
     """The bytes between two samples of a heap; 0 if all objects are counted."""
     go, jemalloc = GO_HEAP.match(head), JEMALLOC_HEAP.match(head)
     if jemalloc is not None:
         return int(jemalloc["rate"])
     if go is None:
-        raise FormatError("not a heap profile", path=name)
+        raise FormatError("not a heap profile", path=path)
     # Go writes twice the rate.
     return int(go["rate"] or 0) // (1 if go["kind"].endswith("_v2") else 2)
 
@@ -332,14 +330,12 @@ def _mapping(found: Mapped, recorded: float) -> Mapping:
     return mapping._replace(**module._asdict())
 
 
-def read_cpu_words(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_cpu_words(path: str, options: ProfileOptions) -> Profile:
     """The profile of the CPU that gperftools writes."""
-    data, name = read_inflated(path, most_bytes)
+    data = read_inflated(path, options.most_bytes)
     layout = word_layout(data)
     if layout is None:
-        raise FormatError("not a CPU profile of gperftools", path=name)
+        raise FormatError("not a CPU profile of gperftools", path=path)
     size = struct.calcsize(layout)
     count = len(data) // size
     words = struct.unpack_from(f"{layout[0]}{count}{layout[1]}", data)
@@ -355,10 +351,12 @@ def read_cpu_words(
             break
         if len(stack) < depth or depth > MOST_FRAMES:
             reason = f"a stack of {depth} addresses, where {len(stack)} are left"
-            raise FormatError(reason, path=name, offset=(at - depth) * size)
+            raise FormatError(reason, path=path, offset=(at - depth) * size)
+        # Some unwinders repeat the first address as a call.
+        is_repeated = len(stack) > 1 and stack[0] == stack[1]
         locations = [
             indexes.setdefault((address, depth > 0, ()), len(indexes))
-            for depth, address in enumerate(_without_repeat(stack))
+            for depth, address in enumerate(stack[is_repeated:])
         ]
         builder.sample(builder.stack(locations), (times, times * period))
     else:
@@ -366,10 +364,5 @@ def read_cpu_words(
     profile = builder.profile
     profile.period, profile.period_type = period, _CPU
     maps = data[at * size :].decode("utf-8", "replace").splitlines()
-    _add_locations(builder, indexes, maps, os.stat(name).st_mtime)
+    _add_locations(builder, indexes, maps, os.stat(path).st_mtime)
     return profile
-
-
-def _without_repeat(stack: Sequence[int]) -> Sequence[int]:
-    """The addresses of a stack, whose first one some unwinders repeat as a call."""
-    return stack[1:] if len(stack) > 1 and stack[0] == stack[1] else stack

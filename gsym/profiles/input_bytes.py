@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 
 from gsym.containers.mapped_file import map_file
@@ -34,18 +33,15 @@ MOST_BYTES = Bound(64 << 20, 64)
 _PIECE = 1 << 20
 
 
-def read_inflated(
-    path: str | os.PathLike[str], most_bytes: int | None = None
-) -> tuple[bytes, str]:
-    """All bytes of a file, and its path as text.
+def read_inflated(path: str, most_bytes: int | None = None) -> bytes:
+    """All bytes of a file.
 
     Args:
         path: A regular file, compressed or not.
         most_bytes: The limit on their number, lower for a small compressed file; None:
             `MOST_BYTES` for a file of this size.
     """
-    name = os.fspath(path)
-    return b"".join(read_pieces(name, most_bytes, is_text=False)), name
+    return b"".join(read_pieces(path, most_bytes, is_text=False))
 
 
 def read_pieces(

@@ -41,20 +41,13 @@ _SAME_PATH = b"\xff"  # as the entry before
 
 
 class _Function(NamedTuple):
-    """A function from a time on.
+    """A function from a time on."""
 
-    Attributes:
-        time: In nanoseconds; 0 if it is not known.
-        start: Its first address.
-        size: In bytes.
-        name: As the compiler gives it.
-        lines: Of addresses, in their order: the address, path and line.
-    """
-
-    time: int
-    start: int
-    size: int
-    name: str
+    time: int  # in nanoseconds; 0 if it is not known
+    start: int  # its first address
+    size: int  # in bytes
+    name: str  # as the compiler gives it
+    # of addresses, in their order: the address, path and line
     lines: tuple[tuple[int, str, int], ...] = ()
 
 
@@ -65,9 +58,6 @@ class JitCode:
         profile: Notes files that may be of other processes.
         recorded: When the profile was written, in seconds since 1970, if known.
         is_timed: Whether samples have the clock of jitdumps.
-
-    Attributes:
-        next_time: When the next function is made that is not known yet; None: never.
     """
 
     def __init__(
@@ -76,6 +66,7 @@ class JitCode:
         self._profile = profile
         self._recorded = recorded
         self._is_timed = is_timed
+        # when the next function is made that is not known yet; None: never
         self.next_time: int | None = None
         self._of_process: dict[int, _Code] = {}
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-
 # Limit: Value of a trace in JSON
 MOST_VALUE = 64 << 20
 """Characters of a value that is decoded at once; it takes up to 30 times as much."""
@@ -36,11 +35,7 @@ _MOST_NUMBER = 1 << 62
 
 
 def json_members(
-    pieces: Iterable[bytes],
-    path: str,
-    listed: str = "",
-    *,
-    is_limited: bool = False,
+    pieces: Iterable[bytes], path: str, listed: str = "", *, is_limited: bool = False
 ) -> Iterator[tuple[str, Any]]:
     """The members of the object that a text is, each as its name and its value.
 

@@ -41,18 +41,16 @@ class InputFile:
     Args:
         path: Of a file, a pipe, a folder of `perf record`, or `STANDARD_INPUT`.
 
-    Attributes:
-        path: Of the file; as given, if that is no folder.
-        name: For messages.
-
     Raises:
         UnsupportedError: It is a folder with the name of a format that is not read.
     """
 
     def __init__(self, path: str) -> None:
+        # for messages
         self.name: str = "standard input" if path == STANDARD_INPUT else path
         # A folder of `perf record --threads` has a file with the header.
         inside = os.path.join(path, _DATA)
+        # of the file; as given, if that is no folder
         self.path: str = inside if os.path.isfile(inside) else path
         self._stream: Any = _stream_of(self.path)
         self._head = b""
@@ -201,45 +199,36 @@ def unknown_format(name: str, path: str) -> FormatError:
     return FormatError(reason, path=name)
 
 
-# By format: module, function, and the options that it takes.
+# By format: the module and the function that read it.
 _READERS = {
-    "pprof": ("pprof", "read_pprof", ("return_addresses", "most_bytes")),
-    "otlp": ("otlp_input", "read_otlp", ("most_bytes",)),
-    "perf script": (
-        *("perf_script_input", "read_perf_script"),
-        ("build_ids", "fields", "most_bytes"),
-    ),
-    "perf.data": ("perf_data_input", "read_perf_data", ("build_ids", "most_bytes")),
-    "addresses": (
-        *("address_list_input", "read_addresses"),
-        ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),
-    ),
-    "heap": ("heap_input", "read_heap", ("most_bytes",)),
-    "go": ("heap_input", "read_heap", ("most_bytes",)),
-    "callgrind": ("callgrind_input", "read_callgrind", ("most_bytes",)),
-    "dhat": ("dhat_input", "read_dhat", ("most_bytes",)),
-    "gperftools": ("heap_input", "read_cpu_words", ("most_bytes",)),
-    "collapsed": ("collapsed_input", "read_collapsed", ("most_bytes",)),
-    "chrome": ("chrome_input", "read_chrome", ("most_bytes",)),
-    "cpuprofile": ("v8_profile", "read_cpuprofile", ("most_bytes",)),
-    "heapprofile": ("v8_profile", "read_heapprofile", ("most_bytes",)),
-    "speedscope": ("speedscope_input", "read_speedscope", ("most_bytes",)),
-    "firefox": ("firefox_input", "read_firefox", ("most_bytes",)),
-    "fxt": ("fxt_profile", "read_fxt_file", ()),
+    "pprof": ("pprof", "read_pprof"),
+    "otlp": ("otlp_input", "read_otlp"),
+    "perf script": ("perf_script_input", "read_perf_script"),
+    "perf.data": ("perf_data_input", "read_perf_data"),
+    "addresses": ("address_list_input", "read_addresses"),
+    "heap": ("heap_input", "read_heap"),
+    "go": ("heap_input", "read_heap"),
+    "callgrind": ("callgrind_input", "read_callgrind"),
+    "dhat": ("dhat_input", "read_dhat"),
+    "gperftools": ("heap_input", "read_cpu_words"),
+    "collapsed": ("collapsed_input", "read_collapsed"),
+    "chrome": ("chrome_input", "read_chrome"),
+    "cpuprofile": ("v8_profile", "read_cpuprofile"),
+    "heapprofile": ("v8_profile", "read_heapprofile"),
+    "speedscope": ("speedscope_input", "read_speedscope"),
+    "firefox": ("firefox_input", "read_firefox"),
+    "fxt": ("fxt_input", "read_fxt_file"),
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
 
 
 def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
-    module, function, names = _READERS[kind]
+    module, function = _READERS[kind]
     # A format is imported when it is read: some need packages that others do not.
     read = getattr(import_module(f"gsym.profiles.{module}"), function)
-    given = {name: getattr(options, name) for name in names}
-    if options.most_bytes is None:
-        given.pop("most_bytes", None)
     with errors_named(path):
-        made: Profile = read(path, **given)
+        made: Profile = read(path, options)
     made.name_processes()
     if any(os.path.isabs(mapping.path) for mapping in made.mappings):
         symbolizing = import_module("gsym.profiles.symbolizing")

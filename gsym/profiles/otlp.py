@@ -21,16 +21,7 @@ from functools import lru_cache
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import read_go_id
-from gsym.profiles.model import (
-    NO_THREAD,
-    Frame,
-    Location,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    ValueType,
-    read_module_id,
-)
+from gsym.profiles import model
 from gsym.profiles.protobuf import (
     LENGTH_DELIMITED,
     VARINT,
@@ -48,7 +39,6 @@ if TYPE_CHECKING:
     from gsym.profiles.model import Profile
 
     Attribute = tuple[str, str | int, str]
-
 
 _PACKAGE = "opentelemetry.proto.profiles.v1development"
 _SAMPLES = {
@@ -277,14 +267,14 @@ class Dictionary(MessageTables):
             ("span_id", found.span_id.hex(), ""),
         )
 
-    def _mapping(self, message: Any) -> Mapping:
+    def _mapping(self, message: Any) -> model.Mapping:
         attributes = filter(None, map(self.attribute, message.attribute_indices))
         known = {key: str(value) for key, value, _ in attributes}
         found = next(filter(None, map(known.get, _BUILD_IDS)), "")
-        build_id, module = read_module_id(found)
+        build_id, module = model.read_module_id(found)
         go_id = read_go_id(known.get(_GO_ID, ""))
         start = message.memory_start
-        return Mapping(
+        return model.Mapping(
             start,
             message.memory_limit,
             start if start < _LINKED_BELOW else None,
@@ -309,11 +299,11 @@ class Dictionary(MessageTables):
                 self.lose("attributes of locations", count)
             found = self._locations[index] = len(self._profile.locations)
             self._profile.locations.append(
-                Location(message.address, mapping, frames=frames)
+                model.Location(message.address, mapping, frames=frames)
             )
         return found
 
-    def _frame(self, line: Any) -> Frame:
+    def _frame(self, line: Any) -> model.Frame:
         function = self.at(
             "function", self._message.function_table, line.function_index
         )
@@ -323,7 +313,7 @@ class Dictionary(MessageTables):
             function.filename_strindex,
         )
         name, system_name, path = map(self.text, texts)
-        return Frame(name, system_name, path, line.line)
+        return model.Frame(name, system_name, path, line.line)
 
 
 # Attributes of the semantic conventions for process and thread.
@@ -351,10 +341,10 @@ class _Reader:
     _dictionary: Dictionary
 
     def __init__(self, path: str | None) -> None:
-        self._builder = ProfileBuilder(())
+        self._builder = model.ProfileBuilder(())
         self._profile = self._builder.profile
         self._path = path
-        self._types: dict[ValueType, int] = {}
+        self._types: dict[model.ValueType, int] = {}
         self._columns: list[int] = []  # the type of each sample
 
     def open(self, dictionary: Any) -> None:
@@ -421,7 +411,7 @@ class _Reader:
                 profile.samples[index] = sample._replace(values=tuple(values))
         return profile
 
-    def _value_type(self, message: Any) -> ValueType:
+    def _value_type(self, message: Any) -> model.ValueType:
         kind, unit = message.type_strindex, message.unit_strindex
         return self._dictionary.value_type(kind, unit)
 
@@ -448,13 +438,13 @@ class _Reader:
                 names[key] = value
             else:
                 labels.append(attribute)
-        thread = Thread(
+        thread = model.Thread(
             numbers.get(_PROCESS),
             numbers.get(_THREAD),
             names.get(_PROCESS_NAME, ""),
             names.get(_THREAD_NAME, ""),
         )
-        if thread == NO_THREAD:
+        if thread == model.NO_THREAD:
             return None, tuple(labels)
         return self._builder.thread(thread), tuple(labels)
 

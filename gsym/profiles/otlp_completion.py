@@ -65,9 +65,6 @@ class OtlpCompletion:
         most: How many entries a table may have; an empty one takes 2 bytes of the
             message, but about 1 KiB of memory.
 
-    Attributes:
-        profile: These locations and their mappings, for `symbolize`.
-
     Raises:
         LimitError: A table has too many entries.
         UnsupportedError: The runtime of protobuf is not installed.
@@ -75,6 +72,7 @@ class OtlpCompletion:
 
     def __init__(self, data: bytes, most: int) -> None:
         types = _types()
+        # these locations and their mappings, for `symbolize`
         self.profile: Profile = Profile()
         self._data = data
         self._message = decode_message(types["ProfilesData"], data, None)

@@ -23,25 +23,19 @@ from gsym.profiles.recognition import SIZE_BYTES, message_kind, sized_message
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
     from typing import Any
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 _HEXADECIMAL = frozenset({"trace_id", "span_id"})  # the others of bytes are in base 64
 _BASE_64 = frozenset({"bytes_value", "original_payload"})
 _NESTED = frozenset({"array_value", "kvlist_value"})
 
 
-def read_otlp(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_otlp(path: str, options: ProfileOptions) -> Profile:
     """All profiles in a file, as one.
-
-    Args:
-        path: The file, compressed or not.
-        most_bytes: How large it may be, inflated.
 
     Returns:
         A profile whose value types are those of all. Times count from 1970 on.
@@ -50,12 +44,12 @@ def read_otlp(
         UnsupportedError: It is of a layout that is not read, or the runtime of protobuf
             is not installed.
     """
-    data, name = read_inflated(path, most_bytes)
+    data = read_inflated(path, options.most_bytes)
     if data.lstrip()[:1] == b"{":
-        return profile_of(_of_json(data, name), name)
+        return profile_of(_of_json(data, path), path)
     if not message_kind(data, is_whole=True) and sized_message(data) is not None:
-        return profile_of(_of_sizes(data, name), name)
-    return profile_of([decode(data, name)], name)
+        return profile_of(_of_sizes(data, path), path)
+    return profile_of([decode(data, path)], path)
 
 
 def _of_sizes(data: bytes, path: str) -> Iterator[Any]:

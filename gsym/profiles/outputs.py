@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
 
-
 # Characters that end a frame or a line in this format, or that a terminal interprets.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
 # In place of names and of stacks that are empty, which no reader would find again.

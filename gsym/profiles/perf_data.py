@@ -19,20 +19,11 @@ from gsym.containers.mapped_file import drop_pages
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 from gsym.errors import FormatError
 from gsym.model import UINT64_END
+from gsym.profiles import simpleperf
 from gsym.profiles.bpf_programs import BPF_PROGRAMS, BPF_TYPES, BpfPrograms
 from gsym.profiles.perf_reader import PerfCount
 from gsym.profiles.perf_script import PerfCommand, PerfFork, PerfMapping
 from gsym.profiles.recognition import PERF_DATA_MAGICS
-from gsym.profiles.simpleperf import (
-    FILE,
-    FILE2,
-    INIT_MAP,
-    META_INFO,
-    VERSION,
-    event_names,
-    read_settings,
-    read_symbols,
-)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = bool()
@@ -124,19 +115,12 @@ class _Event:
 
 
 class PerfBatch(NamedTuple):
-    """Samples between two other records, as columns of the same length.
+    """Samples between two other records, as columns of the same length."""
 
-    Attributes:
-        times: Nanoseconds.
-        stacks: Numbers for `PerfData.stack`.
-        threads: Numbers for `PerfData.thread`.
-        counts: Indexes of `PerfData.counts`.
-    """
-
-    times: memoryview
-    stacks: memoryview
-    threads: memoryview
-    counts: memoryview
+    times: memoryview  # nanoseconds
+    stacks: memoryview  # numbers for `PerfData.stack`
+    threads: memoryview  # numbers for `PerfData.thread`
+    counts: memoryview  # indexes of `PerfData.counts`
 
 
 class PerfData:
@@ -146,25 +130,22 @@ class PerfData:
         data: All bytes of the file.
         most_bytes: How many its compressed records may inflate to.
         parts: The other files of a folder (`perf record --threads`): records alone.
-
-    Attributes:
-        build_ids: Those of modules by path, in the order of the file.
-        kernels: Paths of those that are of the kernel and its modules.
-        symbols: Of files by path, as simpleperf writes them.
-        byteorder: Of the machine: "little" or "big".
-        losses: How often each kind of data is missing.
     """
 
     def __init__(
         self, data: memoryview, most_bytes: int, parts: Sequence[memoryview] = ()
     ) -> None:
+        # those of modules by path, in the order of the file
         self.build_ids: dict[str, list[str]] = {}
+        # paths of those that are of the kernel and its modules
         self.kernels: list[str] = []
+        # of files by path, as simpleperf writes them
         self.symbols: dict[str, FileSymbols] = {}
-        self.losses: dict[str, int] = {}
+        self.losses: dict[str, int] = {}  # how often each kind of data is missing
         self._bpf: dict[int, bytes] = {}
         self._data = data
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
+        # of the machine: "little" or "big"
         self.byteorder = "little" if self._order == "<" else "big"
         self._header = struct.Struct(f"{self._order}IHH")
         self._events: list[_Event] = []
@@ -409,16 +390,16 @@ class PerfData:
             self._read_names(start, end)
         elif feature in {BPF_PROGRAMS, BPF_TYPES}:
             self._bpf[feature] = bytes(self._data[start:end])
-        elif feature == META_INFO:
-            settings = read_settings(bytes(self._data[start:end]))
-            if VERSION in settings:
+        elif feature == simpleperf.META_INFO:
+            settings = simpleperf.read_settings(bytes(self._data[start:end]))
+            if simpleperf.VERSION in settings:
                 lib.gsym_perf_samples_set_exact(self._samples)
-            self._names.update(event_names(settings))
-        elif feature in {FILE, FILE2}:
-            self.symbols = read_symbols(
+            self._names.update(simpleperf.event_names(settings))
+        elif feature in {simpleperf.FILE, simpleperf.FILE2}:
+            self.symbols = simpleperf.read_symbols(
                 bytes(self._data[start:end]), feature, self._order
             )
-        elif feature == INIT_MAP:
+        elif feature == simpleperf.INIT_MAP:
             self._initial = start, end
 
     def _read_names(self, start: int, end: int) -> None:

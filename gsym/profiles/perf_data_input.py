@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
 DATA = "data"
 """The file with the header in a folder of `perf record --threads`."""
@@ -38,37 +39,24 @@ MOST_RECORD_BYTES = Bound(1 << 30, 64)
 
 
 @no_garbage_collection()
-def read_perf_data(
-    path: str | os.PathLike[str],
-    *,
-    build_ids: BuildIds | None = None,
-    most_bytes: int | None = None,
-) -> Profile:
-    """The profile in a file or folder that `perf record` wrote.
+def read_perf_data(path: str, options: ProfileOptions) -> Profile:
+    """The profile in a file that `perf record` wrote, or in `FOLDER/data`.
 
-    Args:
-        path: The file, compressed or not; or `FOLDER/data`, beside
-            which are `data.0` and others.
-        build_ids: Of modules by path, in place of those of paths in the file; not of
-            those that mappings have. Those of modules without any are read from their
-            files.
-        most_bytes: How large it may be, inflated, and its compressed records; None:
-            see `MOST_RECORD_BYTES`.
+    Beside that are `data.0` and others. The build ids of the options replace those that
+    paths have in the file, not those that mappings have. The limit is also that of its
+    compressed records.
     """
-    name = os.fspath(path)
-    data = map_file(name)
+    data = map_file(path)
+    most_bytes = options.most_bytes
     if most_bytes is None:
         most_bytes = MOST_RECORD_BYTES.of(len(data))
     if inflater_of(data) is not None:
-        data = memoryview(read_inflated(name, most_bytes)[0])
-    parts = list(map(map_file, _parts(name)))
+        data = memoryview(read_inflated(path, most_bytes))
+    parts = list(map(map_file, _parts(path)))
     if len(data) + sum(map(len, parts)) > most_bytes:
-        raise FormatError(f"more than {most_bytes} bytes of data", path=name)
-    try:
-        file = PerfData(data, most_bytes, parts)
-        return _profile_of(file, build_ids, os.stat(name).st_mtime)
-    except FormatError as error:
-        raise FormatError(error.reason, path=name, offset=error.offset) from None
+        raise FormatError(f"more than {most_bytes} bytes of data", path=path)
+    file = PerfData(data, most_bytes, parts)
+    return _profile_of(file, options.build_ids, os.stat(path).st_mtime)
 
 
 def _parts(path: str) -> list[str]:
@@ -82,11 +70,7 @@ def _parts(path: str) -> list[str]:
     return [each for each in paths if os.path.getsize(each)]
 
 
-def _profile_of(
-    file: PerfData,
-    build_ids: BuildIds | None,
-    recorded: float,
-) -> Profile:
+def _profile_of(file: PerfData, build_ids: BuildIds | None, recorded: float) -> Profile:
     known = {path: tuple(each) for path, each in file.build_ids.items()}
     facts = PerfFacts(
         {**known, **(build_ids or {})},

@@ -139,19 +139,16 @@ def _are_values(text: str) -> bool:
 
 
 class Layout:
-    """The fields of the first lines of samples.
-
-    Attributes:
-        is_headless: Whether there are none: samples are addresses alone.
-        is_strong: Whether no line of a stack looks like one of these.
-    """
+    """The fields of the first lines of samples."""
 
     def __init__(
         self, command: str, numbers: str, end: int, form: str | None = None
     ) -> None:
         self.end = end
         # Without blank lines in a text, each line is a sample.
+        # whether there are none: samples are addresses alone
         self.is_headless: bool = not (command or numbers) and end == len(_ENDS) - 1
+        # whether no line of a stack looks like one of these
         self.is_strong: bool = end in _WITH_EVENT | _TIMED
         self.has_numbers: bool = bool(numbers)
         form = _ENDS[end] if form is None else form

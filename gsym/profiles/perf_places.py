@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gsym.profiles.perf_script import PerfFrame, PerfMapping
     from gsym.profiles.simpleperf import FileSymbols
 
-
 NO_BUILD_IDS: BuildIds = MappingProxyType({})
 _NO_SYMBOLS: Dictionary[str, FileSymbols] = MappingProxyType({})
 KERNEL_START: int = 1 << 63
@@ -40,28 +39,22 @@ _PAGE = 4096
 
 
 class PerfFacts(NamedTuple):
-    """Modules that a profile of perf names, apart from its records.
+    """Modules that a profile of perf names, apart from its records."""
 
-    Attributes:
-        build_ids: Of modules by path; a path may have several. Those of modules without
-            any are read from their files.
-        kernels: Paths of those that are of the kernel and its modules.
-        byteorder: Of the machine: "little" or "big"; "" if it is not known.
-        recorded: When the file was written, in seconds since 1970; None: not known.
-        finds_code: Whether names of code that processes made are looked for here.
-        is_monotonic: Whether times are those of the clock that jitdumps have.
-        symbols: Of files by path, which the recording has.
-        programs: Of BPF, which the kernel compiled.
-    """
-
+    # Of modules by path; a path may have several. Those of modules without any are read
+    # from their files.
     build_ids: BuildIds = NO_BUILD_IDS
-    kernels: Sequence[str] = ()
-    byteorder: str = ""
+    kernels: Sequence[str] = ()  # paths of those that are of the kernel and its modules
+    byteorder: str = ""  # of the machine: "little" or "big"; "" if it is not known
+    # when the file was written, in seconds since 1970; None: not known
     recorded: float | None = None
+    # whether names of code that processes made are looked for here
     finds_code: bool = False
+    # whether times are those of the clock that jitdumps have
     is_monotonic: bool = False
+    # of files by path, which the recording has
     symbols: Dictionary[str, FileSymbols] = _NO_SYMBOLS
-    programs: BpfPrograms | None = None
+    programs: BpfPrograms | None = None  # of BPF, which the kernel compiled
 
 
 class ModulePlaces:

@@ -7,15 +7,7 @@ from collections import Counter
 from itertools import repeat
 
 from gsym.engine.demangling import demangle
-from gsym.profiles.model import (
-    NO_THREAD,
-    SAMPLES,
-    Frame,
-    ProfileBuilder,
-    Sample,
-    Thread,
-    ValueType,
-)
+from gsym.profiles import model
 from gsym.profiles.perf_places import ModulePlaces, is_of_kernel
 from gsym.profiles.perf_script import PerfCommand, PerfMapping
 from gsym.records import NamedTuple
@@ -38,39 +30,29 @@ _NO_THREAD = -1  # the last of a list
 
 
 class PerfCount(NamedTuple):
-    """Event, period and processor of a sample; None: not known.
+    """Event, period and processor of a sample; None: not known."""
 
-    Attributes:
-        event: Its name; "" if unknown.
-        period: The number of events that it represents.
-        cpu: The number of the processor.
-    """
-
-    event: str
-    period: int | None
-    cpu: int | None
+    event: str  # its name; "" if unknown
+    period: int | None  # the number of events that it represents
+    cpu: int | None  # the number of the processor
 
 
 class PerfReader:
     """Makes a profile of records in the order of their times.
 
     Samples are kept as columns, since what their values mean is known at the end.
-
-    Attributes:
-        builder: Of the profile.
-        places: Of modules in memory.
-        stacks: Of each sample, the index in the profile.
-        threads: Of each sample, the index in the profile; -1: not known.
-        counts: Of each sample, the index of its `PerfCount`.
-        known_threads: Their indexes in the profile, as long as names stay.
     """
 
     def __init__(self, facts: PerfFacts | None) -> None:
-        self.builder: ProfileBuilder = ProfileBuilder()
+        self.builder: model.ProfileBuilder = model.ProfileBuilder()  # of the profile
+        # of modules in memory
         self.places: ModulePlaces = ModulePlaces(self.builder, facts)
-        self.stacks: array[int] = array("i")
+        self.stacks: array[int] = array("i")  # of each sample, the index in the profile
+        # of each sample, the index in the profile; -1: not known
         self.threads: array[int] = array("i")
+        # of each sample, the index of its `PerfCount`
         self.counts: array[int] = array("I")
+        # their indexes in the profile, as long as names stay
         self.known_threads: dict[object, int] = {}
         # Of threads.
         self._commands = {0: "swapper"}
@@ -108,13 +90,13 @@ class PerfReader:
             command = command or self._commands.get(thread, f":{thread}")
             self._rename(thread, command)
         name = self._commands.get(process, "") if process is not None else ""
-        found = Thread(process, thread, name, command)
-        return self.builder.thread(found) if found != NO_THREAD else _NO_THREAD
+        found = model.Thread(process, thread, name, command)
+        return self.builder.thread(found) if found != model.NO_THREAD else _NO_THREAD
 
     def location(
         self,
         place: tuple[int, int | None],
-        frames: tuple[Frame, ...],
+        frames: tuple[model.Frame, ...],
         *,
         is_exact: bool,
     ) -> int:
@@ -164,7 +146,7 @@ class PerfReader:
             map(labels.__getitem__, self.counts),
             strict=True,
         )
-        profile.samples.extend(map(_new, repeat(Sample), rows))
+        profile.samples.extend(map(_new, repeat(model.Sample), rows))
         return profile
 
     def _values(
@@ -177,8 +159,7 @@ class PerfReader:
             samples[kinds[number].event] += count
         # The event with the most samples comes first, else that of the first sample.
         names = sorted(
-            dict.fromkeys(kind.event for kind in kinds),
-            key=lambda name: -samples[name],
+            dict.fromkeys(kind.event for kind in kinds), key=lambda name: -samples[name]
         )
         events = [_plain(name) for name in names]
         if len(set(events)) < len(events):
@@ -186,12 +167,14 @@ class PerfReader:
         known = {kind.event for kind in kinds if kind.period is not None}
         is_only = len(events) == 1
         types = [
-            ValueType(event or _NAMELESS, _unit(event) if name in known else "samples")
+            model.ValueType(
+                event or _NAMELESS, _unit(event) if name in known else "samples"
+            )
             for name, event in zip(names, events, strict=True)
         ]
         if is_only and not known:
             types = []
-        profile.value_types = (SAMPLES, *types)
+        profile.value_types = (model.SAMPLES, *types)
         if is_only and not events[0]:
             profile.default_value = 0  # nobody knows what the periods count
         profile.events = () if is_only else tuple(range(1, len(types) + 1))
@@ -223,11 +206,11 @@ class PerfReader:
                 profile.threads[index] = thread._replace(process_name=min(found))
 
 
-def symbol_frame(symbol: str, path: str = "", line: int = 0) -> Frame:
+def symbol_frame(symbol: str, path: str = "", line: int = 0) -> model.Frame:
     """The function with a symbol of perf, which may be demangled already."""
     readable = demangle(symbol)
     is_plain = readable != symbol or not any(each in symbol for each in " (<:")
-    return Frame(readable, symbol if is_plain else "", path, line)
+    return model.Frame(readable, symbol if is_plain else "", path, line)
 
 
 def _unit(event: str) -> str:

@@ -38,75 +38,47 @@ if TYPE_CHECKING:
 
 
 class PerfFrame(NamedTuple):
-    """A line of a stack; "" and 0 if unknown.
+    """A line of a stack; "" and 0 if unknown."""
 
-    Attributes:
-        address: As it is printed: in memory, or in the file of the module.
-        symbol: Without its offset.
-        module: Path of the file, or a name in brackets, as of the kernel; "": what is
-            mapped at the address.
-        module_offset: Where it is in that file, if that is printed as well.
-        is_inlined: Whether it is inlined into the frame of the next line, if that has
-            the same address. perf also marks functions with several names.
-        path: Of the source file.
-        line: In it.
-        is_kernel: Whether it is in the kernel; None if only the address tells.
-    """
-
-    address: int
-    symbol: str = ""
+    address: int  # as it is printed: in memory, or in the file of the module
+    symbol: str = ""  # without its offset
+    # path of the file, or a name in brackets, as of the kernel; "": what is mapped at
+    # the address
     module: str = ""
+    # where it is in that file, if that is printed as well
     module_offset: int | None = None
+    # Whether it is inlined into the frame of the next line, if that has the same
+    # address. perf also marks functions with several names.
     is_inlined: bool = False
-    path: str = ""
-    line: int = 0
+    path: str = ""  # of the source file
+    line: int = 0  # in it
+    # whether it is in the kernel; None if only the address tells
     is_kernel: bool | None = None
 
 
 class PerfSample(NamedTuple):
-    """A sample; None for fields that were not printed.
+    """A sample; None for fields that were not printed."""
 
-    Attributes:
-        command: Name of the thread.
-        process: Its number; that of the thread if only one was printed.
-        thread: Its number; that of the process if only one was printed.
-        cpu: Where it ran.
-        time: Nanoseconds since the machine started.
-        period: The number of events it represents.
-        event: The counted event; "" if unknown.
-        frames: Innermost first.
-    """
-
-    command: str
-    process: int | None
-    thread: int | None
-    cpu: int | None
-    time: int | None
-    period: int | None
-    event: str
-    frames: tuple[PerfFrame, ...]
+    command: str  # name of the thread
+    process: int | None  # its number; that of the thread if only one was printed
+    thread: int | None  # its number; that of the process if only one was printed
+    cpu: int | None  # where it ran
+    time: int | None  # nanoseconds since the machine started
+    period: int | None  # the number of events it represents
+    event: str  # the counted event; "" if unknown
+    frames: tuple[PerfFrame, ...]  # innermost first
 
 
 class PerfMapping(NamedTuple):
-    """A part of a file that a process mapped.
+    """A part of a file that a process mapped."""
 
-    Attributes:
-        process: Its number.
-        start: The first address.
-        size: In bytes.
-        file_offset: Of the first byte.
-        path: Of the file.
-        build_id: In hexadecimal digits; "" if perf does not know it.
-        inode: Of the file; 0 if perf does not know it.
-    """
-
-    process: int
-    start: int
-    size: int
-    file_offset: int
-    path: str
-    build_id: str = ""
-    inode: int = 0
+    process: int  # its number
+    start: int  # the first address
+    size: int  # in bytes
+    file_offset: int  # of the first byte
+    path: str  # of the file
+    build_id: str = ""  # in hexadecimal digits; "" if perf does not know it
+    inode: int = 0  # of the file; 0 if perf does not know it
 
     @property
     def end(self) -> int:
@@ -134,7 +106,6 @@ class PerfCommand(NamedTuple):
 
 if TYPE_CHECKING:
     PerfRecord = PerfSample | PerfMapping | PerfFork | PerfCommand
-
 
 # Every repetition is bounded, so that no line takes long.
 _SOURCE = regex(r"\s{1,64}(?P<path>\S.*):(?P<line>\d{1,9})$", re.ASCII)
@@ -209,18 +180,12 @@ def parse_perf_script(
 
 
 class UnknownLines:
-    """Lines that are not understood.
-
-    Attributes:
-        count: How many there are.
-        first: The number of the first one, counted from 1; 0 for none.
-        others: How many samples have fields that a profile has not.
-    """
+    """Lines that are not understood."""
 
     def __init__(self) -> None:
-        self.count: int = 0
-        self.first: int = 0
-        self.others: int = 0
+        self.count: int = 0  # how many there are
+        self.first: int = 0  # the number of the first one, counted from 1; 0 for none
+        self.others: int = 0  # how many samples have fields that a profile has not
 
     def add(self, number: int) -> None:
         """One more, by its number."""

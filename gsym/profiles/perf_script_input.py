@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from gsym.profiles.binaries import BuildIds
     from gsym.profiles.model import Frame, Profile
+    from gsym.profiles.opening import ProfileOptions
     from gsym.profiles.perf_script import PerfFrame
 
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -68,37 +69,18 @@ MOST_TEXT_BYTES = 4 << 30
 
 
 @no_garbage_collection()
-def read_perf_script(
-    path: str | os.PathLike[str],
-    *,
-    build_ids: BuildIds | None = None,
-    fields: str = "",
-    most_bytes: int = MOST_TEXT_BYTES,
-) -> Profile:
+def read_perf_script(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file that `perf script` wrote.
-
-    Args:
-        path: The file, compressed by gzip or not.
-        build_ids: Of modules by path, from `read_build_ids`; those of other modules are
-            read from their files.
-        fields: Those that `perf script -F` printed, with commas between them; "": the
-            lines of the text tell.
-        most_bytes: How large it may be, inflated.
 
     Raises:
         ValueError: A field is not known.
     """
-    name = os.fspath(path)
-    lines = lines_of(read_pieces(name, most_bytes), name)
-    try:
-        return profile_of_lines(
-            lines,
-            build_ids=build_ids,
-            fields=fields,
-            recorded=os.stat(name).st_mtime,
-        )
-    except FormatError as error:
-        raise FormatError(error.reason, path=name) from None
+    return profile_of_lines(
+        lines_of(read_pieces(path, options.most_bytes or MOST_TEXT_BYTES), path),
+        build_ids=options.build_ids,
+        fields=options.fields,
+        recorded=os.stat(path).st_mtime,
+    )
 
 
 def profile_of_lines(

@@ -17,34 +17,20 @@ from functools import lru_cache
 
 from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
+from gsym.profiles import model
 from gsym.profiles.input_bytes import read_inflated
-from gsym.profiles.model import (
-    NO_THREAD,
-    Frame,
-    Location,
-    Mapping,
-    ProfileBuilder,
-    Thread,
-    ValueType,
-    read_module_id,
-)
-from gsym.profiles.protobuf import (
-    MessageTables,
-    decode_message,
-    message_types,
-)
+from gsym.profiles.protobuf import MessageTables, decode_message, message_types
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable
     from typing import Any
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
     _Label = tuple[int, int, int, int]
     _Description = tuple[int | None, tuple[tuple[str, str | int, str], ...]]
-
 
 _PACKAGE = "perftools.profiles"
 _MESSAGES = {
@@ -121,21 +107,20 @@ def _types() -> dict[str, Any]:
 
 
 class Places(MessageTables):
-    """The tables that the samples of a message refer to, in the order of the message.
-
-    Attributes:
-        mappings: All of them, without link-time addresses.
-        locations: All of them, with the frames of their lines.
-    """
+    """The tables that samples of a message refer to, in the order of the message."""
 
     def __init__(self, message: Any, path: str | None) -> None:
         super().__init__(message.string_table, {}, path)
         mappings = self._numbered("mapping", message.mapping)
         functions = self._numbered("function", message.function)
         self._locations = self._numbered("location", message.location)
-        self.mappings: list[Mapping] = [self._mapping(each) for each in message.mapping]
+        # all of them, without link-time addresses
+        self.mappings: list[model.Mapping] = [
+            self._mapping(each) for each in message.mapping
+        ]
         names = [self._function(each) for each in message.function]
-        self.locations: list[Location] = [
+        # all of them, with the frames of their lines
+        self.locations: list[model.Location] = [
             self._location(each, mappings, functions, names)
             for each in message.location
         ]
@@ -163,12 +148,12 @@ class Places(MessageTables):
             found[message.id] = index
         return found
 
-    def _mapping(self, message: Any) -> Mapping:
+    def _mapping(self, message: Any) -> model.Mapping:
         text = self.text(message.build_id)
-        build_id, module = read_module_id(text)
+        build_id, module = model.read_module_id(text)
         if text and not (build_id or any(module)):
             self.lose("build ids of no known form")
-        return Mapping(
+        return model.Mapping(
             message.memory_start,
             message.memory_limit,
             None,
@@ -191,18 +176,18 @@ class Places(MessageTables):
         mappings: dict[int, int],
         functions: dict[int, int],
         names: list[tuple[str, str, str]],
-    ) -> Location:
+    ) -> model.Location:
         mapping = self._index("mapping", mappings, message.mapping_id)
         frames = []
         for line in message.line:
             function = self._index("function", functions, line.function_id)
             texts = ("", "", "") if function is None else names[function]
-            frames.append(Frame(*texts, line.line))
+            frames.append(model.Frame(*texts, line.line))
             if line.column:
                 self.lose("columns of lines")
         if message.is_folded:
             self.lose("marks of locations that several functions share")
-        return Location(message.address, mapping, frames=tuple(frames))
+        return model.Location(message.address, mapping, frames=tuple(frames))
 
     def _index(self, kind: str, numbers: dict[int, int], number: int) -> int | None:
         """The index of an id; None for id 0."""
@@ -226,25 +211,14 @@ TIMESTAMP = "timestamp_ns"
 _MOST_KNOWN = 1 << 14  # sets of labels in the cache
 
 
-def read_pprof(
-    path: str | os.PathLike[str],
-    *,
-    return_addresses: bool = False,
-    most_bytes: int | None = None,
-) -> Profile:
-    """The profile in a file of pprof.
-
-    Args:
-        path: A file with a `Profile` message, compressed by gzip or not.
-        return_addresses: Whether the addresses of callers are return addresses, which
-            is unusual in pprof.
-        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
+def read_pprof(path: str, options: ProfileOptions) -> Profile:
+    """The profile in a file of pprof, which has a `Profile` message.
 
     Raises:
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    data, name = read_inflated(path, most_bytes)
-    return profile_of(decode(data, name), name, return_addresses=return_addresses)
+    message = decode(read_inflated(path, options.most_bytes), path)
+    return profile_of(message, path, return_addresses=options.return_addresses)
 
 
 def profile_of(
@@ -282,7 +256,7 @@ class _SampleReader:
         )
         if message.sample and not types:
             raise places.error("the profile declares no sample type")
-        self.builder = ProfileBuilder(types)
+        self.builder = model.ProfileBuilder(types)
         default = places.text(message.default_sample_type)
         names = [each.type for each in types]
         if default in names:
@@ -290,7 +264,7 @@ class _SampleReader:
         for kept in ("drop_frames", "keep_frames"):
             if getattr(message, kept):
                 self.builder.lose(kept)
-        self._types: tuple[ValueType, ...] = types
+        self._types: tuple[model.ValueType, ...] = types
         self._time_keys = places.numbers_of(TIMESTAMP)
         self._known: BoundedCache[tuple[_Label, ...], _Description] = BoundedCache(
             _MOST_KNOWN
@@ -340,13 +314,13 @@ class _SampleReader:
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
         process, own = _pop(labels, PID, int), _pop(labels, TID, int)
-        thread = Thread(
+        thread = model.Thread(
             None if process is None else process & UINT64_MAX,
             None if own is None else own & UINT64_MAX,
             _pop(labels, COMM, str) or "",
             _pop(labels, THREAD_COMM, str) or "",
         )
-        return self.builder.thread(thread) if thread != NO_THREAD else None
+        return self.builder.thread(thread) if thread != model.NO_THREAD else None
 
 
 def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:

@@ -13,18 +13,8 @@ from collections import Counter
 
 from gsym.errors import GsymError
 from gsym.patterns import regex
+from gsym.profiles import pprof
 from gsym.profiles.model import Profile, id_text
-from gsym.profiles.pprof import (
-    COMM,
-    PID,
-    THREAD_COMM,
-    TID,
-    TIMESTAMP,
-    Places,
-    decode,
-    new_profile,
-    return_locations,
-)
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -32,13 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.profiles.binaries import Binaries
-    from gsym.profiles.model import (
-        Frame,
-        Location,
-        Mapping,
-        Sample,
-        ValueType,
-    )
+    from gsym.profiles.model import Frame, Location, Mapping, Sample, ValueType
     from gsym.profiles.symbolizing import Opening
 
     Label = tuple[str, str | int, str]
@@ -133,7 +117,7 @@ def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:
         GsymError: A number is too large for the format.
         UnsupportedError: The runtime of protobuf is not installed.
     """
-    message = new_profile()
+    message = pprof.new_profile()
     try:
         _Writer(message).write(profile, merge=merge)
     except ValueError as error:
@@ -193,7 +177,7 @@ class _Writer:
         if sample.thread is not None:
             self._labels(message, threads[sample.thread])
         if sample.time is not None:
-            self._labels(message, ((TIMESTAMP, sample.time, ""),))
+            self._labels(message, ((pprof.TIMESTAMP, sample.time, ""),))
         self._labels(message, sample.labels)
 
     def _labels(self, message: Any, labels: Iterable[Label]) -> None:
@@ -206,11 +190,14 @@ class _Writer:
 
     @staticmethod
     def _thread_labels(thread: Any) -> list[Label]:
-        numbers = (PID, thread.process), (TID, thread.thread)
+        numbers = (pprof.PID, thread.process), (pprof.TID, thread.thread)
         labels: list[Label] = [
             (key, _signed(number), "") for key, number in numbers if number is not None
         ]
-        names = (COMM, thread.process_name), (THREAD_COMM, thread.thread_name)
+        names = (
+            (pprof.COMM, thread.process_name),
+            (pprof.THREAD_COMM, thread.thread_name),
+        )
         return labels + [(key, name, "") for key, name in names if name]
 
     def _mapping(self, message: Any, mapping: Mapping) -> None:
@@ -302,12 +289,12 @@ def symbolize_pprof(
     """
     from gsym.profiles.symbolizing import assume_ids, symbolize
 
-    message = decode(data, path)
-    places = Places(message, path)
+    message = pprof.decode(data, path)
+    places = pprof.Places(message, path)
     profile = Profile()
     profile.mappings, profile.locations = places.mappings, places.locations
     if return_addresses:
-        for index in return_locations(message, places):
+        for index in pprof.return_locations(message, places):
             returned = places.locations[index]._replace(is_return=True)
             places.locations[index] = returned
     assume_ids(profile, None)

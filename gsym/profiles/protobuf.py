@@ -23,21 +23,13 @@ if TYPE_CHECKING:
 
 
 class Field(NamedTuple):
-    """A field: its number and wire type, and where it is in the message.
+    """A field: its number and wire type, and where it is in the message."""
 
-    Attributes:
-        number: From 1 on.
-        wire_type: How its value is written.
-        start: Where its key starts.
-        content: Where its value starts, after the length if it has one.
-        end: After its value.
-    """
-
-    number: int
-    wire_type: int
-    start: int
-    content: int
-    end: int
+    number: int  # from 1 on
+    wire_type: int  # how its value is written
+    start: int  # where its key starts
+    content: int  # where its value starts, after the length if it has one
+    end: int  # after its value
 
 
 VARINT = 0

@@ -82,7 +82,7 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         kind = message_kind(sized, is_whole=len(sized) < len(head) - SIZE_BYTES)
     if kind or is_whole or b"\0" not in head:
         return kind
-    return message_kind(read_inflated(name)[0], is_whole=True)
+    return message_kind(read_inflated(name), is_whole=True)
 
 
 def _binary_kind(head: bytes, name: str) -> str | None:
@@ -95,7 +95,7 @@ def _binary_kind(head: bytes, name: str) -> str | None:
         from gsym.profiles.json_slabs import root_text  # which imports more
 
         text = root_text(head, _HEAD_BYTES)
-        return json_kind(text or root_text(read_inflated(name)[0], _HEAD_BYTES))
+        return json_kind(text or root_text(read_inflated(name), _HEAD_BYTES))
     return None if word_layout(head) is None else "gperftools"
 
 

@@ -27,17 +27,11 @@ _PLACES = frozenset({6, 7})  # where the least address is: in the file, or in me
 
 
 class FileSymbols(NamedTuple):
-    """The symbols of a file, by their addresses.
+    """The symbols of a file, by their addresses."""
 
-    Attributes:
-        is_absolute: Whether these are addresses in memory, else in the file.
-        shift: What is added to an offset in the file for its address.
-        symbols: Their names.
-    """
-
-    is_absolute: bool
-    shift: int
-    symbols: AddressRanges[str]
+    is_absolute: bool  # whether these are addresses in memory, else in the file
+    shift: int  # what is added to an offset in the file for its address
+    symbols: AddressRanges[str]  # their names
 
     def find(self, address: int, start: int, file_offset: int) -> str:
         """The symbol at an address of a mapping that begins at *start*, or ""."""

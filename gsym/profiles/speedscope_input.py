@@ -6,21 +6,9 @@ profiles that py-spy writes, and the pairs of profiles of memray.
 
 from __future__ import annotations
 
-import os
-
 from gsym.patterns import regex
+from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
-from gsym.profiles.model import (
-    NO_THREAD,
-    SAMPLES,
-    SPACE,
-    TIME,
-    Frame,
-    ProfileBuilder,
-    Thread,
-    line_of,
-    scaled_values,
-)
 from gsym.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = bool()
@@ -28,15 +16,16 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from gsym.profiles.model import Profile, ValueType
+    from gsym.profiles.opening import ProfileOptions
 
 # Values by the units of the format, and nanoseconds or bytes in one of them.
 _UNITS = {
-    "none": (SAMPLES, 1),
-    "bytes": (SPACE, 1),
-    "nanoseconds": (TIME, 1),
-    "microseconds": (TIME, 1_000),
-    "milliseconds": (TIME, 1_000_000),
-    "seconds": (TIME, 1_000_000_000),
+    "none": (model.SAMPLES, 1),
+    "bytes": (model.SPACE, 1),
+    "nanoseconds": (model.TIME, 1),
+    "microseconds": (model.TIME, 1_000),
+    "milliseconds": (model.TIME, 1_000_000),
+    "seconds": (model.TIME, 1_000_000_000),
 }
 # The threads of `gsym.profiles.outputs.speedscope_file`, and those of py-spy.
 _THREADS = (
@@ -52,16 +41,13 @@ _THREADS = (
 )
 
 
-def read_speedscope(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_speedscope(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file of speedscope, of all its threads."""
-    name = os.fspath(path)
-    whole = read_node(name, most_bytes)
+    whole = read_node(path, options.most_bytes)
     profiles = list(whole.get("profiles").items())
     units = [_unit(profile) for profile in profiles]
-    types = tuple(dict.fromkeys(kind for kind, _ in units)) or (SAMPLES,)
-    builder = ProfileBuilder(types)
+    types = tuple(dict.fromkeys(kind for kind, _ in units)) or (model.SAMPLES,)
+    builder = model.ProfileBuilder(types)
     frames = whole.get("shared").get("frames").items()
     reader = _Reader(builder, [builder.function(_frame(frame)) for frame in frames])
     names = [profile.get("name").text() for profile in profiles]
@@ -81,7 +67,7 @@ def read_speedscope(
             reader.add_events(profile)
         else:
             reader.add_samples(profile)
-    scaled_values(builder, reader.values)
+    model.scaled_values(builder, reader.values)
     return builder.profile
 
 
@@ -93,12 +79,12 @@ def _unit(profile: Node) -> tuple[ValueType, int]:
     return found
 
 
-def _frame(frame: Node) -> Frame:
+def _frame(frame: Node) -> model.Frame:
     name, path = frame.get("name").text(), frame.get("file").text()
-    return Frame(name, path=path, line=line_of(frame.get("line").value))
+    return model.Frame(name, path=path, line=model.line_of(frame.get("line").value))
 
 
-def _threads(names: list[str], title: str) -> list[Thread | None]:
+def _threads(names: list[str], title: str) -> list[model.Thread | None]:
     """The threads of profiles by their names; None for those without any.
 
     The only profile may have the name of the whole.
@@ -106,33 +92,30 @@ def _threads(names: list[str], title: str) -> list[Thread | None]:
     if names == [title]:
         return [None]
     found = [_thread(name) for name in names]
-    return [None if thread == NO_THREAD else thread for thread in found]
+    return [None if thread == model.NO_THREAD else thread for thread in found]
 
 
-def _thread(name: str) -> Thread:
+def _thread(name: str) -> model.Thread:
     for form in _THREADS:
         found = form.fullmatch(name)
         if found is not None:
             process = int(found["pid"]) if found["pid"] else None
             names = found["process"] or "", found["thread"] or ""
-            return Thread(process, int(found["tid"], 0), *names)
-    return Thread(None, None, "", name)
+            return model.Thread(process, int(found["tid"], 0), *names)
+    return model.Thread(None, None, "", name)
 
 
 class _Reader:
-    """Adds the samples of threads to a profile.
+    """Adds the samples of threads to a profile."""
 
-    Attributes:
-        values: Those of each sample; the samples themselves have none yet.
-    """
-
-    def __init__(self, builder: ProfileBuilder, functions: list[int]) -> None:
+    def __init__(self, builder: model.ProfileBuilder, functions: list[int]) -> None:
         self._builder = builder
         self._functions = functions
         self._tree = StackTree(builder)
         self._thread: int | None = None
         self._value = 0
         self._factor = 1
+        # those of each sample; the samples themselves have none yet
         self.values: list[list[int | Decimal]] = []
 
     def open(self, thread: int | None, value: int, factor: int) -> None:
@@ -206,7 +189,7 @@ class _Reader:
         values: list[int | Decimal] = [0] * len(types)
         values[self._value] = number
         self.values.append(values)
-        is_time = types[self._value] == TIME
+        is_time = types[self._value] == model.TIME
         self._builder.sample(
             self._tree.stack(node),
             (),

@@ -77,9 +77,7 @@ def symbolize(
             profile.unsure |= {Unsure(name, each): None for each in sorted(doubts)}
 
 
-def _waiting(
-    profile: Profile,
-) -> dict[tuple[ModuleKey, str], dict[int, list[int]]]:
+def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], dict[int, list[int]]]:
     """The locations to look up in mappings, by their module and why it is unsure."""
     found: dict[tuple[ModuleKey, str], dict[int, list[int]]] = {}
     of_mapping: list[list[int] | None] = []

@@ -20,19 +20,13 @@ if TYPE_CHECKING:
 
 
 class TopRow(NamedTuple):
-    """The sums for a name.
+    """The sums for a name."""
 
-    Attributes:
-        name: Of a function, module, file, thread or process.
-        own: The sum of the samples whose innermost frame has it.
-        total: The sum of those in whose stack it is, once each.
-        over_time: The total for each part of the time; empty unless all samples have a
-            time, and in rows for which it is not asked.
-    """
-
-    name: str
-    own: int
-    total: int
+    name: str  # of a function, module, file, thread or process
+    own: int  # the sum of the samples whose innermost frame has it
+    total: int  # the sum of those in whose stack it is, once each
+    # the total for each part of the time; empty unless all samples have a time, and in
+    # rows for which it is not asked
     over_time: tuple[int, ...]
 
 

@@ -10,17 +10,8 @@ Source: the Chrome DevTools Protocol, `Profiler.Profile` and
 
 from __future__ import annotations
 
-import os
-
+from gsym.profiles import model
 from gsym.profiles.json_input import Node, read_node
-from gsym.profiles.model import (
-    SAMPLES,
-    SPACE,
-    TIME,
-    Frame,
-    ProfileBuilder,
-    line_of,
-)
 from gsym.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = bool()
@@ -28,19 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
-V8_VALUES = (SAMPLES, TIME)
+V8_VALUES = (model.SAMPLES, model.TIME)
 _ROOT_NAME = "(root)"  # of the node that all others are below
 _MICROSECOND = 1000
 _SECOND = 1_000_000  # microseconds
 
 
-def read_cpuprofile(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_cpuprofile(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file `.cpuprofile`, also in that of Node.js up to version 10."""
-    whole = read_node(os.fspath(path), most_bytes)
-    builder = ProfileBuilder(V8_VALUES)
+    whole = read_node(path, options.most_bytes)
+    builder = model.ProfileBuilder(V8_VALUES)
     made = V8Profile(builder, None, StackTree(builder))
     start, end = whole.get("startTime"), whole.get("endTime")
     # The older layout has these in seconds, and the time of each sample.
@@ -51,12 +41,10 @@ def read_cpuprofile(
     return builder.profile
 
 
-def read_heapprofile(
-    path: str | os.PathLike[str], *, most_bytes: int | None = None
-) -> Profile:
+def read_heapprofile(path: str, options: ProfileOptions) -> Profile:
     """The profile in a file `.heapprofile`, of the memory that sampled objects take."""
-    whole = read_node(os.fspath(path), most_bytes)
-    builder = ProfileBuilder((SPACE,))
+    whole = read_node(path, options.most_bytes)
+    builder = model.ProfileBuilder((model.SPACE,))
     tree = StackTree(builder)
     for node, call in _calls(whole.get("head"), tree, builder):
         size = node.get("selfSize")
@@ -66,21 +54,17 @@ def read_heapprofile(
 
 
 class V8Profile:
-    """One profile of V8, in one piece or in many.
-
-    Attributes:
-        start: When it began, in microseconds.
-    """
+    """One profile of V8, in one piece or in many."""
 
     def __init__(
-        self, builder: ProfileBuilder, thread: int | None, tree: StackTree
+        self, builder: model.ProfileBuilder, thread: int | None, tree: StackTree
     ) -> None:
         self._builder = builder
         self._thread = thread
         self._tree = tree
         self._nodes: dict[int, int] = {}  # of the tree, by the ids of V8
         self._samples: list[tuple[int, int]] = []  # times and nodes
-        self.start = 0
+        self.start = 0  # when it began, in microseconds
         self._now: int | None = None
 
     def add(self, profile: Node, timed: Node) -> None:
@@ -145,7 +129,7 @@ class V8Profile:
 
 
 def _calls(
-    head: Node, tree: StackTree, builder: ProfileBuilder
+    head: Node, tree: StackTree, builder: model.ProfileBuilder
 ) -> Iterator[tuple[Node, int]]:
     """The nodes below a root that contain one another, each with that of the tree."""
     waiting: list[tuple[Node, int | None]] = [(head, None)]
@@ -158,7 +142,7 @@ def _calls(
 
 
 def _call(
-    node: Node, parent: int | None, tree: StackTree, builder: ProfileBuilder
+    node: Node, parent: int | None, tree: StackTree, builder: model.ProfileBuilder
 ) -> int:
     """The node of the tree for a function and its caller."""
     called = node.get("callFrame")
@@ -169,10 +153,10 @@ def _call(
     if parent is None and name == _ROOT_NAME:
         return ROOT
     line = call.get("lineNumber").value  # -1 if it is unknown
-    frame = Frame(
+    frame = model.Frame(
         name or "(anonymous)",
         path=call.get("url").text(),
-        line=line_of(line + 1 - first if type(line) is int else None),
+        line=model.line_of(line + 1 - first if type(line) is int else None),
     )
     return tree.child(ROOT if parent is None else parent, builder.function(frame))
 

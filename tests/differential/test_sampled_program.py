@@ -13,7 +13,7 @@ import pytest
 from gsym.fxt.reader import open_trace
 from gsym.modules.symbolizer import Symbolizer
 from gsym.profiles.flame_graph import flame_page
-from gsym.profiles.fxt_samples import read_fxt_samples
+from gsym.profiles.fxt_input import read_fxt_samples
 from gsym.profiles.symbolizing import symbolize
 from gsym.store.adding import add_file
 from gsym.store.directory import Store

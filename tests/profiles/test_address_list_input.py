@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.profiles.address_list_input import read_addresses
 from gsym.profiles.model import Location, Mapping
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.recognition import is_address_list
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.symbols import BASE, BUILD_ID, Modules
@@ -29,7 +29,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_addresses_are_samples_in_order(tmp_path: Path) -> None:
     path = written(tmp_path, "# list\n0x401136\n\n  401140\r\n0X401136\n")
-    profile = read_addresses(path)
+    profile = read_profile(path)
     assert profile.locations == [Location(0x401136), Location(0x401140)]
     assert [each.stack for each in profile.samples] == [0, 1, 0]
 
@@ -39,8 +39,9 @@ def test_addresses_are_looked_up_in_their_module(tmp_path: Path) -> None:
     path = written(
         tmp_path, f"{BASE + 0x1040:x}\n{BUILD_ID}:0x401040\nmy+module+0x1040\n0x0\n"
     )
-    profile = read_addresses(
-        path, build_id=BUILD_ID.upper(), build_ids={"my+module": BUILD_ID}
+    profile = read_profile(
+        path,
+        ProfileOptions(build_id=BUILD_ID.upper(), build_ids={"my+module": BUILD_ID}),
     )
     assert profile.mappings == [
         Mapping(0, ALL, 0, 0, "", BUILD_ID),
@@ -54,7 +55,7 @@ def test_addresses_are_looked_up_in_their_module(tmp_path: Path) -> None:
 
 def test_addresses_may_be_return_addresses(tmp_path: Path) -> None:
     path = written(tmp_path, f"{BUILD_ID}:0x401040")
-    profile = read_addresses(path, return_addresses=True)
+    profile = read_profile(path, ProfileOptions(return_addresses=True))
     symbolize(profile, Modules(tmp_path))
     assert profile.locations[0].frames[0].name == "outer(int)"
 
@@ -65,7 +66,7 @@ def test_addresses_may_be_return_addresses(tmp_path: Path) -> None:
 def test_an_invalid_address_is_refused(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, f"0x10\n{line}\n")
     with pytest.raises(FormatError) as caught:
-        read_addresses(path)
+        read_profile(path)
     assert caught.value.reason == f"line 2 is not an address: {line!r}"
     assert caught.value.path == str(path)
 

@@ -10,6 +10,7 @@ import pytest
 from gsym.errors import FormatError
 from gsym.profiles.collapsed_input import read_collapsed
 from gsym.profiles.model import Frame, ProfileBuilder, ValueType
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.outputs import collapsed_lines
 from gsym.profiles.recognition import is_collapsed
 from tests.profiles.test_round_trips import sums_of
@@ -35,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_stacks_are_read_from_the_root(path: Path) -> None:
     path.write_text(TEXT)
-    profile = read_collapsed(path)
+    profile = read_profile(path)
     (kind,) = profile.value_types
     assert {names: kind.plain(sum_) for names, sum_ in sums_of(profile).items()} == {
         ("work", "<module>"): 4,
@@ -53,7 +54,7 @@ def test_stacks_are_read_from_the_root(path: Path) -> None:
 def test_only_stacks_with_a_value_are_taken(path: Path, line: str) -> None:
     assert is_collapsed([line]) == line.endswith("12 ")
     path.write_text(f"main 1\n{line}\n")
-    profile = read_collapsed(path)
+    profile = read_collapsed(str(path), ProfileOptions())
     if line.endswith("12 "):
         assert len(profile.samples) == 2
     else:
@@ -74,23 +75,26 @@ def test_other_lines_that_end_in_numbers_are_no_stacks(text: str) -> None:
 
 def test_values_are_exact(path: Path) -> None:
     path.write_text("a;b 0.412\na 1.5\na;c -31.\n")
-    profile = read_collapsed(path)
+    profile = read_profile(path)
     assert profile.value_types == (ValueType("samples", "count", 1000),)
     assert list(collapsed_lines(profile)) == ["a 1.5", "a;b 0.412", "a;c -31"]
 
 
 def test_two_values_are_before_and_after_as_difffolded_writes_them(path: Path) -> None:
     path.write_text("a;b 3 4\na 1 0\n")
-    profile = read_collapsed(path)
+    profile = read_profile(path)
     assert [each.type for each in profile.value_types] == ["before", "after"]
     assert [each.values for each in profile.samples] == [(3, 4), (1, 0)]
     path.write_text("a;b 3 4\na 1\n")
-    assert sums_of(read_collapsed(path)) == {("b 3", "a"): 4, ("a",): 1}
+    assert sums_of(read_profile(path)) == {
+        ("b 3", "a"): 4,
+        ("a",): 1,
+    }
 
 
 def test_the_end_of_a_stack_of_heaptrack_is_no_function(path: Path) -> None:
     path.write_bytes(codecs.BOM_UTF8 + b"main (a.cpp);f; 40000\n")
-    profile = read_collapsed(path)
+    profile = read_profile(path)
     assert sums_of(profile) == {("f", "main"): 40000}
     assert {each.frames[0].path for each in profile.locations} == {"", "a.cpp"}
 
@@ -100,7 +104,7 @@ def test_lines_of_austin_have_threads_places_and_microseconds(path: Path) -> Non
         "# austin: 3.7.0\n# mode: wall\n\n"
         "P7;T0:7;/a.py:<module>:3;/a.py:f:4 2125\nP7;T0:8 500\n"
     )
-    profile = read_collapsed(path)
+    profile = read_profile(path)
     assert profile.value_types == (ValueType("wall", "microseconds"),)
     assert [each[:2] for each in profile.threads] == [(7, 7), (7, 8)]
     places = [each.frames[0] for each in profile.locations]
@@ -119,4 +123,4 @@ def test_empty_stacks_and_names_are_written_as_words() -> None:
 def test_a_stack_of_too_many_frames_is_refused(path: Path) -> None:
     path.write_text("a;" * 70_000 + "a 1\n")
     with pytest.raises(FormatError, match="line 1 has more than 65536 frames"):
-        read_collapsed(path)
+        read_profile(path)

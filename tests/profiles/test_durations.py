@@ -9,9 +9,9 @@ import pytest
 from gsym.fxt.reader import open_trace
 from gsym.fxt.records import Argument, Event
 from gsym.profiles.durations import UNENDED, DurationStacks
-from gsym.profiles.fxt_durations import read_fxt_durations
-from gsym.profiles.fxt_profile import read_fxt_file
+from gsym.profiles.fxt_input import read_fxt_durations, read_fxt_file
 from gsym.profiles.model import TIME, Frame, Profile, ProfileBuilder, Thread
+from gsym.profiles.opening import ProfileOptions
 from tests.fxt.traces import small_trace
 from tests.profiles.test_round_trips import sums_of
 
@@ -97,7 +97,7 @@ def test_the_line_of_a_duration_is_a_number(value: int, line: int) -> None:
 def test_a_file_of_durations_is_a_profile(tmp_path: Path) -> None:
     path = tmp_path / "trace.fxt"
     path.write_bytes(small_trace()[:-3])
-    profile = read_fxt_file(str(path))
+    profile = read_fxt_file(str(path), ProfileOptions())
     assert profile.samples
     assert profile.losses["damaged records of the trace"] == 1
 

@@ -12,7 +12,7 @@ from gsym.fxt.records import (
     Mmap,
     Module,
 )
-from gsym.profiles.fxt_samples import read_fxt_samples
+from gsym.profiles.fxt_input import read_fxt_samples
 from gsym.profiles.model import Location, Mapping, Thread
 from gsym.profiles.symbolizing import symbolize
 from tests.profiles.symbols import BASE, BUILD_ID, Modules

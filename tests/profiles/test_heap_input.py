@@ -10,7 +10,7 @@ import pytest
 
 from gsym.errors import FormatError
 from gsym.profiles.heap_input import read_cpu_words, read_heap
-from gsym.profiles.opening import read_profile
+from gsym.profiles.opening import ProfileOptions, read_profile
 from gsym.profiles.recognition import profile_kind
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def test_other_lines_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_text("nothing\n")
     with pytest.raises(FormatError, match="not a heap profile"):
-        read_heap(path)
+        read_heap(str(path), ProfileOptions())
 
 
 @pytest.mark.parametrize("layout", ["<Q", ">Q", "<I", ">I"])
@@ -179,4 +179,4 @@ def test_a_profile_of_the_cpu_has_words_of_the_machine(
     assert losses == {"ends of a profile that was not finished": 1}
     path.write_bytes(data[: len(data) // 16 * 8])
     with pytest.raises(FormatError, match="a stack of 2 addresses"):
-        read_cpu_words(path)
+        read_cpu_words(str(path), ProfileOptions())

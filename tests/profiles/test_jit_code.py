@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.profiles.opening import ProfileOptions
 from gsym.profiles.perf_data_input import read_perf_data
 from tests.inputs import perf_data as p
 
@@ -34,7 +35,7 @@ def recorded(folder: Path, perf: p.PerfFile, *paths: str, clock: int = 1) -> Pro
     records += [perf.sample(time, chain, PROCESS) for time in (1000, 3000)]
     made = folder / "perf.data"
     made.write_bytes(perf.file(b"".join(records), (p.Event(clock=clock),)))
-    return read_perf_data(made)
+    return read_perf_data(str(made), ProfileOptions())
 
 
 def names(profile: Profile) -> list[list[str]]:
@@ -55,7 +56,7 @@ def test_a_text_names_functions_and_the_last_one_counts(tmp_path: Path) -> None:
         os.utime(MAP, None)
         later = recorded(tmp_path, p.PerfFile())
         os.utime(tmp_path / "perf.data", (1, 1))
-        unsure = read_perf_data(tmp_path / "perf.data").unsure
+        unsure = read_perf_data(str(tmp_path / "perf.data"), ProfileOptions()).unsure
     finally:
         MAP.unlink()
     # A return address behind the last byte is of the call before it.

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from gsym.errors import FormatError
 from gsym.profiles import perf_data
 from gsym.profiles.model import SAMPLES, Thread, ValueType
-from gsym.profiles.opening import read_profile
+from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
 from gsym.profiles.perf_data_input import read_perf_data
 from tests.inputs import perf_data as p
 
@@ -40,7 +40,8 @@ both_orders = pytest.mark.parametrize("byteorder", ["little", "big"])
 def read(folder: Path, data: bytes) -> Profile:
     path = folder / "perf.data"
     path.write_bytes(data)
-    return read_perf_data(path)
+    with errors_named(str(path)):
+        return read_perf_data(str(path), ProfileOptions())
 
 
 def stacks(profile: Profile) -> list[list[tuple[int, str, bool]]]:

@@ -21,7 +21,7 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.profiles.opening import ProfileOptions, read_profile
+from gsym.profiles.opening import ProfileOptions, errors_named, read_profile
 from gsym.profiles.perf_script_input import (
     profile_of_lines,
     read_build_ids,
@@ -188,8 +188,8 @@ def test_unrecognized_lines_are_reported_as_losses() -> None:
 def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "perf.txt"
     path.write_text("no sample\n")
-    with pytest.raises(FormatError) as caught:
-        read_perf_script(path)
+    with pytest.raises(FormatError) as caught, errors_named(str(path)):
+        read_perf_script(str(path), ProfileOptions())
     assert caught.value.path == str(path)
     assert caught.value.reason == "no perf sample found"
 
@@ -275,7 +275,13 @@ def test_highly_compressible_text_is_read(
     path = tmp_path / "perf.txt.gz"
     path.write_bytes(gzip.compress(sample * count))
     assert path.stat().st_size * 100 < count * len(sample) - (16 << 20)
-    assert sum(each.values[0] for each in read_perf_script(path).samples) == count
+    assert (
+        sum(
+            each.values[0]
+            for each in read_perf_script(str(path), ProfileOptions()).samples
+        )
+        == count
+    )
 
 
 MAPPED = "p 7 1.0: PERF_RECORD_MMAP2 {0}/{0}: [0x1000(0x1000) @ 0 {1}]: r-xp /opt/x\n"

@@ -20,6 +20,7 @@ from gsym.profiles.model import (
     Thread,
     ValueType,
 )
+from gsym.profiles.opening import ProfileOptions
 from gsym.profiles.pprof import decode, profile_of, read_pprof
 from gsym.profiles.pprof_output import pprof_file
 from gsym.profiles.protobuf import message_types
@@ -98,7 +99,7 @@ def test_callers_are_return_addresses_on_request() -> None:
 
 
 def test_a_profile_of_go_is_read() -> None:
-    profile = read_pprof(GOLDEN / "go-cpu.pb.gz")
+    profile = read_pprof(str(GOLDEN / "go-cpu.pb.gz"), ProfileOptions())
     stacks = {
         tuple(frame.name for frame in profile.frames_of(sample.stack)): sample.values
         for sample in profile.samples
@@ -179,7 +180,7 @@ def test_an_invalid_reference_is_refused(
     spoil(made)
     path = written(tmp_path, made.SerializeToString())
     with pytest.raises(FormatError) as caught:
-        read_pprof(path)
+        read_pprof(str(path), ProfileOptions())
     assert (caught.value.reason, caught.value.path) == (reason, str(path))
 
 
@@ -210,7 +211,7 @@ def test_a_truncated_field_is_reported_with_its_offset(
     tmp_path: Path, data: bytes, offset: int, reason: str
 ) -> None:
     with pytest.raises(FormatError) as caught:
-        read_pprof(written(tmp_path, data))
+        read_pprof(str(written(tmp_path, data)), ProfileOptions())
     assert (caught.value.reason, caught.value.offset) == (reason, offset)
 
 
@@ -227,14 +228,14 @@ def test_the_depth_of_a_stack_is_limited() -> None:
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, gzip.compress(bytes(1 << 20)) * 100)
     with pytest.raises(FormatError, match="more than 8388608 bytes of data"):
-        read_pprof(path, most_bytes=8 << 20)
+        read_pprof(str(path), ProfileOptions(most_bytes=8 << 20))
 
 
 @pytest.mark.parametrize("cut", [10, -1])
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path, cut: int) -> None:
     data = gzip.compress(message().SerializeToString())
     with pytest.raises(FormatError, match="compressed data is damaged"):
-        read_pprof(written(tmp_path, data[:cut]))
+        read_pprof(str(written(tmp_path, data[:cut])), ProfileOptions())
 
 
 def test_without_protobuf_an_error_names_the_extra(

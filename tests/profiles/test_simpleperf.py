@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
+from gsym.profiles.opening import ProfileOptions
 from gsym.profiles.perf_data_input import read_perf_data
 from gsym.profiles.simpleperf import FILE, FILE2, INIT_MAP, META_INFO, read_symbols
 from tests.inputs import perf_data as p
@@ -78,7 +79,7 @@ FILES = (
 def read(folder: Path, data: bytes) -> Profile:
     path = folder / "perf.data"
     path.write_bytes(data)
-    return read_perf_data(path)
+    return read_perf_data(str(path), ProfileOptions())
 
 
 def names(profile: Profile) -> list[str]:

@@ -34,7 +34,7 @@ from gsym.fxt.chrome_json import ChromeJson
 from gsym.fxt.decoder import KINDS
 from gsym.fxt.writer import FLUSH_SIZE, Encoder
 from gsym.modules.finder import open_store
-from gsym.profiles.fxt_samples import SAMPLE_KINDS
+from gsym.profiles.fxt_input import SAMPLE_KINDS
 from gsym.profiles.input_bytes import read_inflated
 from gsym.profiles.model import TIME, Profile, resolution
 from gsym.profiles.outputs import FORMS, form_of, write_form
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gsym.fxt.records import Record
-
 
 CHROME = "chrome"
 TRACE = "fxt"
@@ -291,7 +290,7 @@ def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Pr
 
     modules, binaries = open_profile_modules(values)
     return symbolize_pprof(
-        read_inflated(source.path)[0],
+        read_inflated(source.path),
         modules,
         binaries,
         return_addresses=values.flag("--return-addresses"),

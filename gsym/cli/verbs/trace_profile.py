@@ -36,16 +36,18 @@ class ProfileInput:
         self.name: str = source.name
         self._fields = ""
         if values.has("--fields"):
-            self._fields = _read_fields(values.text("--fields") or "")
+            self._fields = values.text("--fields") or ""
+        if self._fields:
+            with usage_errors("option '--fields'"):
+                layout_of(self._fields)  # refuses unknown ones
         # one of `gsym.profiles.opening.KINDS`
         self.kind: str = "perf script" if self._fields else source.kind()
         if not self.kind:
             raise unknown_format(source.name, self.path)
         self.selection: Selection = read_selection(values)
         self._values = values
-        self.trace: TraceInput | None = (
-            None  # the file as a trace; None if it is not a trace
-        )
+        # the file as a trace; None if it is not one
+        self.trace: TraceInput | None = None
         if self.kind == "fxt":
             from gsym.cli.verbs.trace_input import TraceInput
 
@@ -68,7 +70,7 @@ class ProfileInput:
         """The complete profile; see `fxt_profile`."""
         if self.trace is None:
             return read_profile(self.path, self._options())
-        from gsym.profiles.fxt_profile import fxt_profile
+        from gsym.profiles.fxt_input import fxt_profile
 
         with errors_named(self.name):
             profile = fxt_profile(self.trace.records, takes_durations=takes_durations)
@@ -99,8 +101,7 @@ class ProfileInput:
         """Records of a trace that a profile cannot represent, by kind."""
         if self.trace is None:
             return {}
-        from gsym.profiles.fxt_durations import DURATION_KINDS
-        from gsym.profiles.fxt_samples import PROFILER_KINDS
+        from gsym.profiles.fxt_input import DURATION_KINDS, PROFILER_KINDS
 
         counts = Counter(self.trace.counts().records)
         held = PROFILER_KINDS if self.has_samples else DURATION_KINDS
@@ -122,14 +123,6 @@ class ProfileInput:
             build_id=(values.text("--build-id") or "").lower(),
             return_addresses=values.flag("--return-addresses"),
         )
-
-
-def _read_fields(text: str) -> str:
-    """Fields of perf script, if all of them are known."""
-    if text:
-        with usage_errors("option '--fields'"):
-            layout_of(text)
-    return text
 
 
 # Records of a trace that only define how others are read.

@@ -1,54 +1,114 @@
-"""The samples in a Fuchsia trace -> a profile.
+"""A Fuchsia trace -> a profile: of its samples or, without any, of its durations.
 
-Specification: Fuchsia trace format, "Profiler record". Each provider numbers the
-modules of each process on its own. Modules and mappings may come after the samples in
-the file; if they overlap, the time of a sample decides which one applies. The innermost
-address of a backtrace is exact; the others are return addresses.
+Each provider numbers the modules of each process on its own. Modules and mappings may
+come after the samples in the file; if they overlap, the time of a sample decides which
+one applies. The innermost address of a backtrace is exact; the others are return
+addresses.
+
+A duration is a function: its category stands for its module, and arguments `file` and
+`line` for its place in the source.
+
+Specification: Fuchsia trace format, "Profiler record".
 """
 
 from __future__ import annotations
 
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.records import Backtrace, Mmap, Module, begins_trace
-from gsym.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
+from gsym.fxt.records import Backtrace, Event, Mmap, Module, begins_trace
+from gsym.profiles.durations import DurationStacks
+from gsym.profiles.model import (
+    TIME,
+    Frame,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    line_of,
+    read_module_id,
+)
 from gsym.ranges import AddressRanges
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from gsym.fxt.records import Record
+    from gsym.fxt.reader import Trace
+    from gsym.fxt.records import Arguments, Record
     from gsym.profiles.model import Profile
+    from gsym.profiles.opening import ProfileOptions
 
+    Reading = Callable[[tuple[str, ...]], Iterable[Record]]
     _Space = tuple[int | None, int]  # a provider and a process
 
 # Of `gsym.fxt.decoder.KINDS`: the records that a profile is made of.
 SAMPLE_KINDS = ("module", "mmap", "backtrace")
 PROFILER_KINDS = ("trace_info", "kernel_object", *SAMPLE_KINDS)
+DURATION_KINDS = (
+    *("trace_info", "kernel_object"),
+    *("duration_begin", "duration_end", "duration_complete"),
+)
 
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 _SMALLEST_TEXT_ID = 32  # digits of a build id that is written as text
 
 
-def read_fxt_samples(records: Iterable[Record]) -> Profile:
-    """The profile of all backtraces of a trace.
+def fxt_profile(read: Reading, *, takes_durations: bool = True) -> Profile:
+    """The profile of a trace that can be read several times.
 
     Args:
-        records: Of the trace, in its order; others are ignored.
+        read: The records of some kinds, in the order of the trace.
+        takes_durations: Whether a trace without samples has a profile of durations.
+    """
+    samples = read_fxt_samples(read(PROFILER_KINDS))
+    if samples.samples or not takes_durations:
+        return samples
+    durations = read_fxt_durations(read(DURATION_KINDS))
+    return durations if durations.samples else samples
+
+
+def read_fxt_file(path: str, _options: ProfileOptions) -> Profile:
+    """The profile of a trace file; damaged records are among the losses."""
+    from gsym.fxt.reader import open_trace
+
+    opened = []
+
+    def read(kinds: tuple[str, ...]) -> Trace:
+        opened.append(open_trace(path, kinds=kinds))
+        return opened[-1]
+
+    profile = fxt_profile(read)
+    if opened[-1].problems:
+        profile.losses["damaged records of the trace"] = len(opened[-1].problems)
+    return profile
+
+
+def read_fxt_samples(records: Iterable[Record]) -> Profile:
+    """The profile of all backtraces of a trace; other records are ignored.
 
     Returns:
         Samples that count 1 each. Its losses have what could not be used: mappings of
             modules that are not named, modules with the number of another one at that
             time, mappings that are later than samples in them.
     """
-    builder = ProfileBuilder()
-    samples = _Samples(builder)
+    return _profile_of(records, ProfileBuilder(), _Samples)
+
+
+def read_fxt_durations(records: Iterable[Record]) -> Profile:
+    """The profile of all durations of a trace; other records are ignored."""
+    return _profile_of(records, ProfileBuilder((TIME,)), _Durations)
+
+
+def _profile_of(
+    records: Iterable[Record],
+    builder: ProfileBuilder,
+    kind: type[_Samples | _Durations],
+) -> Profile:
+    of_trace = kind(builder)
     for record in records:
-        if begins_trace(record):  # its providers and processes are others
-            samples.finish()
-            samples = _Samples(builder)
-        samples.add(record)
-    samples.finish()
+        if begins_trace(record):  # its providers, processes and times are others
+            of_trace.finish()
+            of_trace = kind(builder)
+        of_trace.add(record)
+    of_trace.finish()
     return builder.profile
 
 
@@ -75,6 +135,7 @@ class _Samples:
         """Put the samples into the profile, in the order of the file."""
         mappings = self._mappings_of_frames()
         for backtrace, found in zip(self._backtraces, mappings, strict=True):
+            who = backtrace.provider, backtrace.process, backtrace.thread
             stack = [
                 self._builder.location(address, mapping, is_return=depth > 0)
                 for depth, (address, mapping) in enumerate(
@@ -83,7 +144,7 @@ class _Samples:
             ]
             self._builder.sample(
                 self._builder.stack(stack),
-                thread=self._builder.thread(self._thread(backtrace)),
+                thread=self._builder.thread(_thread(self._objects, *who)),
                 time=backtrace.ns,
             )
 
@@ -107,15 +168,13 @@ class _Samples:
             found[number] = [find(address, _time(each)) for address in each.frames]
         return found
 
-    def _thread(self, backtrace: Backtrace) -> Thread:
-        process, thread = backtrace.process, backtrace.thread
-        name_of, provider = self._objects.name_of, backtrace.provider
-        return Thread(
-            process,
-            thread,
-            name_of(process, provider, PROCESS) or "",
-            name_of(thread, provider, THREAD) or "",
-        )
+
+def _thread(
+    objects: Objects, provider: int | None, process: int, thread: int
+) -> Thread:
+    process_name = objects.name_of(process, provider, PROCESS)
+    thread_name = objects.name_of(thread, provider, THREAD)
+    return Thread(process, thread, process_name or "", thread_name or "")
 
 
 class _AddressSpace:
@@ -215,3 +274,63 @@ def _hex(build_id: bytes) -> str:
     if is_text and _HEX_DIGITS.issuperset(build_id):
         return build_id.decode().lower()
     return build_id.hex()
+
+
+class _Durations:
+    """The durations of one trace, which are added to a profile at its end."""
+
+    def __init__(self, builder: ProfileBuilder) -> None:
+        self._builder = builder
+        self._stacks = DurationStacks(builder)
+        self._objects = Objects()
+        self._locations: dict[tuple[str, str, str, int], int] = {}
+        self._threads: dict[tuple[int | None, int, int], int] = {}
+
+    def add(self, record: Record) -> None:
+        """Take a record that concerns durations; others are ignored."""
+        if not isinstance(record, Event):
+            self._objects.add(record)
+            return
+        if not record.kind.startswith("duration"):
+            return
+        key = record.provider, record.process, record.thread
+        thread = self._threads.get(key)
+        if thread is None:
+            thread = self._threads[key] = self._builder.thread(Thread(*key[1:]))
+        time = record.ns or 0
+        if record.kind == "duration_end":
+            self._stacks.end(thread, time)
+        elif record.kind == "duration_begin":
+            self._stacks.begin(thread, time, self._location(record))
+        else:
+            end = record.end_ns or 0
+            self._stacks.complete(thread, time, end, self._location(record))
+
+    def finish(self) -> None:
+        """Put the samples into the profile, and the names of threads."""
+        self._stacks.finish()
+        for provider, process, thread in self._threads:
+            self._builder.thread(_thread(self._objects, provider, process, thread))
+
+    def _location(self, event: Event) -> int:
+        key = event.name, event.category, *_place(event.args)
+        found = self._locations.get(key)
+        if found is None:
+            name, category, path, line = key
+            mapping = None
+            if category:
+                mapping = self._builder.mapping(Mapping(0, 0, path=category))
+            frame = Frame(name, path=path, line=line)
+            found = self._locations[key] = self._builder.function(frame, mapping)
+        return found
+
+
+def _place(args: Arguments) -> tuple[str, int]:
+    path, line = "", 0
+    for argument in args:
+        value = argument.value
+        if argument.name == "file" and isinstance(value, str):
+            path = value
+        elif argument.name == "line":
+            line = line_of(value)
+    return path, line
