@@ -107,16 +107,12 @@ class Option:
 
 
 class Operand(NamedTuple):
-    """A positional argument.
+    """A positional argument."""
 
-    Attributes:
-        usage: Its name; in brackets if it may be left out, with dots if there may be
-            many, as of the last one declared: `FILE`, `ADDRESS...`, `[ADDRESS...]`.
-        help: What the help says.
-    """
-
+    # its name; in brackets if it may be left out, with dots if there may be many, as of
+    # the last one declared: `FILE`, `ADDRESS...`, `[ADDRESS...]`
     usage: str
-    help: str
+    help: str  # what the help says
 
     @property
     def name(self) -> str:

@@ -7,12 +7,7 @@ import os
 import sys
 
 # The module `signal` would import `enum`, which takes longer than a lookup.
-from _signal import (  # type: ignore[import-not-found]
-    SIG_DFL,
-    SIGTERM,
-    getsignal,
-    signal,
-)
+from _signal import SIG_DFL, SIGTERM, getsignal, signal  # type: ignore[import-not-found]
 
 from gsym.cli.grammar import UsageError
 from gsym.cli.terminal import (

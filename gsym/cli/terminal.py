@@ -21,7 +21,6 @@ _BAR_WIDTH = 32
 _MOST_SHOWN = 1023  # characters of what came as input
 _OUTPUTS = ("stdout", "stderr")
 
-
 # Characters that a terminal interprets: control characters, also as bytes that are not
 # UTF-8, and those that change the direction of text.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from gsym.confined.confinement import ChildLimits
 
-
 _ORIGINALS = {"sym", "debuginfo", "executable"}
 
 

@@ -22,7 +22,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-
 # Name: numbers on x86-64 and AArch64; None if there is no such call.
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "socket": (41, 198),

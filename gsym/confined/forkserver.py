@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
-
 _BOOTSTRAP = (
     "import json, sys; target, modules, sys.path[:] = json.loads(sys.argv[1]); "
     "from gsym.confined.forkserver import serve_forks; serve_forks(target, modules)"

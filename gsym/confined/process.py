@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-
 ANSWER = "answer.json"
 FULL = 28  # exit code of a process whose answer does not fit on the disk
 _LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files

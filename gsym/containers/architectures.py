@@ -124,7 +124,6 @@ _MACHO_FAMILY = {
     _CPU_POWERPC | _CPU_64: "ppc64",
 }
 
-
 # By Machine of the COFF header.
 _PE = {
     0x14C: "i386",

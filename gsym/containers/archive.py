@@ -122,9 +122,13 @@ def _members_of(
 
 
 def _bytes_of(member: Member, data: memoryview, path: str) -> memoryview:
-    if member.offset == 0:
-        return _map_thin_member(member, path)
-    return data[member.offset :][: member.size]
+    if member.offset:
+        return data[member.offset :][: member.size]
+    try:
+        return map_file(_thin_path(member, path))
+    except FileNotFoundError as error:
+        reason = f"{error.strerror}, though {path} names it"
+        raise FileNotFoundError(error.errno, reason, error.filename) from None
 
 
 def matching_members(
@@ -198,14 +202,6 @@ def _kind_of(member: Member, data: memoryview, path: str) -> str:
 
 def _thin_path(member: Member, path: str) -> str:
     return os.path.join(os.path.dirname(path), member.name)
-
-
-def _map_thin_member(member: Member, path: str) -> memoryview:
-    try:
-        return map_file(_thin_path(member, path))
-    except FileNotFoundError as error:
-        reason = f"{error.strerror}, though {path} names it"
-        raise FileNotFoundError(error.errno, reason, error.filename) from None
 
 
 def _is_table(name: bytes) -> bool:

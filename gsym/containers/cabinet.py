@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 _PIECE = 1 << 20
 _BLOCK = 64 << 10
 
-
 _LAST = {".pd_": "b", ".dl_": "l", ".ex_": "e", ".sy_": "s"}
 
 

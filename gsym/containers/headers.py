@@ -19,20 +19,14 @@ if TYPE_CHECKING:
 
 
 class Segment(NamedTuple):
-    """A part of a file that is loaded.
+    """A part of a file that is loaded."""
 
-    Attributes:
-        offset: Where it starts in the file, in bytes.
-        size: In bytes, as far as the file has them; in a file with debug
-            information alone, as far as the binary had them or more.
-        address: Where it starts, at link time.
-        is_executable: Whether code can run there.
-    """
-
-    offset: int
+    offset: int  # where it starts in the file, in bytes
+    # in bytes, as far as the file has them; in a file with debug information alone, as
+    # far as the binary had them or more
     size: int
-    address: int
-    is_executable: bool
+    address: int  # where it starts, at link time
+    is_executable: bool  # whether code can run there
 
 
 class CodeView(NamedTuple):
@@ -44,22 +38,14 @@ class CodeView(NamedTuple):
 
 
 class PeHeaders(NamedTuple):
-    """The contents of the headers of a PE file.
+    """The contents of the headers of a PE file."""
 
-    Attributes:
-        machine: What it is for.
-        time_stamp: When it was linked, or a hash of its contents.
-        size_of_image: Bytes in memory.
-        base: Address of the image at link time.
-        segments: The headers, then the sections.
-        directories: Offset in the image and size of each data directory.
-    """
-
-    machine: int
-    time_stamp: int
-    size_of_image: int
-    base: int
-    segments: tuple[Segment, ...]
+    machine: int  # what it is for
+    time_stamp: int  # when it was linked, or a hash of its contents
+    size_of_image: int  # bytes in memory
+    base: int  # address of the image at link time
+    segments: tuple[Segment, ...]  # the headers, then the sections
+    # offset in the image and size of each data directory
     directories: tuple[tuple[int, int], ...]
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Piece = TypeVar("Piece", bytes, memoryview)
 
-
 _MAX_PIECE = 1 << 20
 # Each end of a stream copies the rest of the piece, and there may be an end every few
 # bytes.

@@ -53,22 +53,20 @@ class MachineCode:
 
     Raises:
         GsymError: The binary is damaged.
-
-    Attributes:
-        handle: The engine's `gsym_machine_code *`.
-        is_decoded: Whether its instructions can be decoded: those of x86-64, AArch64.
-        addresses_per_call: At one of so many addresses in code, or fewer, a call ends:
-            at 1 to 3 % in libraries of x86, at 2 to 11 % of other processors.
     """
 
     def __init__(self, binary: ObjectFile | None = None) -> None:
         pieces = [] if binary is None else _pieces(binary)
         architecture = "" if binary is None else binary.architecture
         instructions = _INSTRUCTION_SETS.get(architecture, lib.GSYM_INSTRUCTIONS_OTHER)
+        # whether its instructions can be decoded: those of x86-64, AArch64
         self.is_decoded: bool = instructions in _DECODED
+        # at one of so many addresses in code, or fewer, a call ends: at 1 to 3 % in
+        # libraries of x86, at 2 to 11 % of other processors
         self.addresses_per_call: int = 32 if instructions in _X86 else 8
         self._data = None if binary is None else binary.data  # keeps it mapped
         self._pieces = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
+        # the engine's `gsym_machine_code *`
         self.handle: CData = ffi.new(
             "gsym_machine_code *", (self._pieces, len(pieces), instructions)
         )

@@ -13,15 +13,7 @@ from gsym.containers.architectures import (
     macho_architecture,
     pe_architecture,
 )
-from gsym.engine.native import (
-    bytes_of,
-    check,
-    ffi,
-    lib,
-    new_error,
-    new_object,
-    to_str,
-)
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 
@@ -34,16 +26,11 @@ if TYPE_CHECKING:
 
 
 class Section(NamedTuple):
-    """A section of DWARF.
+    """A section of DWARF."""
 
-    Attributes:
-        data: Its bytes, inflated, and relocated if the file is relocatable.
-        is_mapping: Whether they are unchanged in a file that is mapped.
-        distrusted: Start and end of where relocations could not be applied.
-    """
-
-    data: memoryview
-    is_mapping: bool
+    data: memoryview  # its bytes, inflated, and relocated if the file is relocatable
+    is_mapping: bool  # whether they are unchanged in a file that is mapped
+    # start and end of where relocations could not be applied
     distrusted: tuple[int, int] = (0, 0)
 
 
@@ -81,11 +68,7 @@ _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
 
 class ObjectFile:
-    """A binary or object file in memory.
-
-    Attributes:
-        handle: The engine's `gsym_object *`.
-    """
+    """A binary or object file in memory."""
 
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
@@ -93,6 +76,7 @@ class ObjectFile:
         self._inflated: dict[int, int] = {}  # sections: index -> size
         self._debug: dict[tuple[int, bool], list[Any]] = {}  # sections that were found
         self.data = data
+        # the engine's `gsym_object *`
         self.handle: Any = new_object(
             *("object", lib.gsym_object_open, lib.gsym_object_close),
             *(bytes_of(data), len(data)),

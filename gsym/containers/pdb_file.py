@@ -13,18 +13,12 @@ if TYPE_CHECKING:
 
 
 class PdbFile:
-    """A PDB in memory.
-
-    Attributes:
-        handle: The engine's `gsym_pdb *`.
-        guid: The 16 bytes that the image repeats in its CodeView record.
-        age: The same.
-        machine: The number in the headers of PE files.
-    """
+    """A PDB in memory."""
 
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
         self.data = data
+        # the engine's `gsym_pdb *`
         self.handle: Any = new_object(
             *("pdb", lib.gsym_pdb_open, lib.gsym_pdb_close),
             *(bytes_of(data), len(data), isinstance(data.obj, mmap.mmap)),
@@ -32,9 +26,10 @@ class PdbFile:
         )
         header = ffi.new("gsym_pdb_header *")
         lib.gsym_pdb_header_get(self.handle, header)
+        # the 16 bytes that the image repeats in its CodeView record
         self.guid: bytes = bytes(header.guid)
-        self.age: int = int(header.age)
-        self.machine: int = int(header.machine)
+        self.age: int = int(header.age)  # the same
+        self.machine: int = int(header.machine)  # the number in the headers of PE files
 
     def stream(self, number: int) -> bytes:
         """The bytes of a stream; none if it does not exist.

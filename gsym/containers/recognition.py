@@ -109,7 +109,7 @@ COMPRESSED = frozenset(
     {
         *("gzip file", "zstd file", "xz file", "lz4 file", "bzip2 file"),
         *("cabinet", "kernel image"),
-    },
+    }
 )
 """Kinds that hold one compressed file; `gsym.containers.compression` inflates them."""
 

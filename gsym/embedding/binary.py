@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-
 _BLOCK_SIZE = 1 << 20
 _SHARING_MULTIPLE = 8  # bytes of a file that shares strings
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-
 _SECTION = b".gsym"
 _NULL, _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 0, 1, 2, 3, 8
 _ALLOC = 2

@@ -159,28 +159,20 @@ class Segment:
 
 
 class LoadCommands:
-    """The header of a Mach-O file and its load commands.
-
-    Attributes:
-        is_wide: Whether words have 64 bits.
-        cpu_type: `CPU_TYPE_...`.
-        file_type: `MH_...`.
-        commands: All of them.
-        segments: Of those, the segments.
-        end: Where the commands end in the file as it was.
-    """
+    """The header of a Mach-O file and its load commands."""
 
     def __init__(self, binary: Binary, *, is_wide: bool) -> None:
-        self.is_wide = is_wide
+        self.is_wide = is_wide  # whether words have 64 bits
         self._binary = binary
         start = _HEADER_SIZES[is_wide]
         self._header = bytearray(binary.part(0, start, "the Mach-O header"))
         fields = binary.struct("4x6I").unpack_from(self._header)
-        self.cpu_type: int
-        self.file_type: int
+        self.cpu_type: int  # `CPU_TYPE_...`
+        self.file_type: int  # `MH_...`
         self.cpu_type, _, self.file_type, count, size, _ = fields
         self.commands: list[LoadCommand] = self._read(start, size, count)
-        self.end: int = start + size
+        self.end: int = start + size  # where the commands end in the file as it was
+        # of those, the segments
         self.segments: list[Segment] = [
             Segment(command, is_wide=is_wide)
             for command in self.commands

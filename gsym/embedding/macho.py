@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-
 _HEADER = "7I"  # version, starts, imports, symbols, number of imports, two formats
 _ENTRY_SIZE = 4
 _GROWTH = 8

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-
 _SUPER_BLOB, _CODE_DIRECTORY, _REQUIREMENTS = 0xFADE0CC0, 0xFADE0C02, 0xFADE0C01
 _HEAD = Struct(">3I")  # of a SuperBlob: magic, size, number of blobs
 _INDEX = Struct(">2I")  # slot, offset

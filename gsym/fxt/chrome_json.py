@@ -21,26 +21,9 @@ from contextlib import closing, suppress
 from itertools import chain, count, groupby
 from tempfile import TemporaryFile, gettempdir
 
+from gsym.fxt import records as r
 from gsym.fxt.matching import OpenById
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.records import (
-    Argument,
-    ContextSwitch,
-    Event,
-    Initialization,
-    KernelObject,
-    LargeBlob,
-    LegacyContextSwitch,
-    Log,
-    ProviderInfo,
-    ProviderSection,
-    Record,
-    String,
-    Thread,
-    ThreadWakeup,
-    TraceInfo,
-    kind_of,
-)
 from gsym.fxt.scheduling import SchedulingText
 from gsym.model import UINT64_MAX
 
@@ -158,7 +141,7 @@ class ChromeJson:
         operations, flows = OpenById(), OpenById()
         self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
 
-    def pieces(self, records: Iterable[Record]) -> Iterator[str]:
+    def pieces(self, records: Iterable[r.Record]) -> Iterator[str]:
         """The JSON text of a trace, piece by piece, the first after the last record."""
         with closing(self._events), closing(self._scheduling.events):
             for record in records:
@@ -194,25 +177,25 @@ class ChromeJson:
             other["origin_ns"] = str(self._origin)
         yield f',"otherData":{_encode(other)}}}' if other else "}"
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: r.Record) -> None:
         self._objects.add(record)
-        if isinstance(record, Event):
+        if isinstance(record, r.Event):
             self._add(_of_event(record))
-        elif isinstance(record, Log):
+        elif isinstance(record, r.Log):
             log = {"name": "log", "ph": "i", **_place(record), "s": "t"}
             self._add({**log, "args": {"message": _text(record.message)}})
         elif isinstance(record, _SCHEDULING):
             self._koids.update(self._scheduling.add(record))
-        elif isinstance(record, LargeBlob) and _is_shown(record):
+        elif isinstance(record, r.LargeBlob) and _is_shown(record):
             self._add(_of_blob(record))
-        elif isinstance(record, KernelObject) and record.type == PROCESS:
+        elif isinstance(record, r.KernelObject) and record.type == PROCESS:
             self._koids.add(record.koid)
             _keep_longest(self._processes, record.koid, record.name)
-        elif isinstance(record, KernelObject) and record.type == THREAD:
+        elif isinstance(record, r.KernelObject) and record.type == THREAD:
             self._koids.add(record.koid)
             _keep_longest(self._threads, (_process(record), record.koid), record.name)
         elif not isinstance(record, _CONTEXT):
-            _count(self.left_out, kind_of(record))
+            _count(self.left_out, r.kind_of(record))
 
     def _add(self, event: dict[str, Any]) -> None:
         self._koids.update((event["pid"], event["tid"]))
@@ -357,13 +340,20 @@ class ChromeJson:
                     open_by_id.end(begun)
 
 
-_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_SCHEDULING = (r.ContextSwitch, r.LegacyContextSwitch, r.ThreadWakeup)
 # Already applied to all other records.
-_CONTEXT = (Initialization, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
+_CONTEXT = (
+    r.Initialization,
+    r.ProviderInfo,
+    r.ProviderSection,
+    r.String,
+    r.Thread,
+    r.TraceInfo,
+)
 _LINKS = ("cat", "name", "id", "id2")
 
 
-def _of_event(event: Event) -> dict[str, Any]:
+def _of_event(event: r.Event) -> dict[str, Any]:
     kind = event.kind
     made: dict[str, Any] = {
         "cat": _text(event.category),
@@ -390,7 +380,7 @@ def _of_event(event: Event) -> dict[str, Any]:
     return made
 
 
-def _of_blob(blob: LargeBlob) -> dict[str, Any]:
+def _of_blob(blob: r.LargeBlob) -> dict[str, Any]:
     made: dict[str, Any] = {
         "ph": "O",
         "id": "",
@@ -404,7 +394,7 @@ def _of_blob(blob: LargeBlob) -> dict[str, Any]:
     return made
 
 
-def _is_shown(blob: LargeBlob) -> bool:
+def _is_shown(blob: r.LargeBlob) -> bool:
     """Whether a blob has a category that is shown, and a time to be shown at."""
     return blob.category == _FIDL_BLOB and blob.ticks is not None
 
@@ -473,7 +463,7 @@ def _keep_apart(begin: dict[str, Any]) -> None:
         begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & UINT64_MAX)
 
 
-def _process(thread: KernelObject) -> int | None:
+def _process(thread: r.KernelObject) -> int | None:
     """The process that the description of a thread names."""
     for argument in thread.args:
         if argument.name == "process" and argument.type == "koid":
@@ -491,7 +481,7 @@ def _count(counts: dict[str, int], what: str) -> None:
     counts[what] = counts.get(what, 0) + 1
 
 
-def _arguments(arguments: tuple[Argument, ...], shown: Any) -> dict[str, Any]:
+def _arguments(arguments: tuple[r.Argument, ...], shown: Any) -> dict[str, Any]:
     """Values by their names; null has none."""
     return {
         _text(argument.name): shown(argument)
@@ -500,13 +490,13 @@ def _arguments(arguments: tuple[Argument, ...], shown: Any) -> dict[str, Any]:
     }
 
 
-def _series(argument: Argument) -> Any:
+def _series(argument: r.Argument) -> Any:
     """A value of a counter: a number, if it is one."""
     is_integer = argument.type in {"int64", "uint64"}
     return float(argument.value or 0) if is_integer else _value(argument)
 
 
-def _value(argument: Argument) -> Any:
+def _value(argument: r.Argument) -> Any:
     value: Any = argument.value
     kind = argument.type
     if kind in {"pointer", "koid"}:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-
 MOST_COPIED_SIZE = 256 << 20
 """Larger data is returned as a view of the input."""
 

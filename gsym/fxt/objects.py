@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.fxt.records import (
-    UNKNOWN_KOID,
-    Argument,
-    Event,
-    KernelObject,
-    Record,
-    Thread,
-    UserspaceObject,
-)
+from gsym.fxt import records as r
 
 PROCESS, THREAD = 1, 2
 """Types of kernel objects."""
@@ -25,26 +17,28 @@ class Objects:
 
     def __init__(self) -> None:
         # By type (None for any), provider and koid.
-        self._kernel: dict[tuple[int | None, int | None, int], KernelObject] = {}
-        self._any_kernel: dict[tuple[int | None, int], KernelObject] = {}
-        self._userspace: dict[tuple[int | None, int, int], UserspaceObject] = {}
-        self._any_userspace: dict[tuple[int, int], UserspaceObject] = {}
+        self._kernel: dict[tuple[int | None, int | None, int], r.KernelObject] = {}
+        self._any_kernel: dict[tuple[int | None, int], r.KernelObject] = {}
+        self._userspace: dict[tuple[int | None, int, int], r.UserspaceObject] = {}
+        self._any_userspace: dict[tuple[int, int], r.UserspaceObject] = {}
         self._processes: dict[int, int] = {}
 
-    def add(self, record: Record) -> None:
+    def add(self, record: r.Record) -> None:
         """Take the description of an object, if a record has one."""
-        if isinstance(record, KernelObject):
+        if isinstance(record, r.KernelObject):
             self._add_kernel_object(record)
-        elif isinstance(record, UserspaceObject):
+        elif isinstance(record, r.UserspaceObject):
             process, pointer = record.process, record.pointer
             self._userspace[record.provider, process, pointer] = record
             self._any_userspace[process, pointer] = record
-        elif isinstance(record, (Thread, Event)) and record.process != UNKNOWN_KOID:
+        elif (
+            isinstance(record, (r.Thread, r.Event)) and record.process != r.UNKNOWN_KOID
+        ):
             self._processes.setdefault(record.thread, record.process)
 
     def kernel_object(
         self, koid: int, provider: int | None = None, kind: int | None = None
-    ) -> KernelObject | None:
+    ) -> r.KernelObject | None:
         """The description of a koid.
 
         The description of *provider* and of *kind* is preferred: on Linux a process and
@@ -59,7 +53,7 @@ class Objects:
 
     def userspace_object(
         self, pointer: int, process: int, provider: int | None = None
-    ) -> UserspaceObject | None:
+    ) -> r.UserspaceObject | None:
         """The description of the object at a pointer of a process."""
         found = self._userspace.get((provider, process, pointer))
         return self._any_userspace.get((process, pointer)) if found is None else found
@@ -76,8 +70,8 @@ class Objects:
         return found.name if found is not None else None
 
     def referent(
-        self, argument: Argument, process: int, provider: int | None = None
-    ) -> KernelObject | UserspaceObject | None:
+        self, argument: r.Argument, process: int, provider: int | None = None
+    ) -> r.KernelObject | r.UserspaceObject | None:
         """The object that an argument of an event of a process refers to."""
         if not isinstance(argument.value, int):
             return None
@@ -87,7 +81,7 @@ class Objects:
             return self.userspace_object(argument.value, process, provider)
         return None
 
-    def _add_kernel_object(self, record: KernelObject) -> None:
+    def _add_kernel_object(self, record: r.KernelObject) -> None:
         for kind in (record.type, None):
             key = (kind, record.provider, record.koid)
             if _is_better(record, self._kernel.get(key)):
@@ -100,5 +94,5 @@ class Objects:
                     self._processes[record.koid] = argument.value
 
 
-def _is_better(record: KernelObject, known: KernelObject | None) -> bool:
+def _is_better(record: r.KernelObject, known: r.KernelObject | None) -> bool:
     return known is None or len(record.name) >= len(known.name)

@@ -12,17 +12,8 @@ import struct
 import threading
 from time import monotonic_ns
 
+from gsym.fxt import records as r
 from gsym.fxt.objects import PROCESS, THREAD
-from gsym.fxt.records import (
-    EVENT_KINDS,
-    Event,
-    Initialization,
-    KernelObject,
-    ProviderInfo,
-    ProviderSection,
-    Record,
-    TraceInfo,
-)
 from gsym.fxt.references import MOST_STRING_SIZE, Words
 from gsym.fxt.tracer_output import MOST_RECORDS, ProcessTables, TraceOutput
 from gsym.fxt.values import (
@@ -38,7 +29,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
 
 _SECOND = 1_000_000_000
 _EVENT = 4  # type of record
@@ -61,7 +51,7 @@ class ProcessTrace:
         is_first: bool = True,
         is_idle: Callable[[], bool] | None = None,
     ) -> None:
-        self.output = output  # as given
+        self.output = output
         self._is_idle = is_idle  # whether to write what is held now; None: never
         self.process: int = os.getpid()  # its koid
         self._append = output.append
@@ -71,29 +61,29 @@ class ProcessTrace:
         self._lose = lose
         self._add_arguments = ArgumentWords(self._tables).add
         if is_first:
-            self.put(TraceInfo(0, 0x16547846))
-        self.put(ProviderInfo(name, self.process))
-        self.put(Initialization(_SECOND))
+            self.put(r.TraceInfo(0, 0x16547846))
+        self.put(r.ProviderInfo(name, self.process))
+        self.put(r.Initialization(_SECOND))
         self.name_process(name)
         # the thread that asks for it
         self.current: _CurrentThread = _CurrentThread(self, self._tables)
 
     def be_one_of_several(self) -> None:
         """Other processes write to the file as well from now on."""
-        section = ProviderSection(self.process)
+        section = r.ProviderSection(self.process)
         self.output.section = record_bytes(section, self._words, self._tables)
 
     def name_process(self, name: str) -> None:
         """Name the process."""
-        self.put(KernelObject(self.process, PROCESS, name))
+        self.put(r.KernelObject(self.process, PROCESS, name))
 
     def name_thread(self, name: str, thread: int | None = None) -> None:
         """Name a thread, by default the current one."""
         koid = self.current.thread if thread is None else thread
         process = process_argument(self.process)
-        self.put(KernelObject(koid, THREAD, name, (process,)))
+        self.put(r.KernelObject(koid, THREAD, name, (process,)))
 
-    def put(self, record: Record) -> None:
+    def put(self, record: r.Record) -> None:
         """Write a record that `record_bytes` takes."""
         self.output.put(record_bytes(record, self._words, self._tables))
 
@@ -150,8 +140,8 @@ class ProcessTrace:
             cut_text(str(text), MOST_STRING_SIZE, self._lose, "names of events")
             for text in (category, name)
         )
-        event = Event(
-            EVENT_KINDS[kind],
+        event = r.Event(
+            r.EVENT_KINDS[kind],
             ticks,
             self.process,
             self.current.thread,

@@ -21,27 +21,10 @@ from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.records import (
     THREAD_STATES,
     Argument,
-    Backtrace,
-    Blob,
-    ContextSwitch,
     Event,
-    Initialization,
-    KernelObject,
     LargeBlob,
-    LegacyContextSwitch,
-    Log,
-    Mmap,
     Module,
-    ProviderEvent,
-    ProviderInfo,
-    ProviderSection,
     Record,
-    String,
-    Thread,
-    ThreadWakeup,
-    TraceInfo,
-    Unknown,
-    UserspaceObject,
     begins_trace,
     kind_of,
     snake_case,
@@ -53,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-
 _OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
 _KIND_WIDTH = 18
 _TIME_WIDTH = 16
 _SECOND = 10**9
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def seconds(ns: int) -> str:
@@ -76,39 +59,58 @@ class RecordText:
         self._is_complete = objects is not None
         self._objects = objects or Objects()
         # The text after the kind.
-        self._makers: dict[type, Callable[[Any], str]] = {
-            Backtrace: lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
-            Blob: lambda r: f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
-            ContextSwitch: self._context_switch,
-            Event: self._event,
-            Initialization: lambda r: f"{r.ticks_per_second} ticks per second",
-            KernelObject: lambda r: (
+        self._makers: dict[str, Callable[[Any], str]] = {
+            "backtrace": lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
+            "blob": lambda r: (
+                f"{_text(r.name)} {BLOB_TYPES.get(r.type, f'type {r.type}')}"
+                f" {_size(r.data)}"
+            ),
+            "context_switch": lambda r: (
+                f"cpu {r.cpu}  {self._name(r.outgoing_thread, r, THREAD)} {_state(r)}"
+                f" -> {self._name(r.incoming_thread, r, THREAD)}{self._arguments(r)}"
+            ),
+            "initialization": lambda r: f"{r.ticks_per_second} ticks per second",
+            "kernel_object": lambda r: (
                 f"{_OBJECT_TYPES.get(r.type, f'type {r.type}')} {r.koid}"
                 f" {_text(r.name)}{self._arguments(r)}"
             ),
-            LargeBlob: self._large_blob,
-            LegacyContextSwitch: self._legacy_context_switch,
-            Log: lambda r: f"{self._thread(r)}  {r.message}",
-            Mmap: lambda r: (
+            "large_blob": lambda r: (
+                f"{'' if r.ticks is None else self._thread(r) + '  '}"
+                f"{r.category}:{r.name} {_size(r.data)}{self._arguments(r)}"
+            ),
+            "legacy_context_switch": lambda r: (
+                f"cpu {r.cpu}  {self._pair(r.outgoing_process, r.outgoing_thread, r)}"
+                f" {_state(r)} -> "
+                f"{self._pair(r.incoming_process, r.incoming_thread, r)}"
+                f"  priorities {r.outgoing_priority} -> {r.incoming_priority}"
+            ),
+            "log": lambda r: f"{self._thread(r)}  {r.message}",
+            "mmap": lambda r: (
                 f"{self._name(r.process, r, PROCESS)}  {r.start_address:#x}.."
                 f"{r.start_address + r.address_range:#x} module {r.module_id}"
                 f" at {r.vaddr:#x} flags {r.flags}"
             ),
-            Module: lambda r: (
+            "module": lambda r: (
                 f"{self._name(r.process, r, PROCESS)}  {r.module_id} {_text(r.name)}"
                 f" build id {r.build_id.hex()}"
             ),
-            ProviderEvent: lambda r: f"{r.provider} {_provider_event(r.event)}",
-            ProviderInfo: lambda r: f"{r.provider} {_text(r.name)}",
-            ProviderSection: lambda r: f"{r.provider}",
-            String: lambda r: f"{r.string_index} {_text(r.value)}",
-            Thread: lambda r: f"{r.thread_index} process {r.process} thread {r.thread}",
-            ThreadWakeup: lambda r: (
+            "provider_event": lambda r: f"{r.provider} {_provider_event(r.event)}",
+            "provider_info": lambda r: f"{r.provider} {_text(r.name)}",
+            "provider_section": lambda r: f"{r.provider}",
+            "string": lambda r: f"{r.string_index} {_text(r.value)}",
+            "thread": lambda r: (
+                f"{r.thread_index} process {r.process} thread {r.thread}"
+            ),
+            "thread_wakeup": lambda r: (
                 f"cpu {r.cpu}  {self._name(r.thread, r, THREAD)}{self._arguments(r)}"
             ),
-            TraceInfo: lambda r: f"type {r.type} value {r.value:#x}",
-            Unknown: lambda r: f"type {r.type}{_subtype(r.subtype)} {_size(r.data)}",
-            UserspaceObject: lambda r: (
+            "trace_info": lambda r: f"type {r.type} value {r.value:#x}",
+            "unknown": lambda r: (
+                f"type {r.type}"
+                f"{'' if r.subtype is None else f' subtype {r.subtype}'}"
+                f" {_size(r.data)}"
+            ),
+            "userspace_object": lambda r: (
                 f"{r.pointer:#x} of {self._name(r.process, r, PROCESS)}"
                 f" {_text(r.name)}{self._arguments(r)}"
             ),
@@ -121,40 +123,21 @@ class RecordText:
         elif not isinstance(record, Event):
             self._objects.add(record)
         kind = kind_of(record).removesuffix("_with_metadata")
-        rest = self._makers[type(record)](record)
+        # Kinds of events are many.
+        rest = self._makers.get(kind, self._event)(record)
         ns = getattr(record, "ns", None)
         time = "" if ns is None else seconds(ns)
         return (
             f"{record.offset:#010x} {time:>{_TIME_WIDTH}}  {kind:<{_KIND_WIDTH}} {rest}"
         )
 
-    def _event(self, event: Event) -> str:
+    def _event(self, event: Any) -> str:
         parts = [self._thread(event), f"{event.category}:{event.name}"]
         if event.id is not None:
             parts.append(f"id {event.id}")
         if event.end_ns is not None:
             parts.append(f"for {seconds(event.end_ns - (event.ns or 0))}")
         return "  ".join(parts) + self._arguments(event)
-
-    def _context_switch(self, record: ContextSwitch) -> str:
-        outgoing = self._name(record.outgoing_thread, record, THREAD)
-        incoming = self._name(record.incoming_thread, record, THREAD)
-        text = f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
-        return text + self._arguments(record)
-
-    def _legacy_context_switch(self, record: LegacyContextSwitch) -> str:
-        outgoing = self._pair(record.outgoing_process, record.outgoing_thread, record)
-        incoming = self._pair(record.incoming_process, record.incoming_thread, record)
-        return (
-            f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
-            f"  priorities {record.outgoing_priority} -> {record.incoming_priority}"
-        )
-
-    def _large_blob(self, record: LargeBlob) -> str:
-        text = f"{record.category}:{record.name} {_size(record.data)}"
-        if record.ticks is not None:
-            text = f"{self._thread(record)}  {text}"
-        return text + self._arguments(record)
 
     def _thread(self, record: Any) -> str:
         return self._pair(record.process, record.thread, record)
@@ -200,17 +183,9 @@ def _addresses(frames: tuple[int, ...]) -> str:
     return " ".join(f"{address:#x}" for address in frames)
 
 
-def _subtype(number: int | None) -> str:
-    return "" if number is None else f" subtype {number}"
-
-
 def _provider_event(event: int) -> str:
     is_full = event == BUFFER_FULL
     return "its buffer was full, records were dropped" if is_full else f"event {event}"
-
-
-def _blob_type(record: Blob) -> str:
-    return BLOB_TYPES.get(record.type, f"type {record.type}")
 
 
 def _state(record: Any) -> str:
@@ -261,14 +236,10 @@ def _argument(argument: Argument) -> dict[str, Any]:
     elif isinstance(value, bytes):
         made["value"] = _base64(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        made["value"] = "NaN" if math.isnan(value) else _infinity(value)
+        made["value"] = _NOT_FINITE[str(value)]
     else:
         made["value"] = value
     return made
-
-
-def _infinity(value: float) -> str:
-    return "Infinity" if value > 0 else "-Infinity"
 
 
 def put_text(made: dict[str, Any], field: str, text: str) -> None:

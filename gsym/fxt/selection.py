@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from gsym.cache import BoundedCache
 from gsym.conditions import Patterns, Selection, Span, absolute_ns
+from gsym.fxt import records as r
 from gsym.fxt.decoder import Filter
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.records import (
-    ContextSwitch,
-    Event,
-    Initialization,
-    KernelObject,
-    LegacyContextSwitch,
-    Mmap,
-    Module,
-    ProviderEvent,
-    ProviderInfo,
-    ProviderSection,
-    Record,
-    String,
-    Thread,
-    ThreadWakeup,
-    TraceInfo,
-    UserspaceObject,
-)
 from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = bool()
@@ -33,22 +16,21 @@ if TYPE_CHECKING:
 
     _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
 
-
 # Records that define the meaning of others.
 CONTEXT = (
-    Initialization,
-    KernelObject,
-    Mmap,
-    Module,
-    ProviderEvent,
-    ProviderInfo,
-    ProviderSection,
-    String,
-    Thread,
-    TraceInfo,
-    UserspaceObject,
+    r.Initialization,
+    r.KernelObject,
+    r.Mmap,
+    r.Module,
+    r.ProviderEvent,
+    r.ProviderInfo,
+    r.ProviderSection,
+    r.String,
+    r.Thread,
+    r.TraceInfo,
+    r.UserspaceObject,
 )
-_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_SCHEDULING = (r.ContextSwitch, r.LegacyContextSwitch, r.ThreadWakeup)
 _ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
@@ -97,9 +79,9 @@ class RecordSelection:
         self._keep_context = keep_context
         self._known: BoundedCache[tuple[Any, ...], bool] = BoundedCache(_MOST_KEPT)
 
-    def takes(self, record: Record) -> bool:
+    def takes(self, record: r.Record) -> bool:
         """Whether a record is selected."""
-        if isinstance(record, Event):
+        if isinstance(record, r.Event):
             key = record[2:6], record.provider
             known = self._known.get(key)
             if known is None:
@@ -139,21 +121,21 @@ class RecordSelection:
             return ((record.process, record.thread),)
         if isinstance(record, _SCHEDULING):
             return self._scheduled(record)
-        if isinstance(record, UserspaceObject):
+        if isinstance(record, r.UserspaceObject):
             return ((record.process, None),)
-        if isinstance(record, KernelObject) and record.type in {PROCESS, THREAD}:
+        if isinstance(record, r.KernelObject) and record.type in {PROCESS, THREAD}:
             is_process = record.type == PROCESS
             return ((record.koid, None),) if is_process else (self._of(record.koid),)
         return ()
 
     def _scheduled(self, record: Any) -> Iterable[_Thread]:
         """The threads that a record of the scheduler is about."""
-        if isinstance(record, LegacyContextSwitch):
+        if isinstance(record, r.LegacyContextSwitch):
             return (
                 (record.outgoing_process, record.outgoing_thread),
                 (record.incoming_process, record.incoming_thread),
             )
-        if isinstance(record, ContextSwitch):
+        if isinstance(record, r.ContextSwitch):
             return self._of(record.outgoing_thread), self._of(record.incoming_thread)
         return (self._of(record.thread),)
 

@@ -6,18 +6,9 @@ from collections import Counter
 from itertools import compress
 
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.fxt import records as r
 from gsym.fxt.layouts import LAYOUTS
 from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.records import (
-    EVENT_KINDS,
-    Event,
-    Initialization,
-    KernelObject,
-    ProviderEvent,
-    ProviderInfo,
-    Record,
-    Thread,
-)
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
@@ -30,7 +21,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-
 # Of `gsym.fxt.decoder.KINDS`.
 DESCRIBING_KINDS = (
     "provider_info",
@@ -42,10 +32,12 @@ DESCRIBING_KINDS = (
 BUFFER_FULL = 0
 """The event of a provider whose buffer filled up, so that records were lost."""
 
-_EVENT_NUMBERS = bytes(range(len(EVENT_KINDS)))
+_EVENT_NUMBERS = bytes(range(len(r.EVENT_KINDS)))
 # The kinds other than events that have a time.
 _TIMED = frozenset(
-    number for number, layout in enumerate(LAYOUTS, len(EVENT_KINDS)) if layout.is_timed
+    number
+    for number, layout in enumerate(LAYOUTS, len(r.EVENT_KINDS))
+    if layout.is_timed
 )
 
 
@@ -102,36 +94,36 @@ class Survey:
             for number, count in numbers.items():
                 self._provider(columns.providers[number]).events += count
 
-    def add(self, records: Iterable[Record]) -> None:
+    def add(self, records: Iterable[r.Record]) -> None:
         """Take records of `DESCRIBING_KINDS` in."""
         for record in records:
-            if isinstance(record, ProviderInfo):
+            if isinstance(record, r.ProviderInfo):
                 self._provider(record.provider).name = record.name
-            elif isinstance(record, ProviderEvent):
+            elif isinstance(record, r.ProviderEvent):
                 is_full = record.event == BUFFER_FULL
                 self._provider(record.provider).dropped += is_full
-            elif isinstance(record, Initialization):
+            elif isinstance(record, r.Initialization):
                 provider = self._provider(record.provider)
                 if record.ticks_per_second:
                     provider.ticks_per_second = record.ticks_per_second
             else:
                 self._add_object(record)
 
-    def add_any(self, record: Record) -> None:
+    def add_any(self, record: r.Record) -> None:
         """Take one record of any kind in, with its time."""
         self.add((record,))
         self._add_time(record)
-        if isinstance(record, Event):
+        if isinstance(record, r.Event):
             self._add_thread(record.process, record.thread, 1)
             self._provider(record.provider).events += 1
 
-    def _add_object(self, record: Record) -> None:
+    def _add_object(self, record: r.Record) -> None:
         self.objects.add(record)
-        if isinstance(record, Thread):
+        if isinstance(record, r.Thread):
             self._add_thread(record.process, record.thread)
-        elif isinstance(record, KernelObject) and record.type == PROCESS:
+        elif isinstance(record, r.KernelObject) and record.type == PROCESS:
             self.processes.add(record.koid)
-        elif isinstance(record, KernelObject) and record.type == THREAD:
+        elif isinstance(record, r.KernelObject) and record.type == THREAD:
             process = self.objects.process_of(record.koid)
             if process is not None:
                 self._add_thread(process, record.koid)
@@ -141,7 +133,7 @@ class Survey:
         if thread or events:  # modules have thread 0
             self.threads[process, thread] += events
 
-    def _add_time(self, record: Record) -> None:
+    def _add_time(self, record: r.Record) -> None:
         ns = getattr(record, "ns", None)
         if ns is not None:
             self._extend(ns, max(ns, getattr(record, "end_ns", None) or 0))
@@ -178,7 +170,7 @@ def describe_trace(
         "begin_ns": survey.begin_ns,
         "end_ns": survey.end_ns,
         "records": sum(kinds.values()),
-        "events": sum(kinds.get(kind, 0) for kind in EVENT_KINDS),
+        "events": sum(kinds.get(kind, 0) for kind in r.EVENT_KINDS),
         "kinds": {kind: count for kind, count in kinds.items() if count},
         "providers": [
             {
@@ -282,7 +274,7 @@ class Tally:
                 self._providers[group.provider],
                 self._texts[group.category],
                 self._texts[group.name],
-                EVENT_KINDS[group.kind],
+                r.EVENT_KINDS[group.kind],
             )
             self._sums.add(key, group.events, group.bytes)
         lib.gsym_fxt_tally_clear(self._tally)

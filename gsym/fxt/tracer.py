@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result")
 
-
 # Indexes into EVENT_KINDS.
 _ASYNC_BEGIN, _ASYNC_INSTANT, _ASYNC_END = 5, 6, 7
 _FLOW_BEGIN, _FLOW_STEP, _FLOW_END = 8, 9, 10

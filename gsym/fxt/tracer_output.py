@@ -17,7 +17,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
 _STRING, _THREAD = 2, 3  # types of records
 _MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF
 # Texts are values of any kind: they must not take all entries of names, and longer ones

@@ -10,23 +10,8 @@ from operator import itemgetter
 
 from gsym.engine.native import lib
 from gsym.errors import LimitError
+from gsym.fxt import records as r
 from gsym.fxt.layouts import LAYOUTS, Layout, Part, process_field
-from gsym.fxt.records import (
-    ARGUMENT_TYPES,
-    EVENT_KINDS,
-    Argument,
-    Blob,
-    Event,
-    LargeBlob,
-    ProviderEvent,
-    ProviderInfo,
-    ProviderSection,
-    String,
-    Thread,
-    TraceInfo,
-    Unknown,
-    begins_trace,
-)
 from gsym.fxt.references import (
     MOST_STRING_SIZE,
     References,
@@ -67,7 +52,7 @@ _TYPES = {
 }
 
 
-def argument_of(name: str, value: Value) -> Argument:
+def argument_of(name: str, value: Value) -> r.Argument:
     """An argument of the type that fits a value; of integers the smallest one."""
     kind = _TYPES.get(type(value))
     if kind is None:
@@ -77,7 +62,7 @@ def argument_of(name: str, value: Value) -> Argument:
         kind = next((each for each, fit in _RANGES.items() if value in fit), None)
         if kind is None:
             raise OverflowError(f"{value} does not fit in 64 bits")
-    return Argument(name, kind, value)
+    return r.Argument(name, kind, value)
 
 
 def arguments_bytes(
@@ -91,7 +76,7 @@ def arguments_bytes(
 
 
 def _argument_bytes(
-    argument: Argument, words: Words, references: ReferenceMaker
+    argument: r.Argument, words: Words, references: ReferenceMaker
 ) -> bytes:
     """One argument; a number of 64 bits takes 32 where that is enough."""
     name, kind, value = argument
@@ -103,7 +88,7 @@ def _argument_bytes(
     upper, body = _MAKERS[kind](value, words, references)
     reference, name_stream = references.name(name)
     header = reference << 16 | upper << 32
-    return words.with_header(ARGUMENT_TYPES.index(kind), header, name_stream + body)
+    return words.with_header(r.ARGUMENT_TYPES.index(kind), header, name_stream + body)
 
 
 def _in_range(kind: str, value: int) -> int:
@@ -127,14 +112,14 @@ _MAKERS: dict[str, _ArgumentMaker] = {
     "blob": lambda value, _words, _references: (len(value), stream(value)),
 }
 
-_EVENT_NUMBERS = {kind: number for number, kind in enumerate(EVENT_KINDS)}
+_EVENT_NUMBERS = {kind: number for number, kind in enumerate(r.EVENT_KINDS)}
 _COUNTER = lib.GSYM_FXT_COUNTER
 _COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those after it have a word more, too
 
 
 def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> bytes:
     """A record that is stored as one: not of the tables, and no large blob."""
-    if isinstance(record, Event):
+    if isinstance(record, r.Event):
         return _event_bytes(record, words, references)
     number, header, steps = _STEPS[type(record)]
     body = b""
@@ -145,7 +130,7 @@ def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> by
     return words.with_header(number, header, body)
 
 
-def _event_bytes(record: Event, words: Words, references: ReferenceMaker) -> bytes:
+def _event_bytes(record: r.Event, words: Words, references: ReferenceMaker) -> bytes:
     number = _EVENT_NUMBERS.get(record.kind)
     if number is None:
         raise ValueError(f"unknown kind of event {record.kind!r}")
@@ -252,16 +237,16 @@ def _step(layout: Layout, part: Part) -> _Step:
 
 
 # They change a table, or are not stored as one record with a layout.
-_SPECIAL = {String, Thread, Blob, LargeBlob, Unknown}
+_SPECIAL = {r.String, r.Thread, r.Blob, r.LargeBlob, r.Unknown}
 _STEPS: dict[type, tuple[int, int, list[_Step]]] = {
     layout.record: (layout.type, layout.subtype, _steps(layout))
     for layout in LAYOUTS
-    if layout.record not in _SPECIAL or layout.record is Blob
+    if layout.record not in _SPECIAL or layout.record is r.Blob
 }
 MOST_FRAMES = 255
 """Of a backtrace."""
 
-_MAGIC = TraceInfo(0, lib.GSYM_FXT_MAGIC)
+_MAGIC = r.TraceInfo(0, lib.GSYM_FXT_MAGIC)
 _MOST_BLOB_SIZE = 32000  # of one record; larger ones are split
 _MOST_LARGE_SIZE = (1 << 32) - 1  # in words
 _MOST_WORDS = (1 << 12) - 1  # of other records
@@ -269,7 +254,7 @@ FLUSH_SIZE = 1 << 18
 """Bytes that are worth writing to a file."""
 
 # They name the provider themselves, or are of the complete trace.
-_OF_NO_PROVIDER = {ProviderInfo, ProviderSection, ProviderEvent, TraceInfo}
+_OF_NO_PROVIDER = {r.ProviderInfo, r.ProviderSection, r.ProviderEvent, r.TraceInfo}
 
 
 class Encoder:
@@ -309,17 +294,17 @@ class Encoder:
                 surrogate that does not represent a byte.
         """
         kind = type(record)
-        if self._has_records and begins_trace(record):  # its tables are empty
+        if self._has_records and r.begins_trace(record):  # its tables are empty
             self._references.clear()
             self._provider = None
         if kind not in _OF_NO_PROVIDER:
             provider = record.provider
             if provider is not None and provider != self._provider:
-                self._put(ProviderSection(provider))
+                self._put(r.ProviderSection(provider))
                 self._enter(provider)
-        if self._has_records or kind is not TraceInfo or record[:2] != _MAGIC[:2]:
+        if self._has_records or kind is not r.TraceInfo or record[:2] != _MAGIC[:2]:
             self._put_any(record)
-        if isinstance(record, (ProviderInfo, ProviderSection)):
+        if isinstance(record, (r.ProviderInfo, r.ProviderSection)):
             self._enter(record.provider)
         self._has_records = True
 
@@ -345,21 +330,21 @@ class Encoder:
         """Write a record, also one that changes a table or takes several records."""
         if type(record) not in _SPECIAL:
             self._put(record)
-        elif isinstance(record, String):
+        elif isinstance(record, r.String):
             self._references.define_string(record.string_index, record.value)
-        elif isinstance(record, Thread):
+        elif isinstance(record, r.Thread):
             koids = (record.process, record.thread)
             self._references.define_thread(record.thread_index, *koids)
-        elif isinstance(record, Blob):
+        elif isinstance(record, r.Blob):
             for start in range(0, len(record.data) or 1, _MOST_BLOB_SIZE):
                 data = record.data[start : start + _MOST_BLOB_SIZE]
                 self._put(record._replace(data=data))
-        elif isinstance(record, LargeBlob):
+        elif isinstance(record, r.LargeBlob):
             self._put_large_blob(record)
-        elif isinstance(record, Unknown):
+        elif isinstance(record, r.Unknown):
             self._put_unknown(record)
 
-    def _put_large_blob(self, record: LargeBlob) -> None:
+    def _put_large_blob(self, record: r.LargeBlob) -> None:
         words, references = self._words, self._references
         category, category_stream = references.name(record.category)
         name, name_stream = references.name(record.name)
@@ -387,7 +372,7 @@ class Encoder:
         self._out += data
         self._out += bytes(-len(data) % 8)
 
-    def _put_unknown(self, record: Unknown) -> None:
+    def _put_unknown(self, record: r.Unknown) -> None:
         size = len(record.data)
         if not size or size % 8:
             raise ValueError(f"a record of {size} bytes is not made of whole words")

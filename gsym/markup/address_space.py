@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.elements import Mmap, Module
 
-
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
 _MAX_NAMED = 4  # replaced mmaps in a warning
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.log_stream import LogStream
 
-
 _MAX_BETWEEN = 256  # lines of other processes between the parts of a split line
 
 

@@ -51,7 +51,6 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 # Closes the page.
 HTML_END = b"</pre>\n</html>\n"
 
-
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
 _OF_MANY = frozenset({b"38", b"48"})  # followed by the number of a colour
 # Changes of colour; the end of a line resets them.
@@ -133,7 +132,6 @@ def _escaped(text: bytes) -> str:
 _CONTROLS = {
     code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
-
 
 _SPECIAL = bytes(_CONTROLS) + b"&<>\"'"
 

@@ -13,7 +13,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 
 

@@ -361,7 +361,6 @@ _READERS: dict[bytes, Callable[[_Fields], Element]] = {
     b"mmap": _read_mmap,
 }
 
-
 # ---- writing
 
 # Characters that fields cannot contain: delimiters and control characters.

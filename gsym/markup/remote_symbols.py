@@ -8,6 +8,7 @@ from __future__ import annotations
 from gsym.cache import BoundedCache
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import ServerError
+from gsym.markup import elements
 from gsym.markup.address_space import (
     AddressSpace,
     ContextError,
@@ -16,16 +17,6 @@ from gsym.markup.address_space import (
     SpaceBudget,
 )
 from gsym.markup.answers import looked_up
-from gsym.markup.elements import (
-    Backtrace,
-    Data,
-    Element,
-    HexDict,
-    Mmap,
-    Module,
-    Pc,
-    Reset,
-)
 from gsym.markup.headings import Headings
 from gsym.markup.hexdict import addresses_in
 from gsym.markup.log_stream import OpenDictionary
@@ -210,22 +201,22 @@ class AddressCollector:
     def _take(self, token: Token) -> list[tuple[bytes, int]]:
         """Build id and link-time address of each address in an element."""
         element = decode(token, self._style.dialect, [], self._space.modules)
-        if isinstance(element, HexDict):
+        if isinstance(element, elements.HexDict):
             return self._resolved(addresses_in(to_bytes(element.text)))
-        if isinstance(element, (Backtrace, Pc, Data)):
+        if isinstance(element, (elements.Backtrace, elements.Pc, elements.Data)):
             exact = self._headings.are_exact
             address = looked_up(element, self._style, are_exact=exact)
             return self._resolved([address])
         self._follow(element)
         return []
 
-    def _follow(self, element: Element | None) -> None:
+    def _follow(self, element: elements.Element | None) -> None:
         try:
-            if isinstance(element, Reset):
+            if isinstance(element, elements.Reset):
                 self._space.clear()
-            elif isinstance(element, Module):
+            elif isinstance(element, elements.Module):
                 self._space.add_module(element)
-            elif isinstance(element, Mmap):
+            elif isinstance(element, elements.Mmap):
                 self._symbols.place(self._space.add_segment(element))
         except ContextError:
             pass

@@ -18,20 +18,7 @@ from gsym.memory.signals import (
 from gsym.memory.threads import Thread
 from gsym.memory.walking import THUMB, Registers
 from gsym.records import NamedTuple
-from gsym.unwinding.machines import (
-    AARCH64,
-    ARM,
-    LOONGARCH64,
-    POWER32,
-    POWER64,
-    POWER64_LITTLE,
-    RISCV32,
-    RISCV64,
-    S390X,
-    X86,
-    X86_64,
-    Machine,
-)
+from gsym.unwinding import machines
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -63,63 +50,50 @@ _ARM_STATUS = 16  # CPSR among the registers
 
 
 class _Layout(NamedTuple):
-    """The layout of NT_PRSTATUS.
+    """The layout of NT_PRSTATUS."""
 
-    Attributes:
-        machine: What its stacks are like.
-        pc: Place of the program counter, in words.
-        order: Places of the others in the order of their numbers in DWARF.
-        link: Place of the link register, if its number does not follow.
-    """
-
-    machine: Machine
-    pc: int
+    machine: machines.Machine  # what its stacks are like
+    pc: int  # place of the program counter, in words
+    # places of the others in the order of their numbers in DWARF
     order: tuple[int, ...]
-    link: int | None = None
+    link: int | None = None  # place of the link register, if its number does not follow
 
 
 _X86_64_ORDER = (10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0)
 _FIRST_32 = tuple(range(32))
 # By e_machine, bits, and order of bytes.
 _LAYOUTS = {
-    (62, 64, "<"): _Layout(X86_64, 16, _X86_64_ORDER),
-    (3, 32, "<"): _Layout(X86, 12, (6, 1, 2, 0, 15, 5, 3, 4)),
-    (183, 64, "<"): _Layout(AARCH64, 32, _FIRST_32),
-    (40, 32, "<"): _Layout(ARM, 15, tuple(range(15))),
-    (243, 64, "<"): _Layout(RISCV64, 0, _FIRST_32),
-    (243, 32, "<"): _Layout(RISCV32, 0, _FIRST_32),
-    (258, 64, "<"): _Layout(LOONGARCH64, 33, _FIRST_32),
-    (21, 64, ">"): _Layout(POWER64, 32, _FIRST_32, 36),
-    (21, 64, "<"): _Layout(POWER64_LITTLE, 32, _FIRST_32, 36),
-    (20, 32, ">"): _Layout(POWER32, 32, _FIRST_32, 36),
-    (22, 64, ">"): _Layout(S390X, 1, tuple(range(2, 18))),
+    (62, 64, "<"): _Layout(machines.X86_64, 16, _X86_64_ORDER),
+    (3, 32, "<"): _Layout(machines.X86, 12, (6, 1, 2, 0, 15, 5, 3, 4)),
+    (183, 64, "<"): _Layout(machines.AARCH64, 32, _FIRST_32),
+    (40, 32, "<"): _Layout(machines.ARM, 15, tuple(range(15))),
+    (243, 64, "<"): _Layout(machines.RISCV64, 0, _FIRST_32),
+    (243, 32, "<"): _Layout(machines.RISCV32, 0, _FIRST_32),
+    (258, 64, "<"): _Layout(machines.LOONGARCH64, 33, _FIRST_32),
+    (21, 64, ">"): _Layout(machines.POWER64, 32, _FIRST_32, 36),
+    (21, 64, "<"): _Layout(machines.POWER64_LITTLE, 32, _FIRST_32, 36),
+    (20, 32, ">"): _Layout(machines.POWER32, 32, _FIRST_32, 36),
+    (22, 64, ">"): _Layout(machines.S390X, 1, tuple(range(2, 18))),
 }
 _FREEBSD_LAYOUTS = {
     (62, 64, "<"): _Layout(
-        X86_64, 17, (14, 12, 13, 11, 9, 8, 10, 20, 7, 6, 5, 4, 3, 2, 1, 0)
+        machines.X86_64, 17, (14, 12, 13, 11, 9, 8, 10, 20, 7, 6, 5, 4, 3, 2, 1, 0)
     ),
     (183, 64, "<"): _LAYOUTS[183, 64, "<"],
 }
 
 
 class _System(NamedTuple):
-    """The notes of an operating system.
+    """The notes of an operating system."""
 
-    Attributes:
-        name: Of the notes of threads.
-        layouts: By `e_machine`, bits, and order of bytes.
-        status: In NT_PRSTATUS by the size of words: places of the signal, of the number
-            of the thread, and of the registers.
-        command: The name of the program in NT_PRPSINFO.
-        arguments: The command line there.
-        signals: Its signals.
-    """
-
-    name: bytes
+    name: bytes  # of the notes of threads
+    # by `e_machine`, bits, and order of bytes
     layouts: dict[tuple[int, int, str], _Layout]
+    # in NT_PRSTATUS by the size of words: places of the signal, of the number of the
+    # thread, and of the registers
     status: dict[int, tuple[int, int, int]]
-    command: slice
-    arguments: slice
+    command: slice  # the name of the program in NT_PRPSINFO
+    arguments: slice  # the command line there
     signals: Signals
 
 
@@ -144,17 +118,7 @@ class MappedFile(NamedTuple):
 
 
 class CoreNotes:
-    """The contents of the notes of a core file.
-
-    Attributes:
-        machine: What the program ran on.
-        program: The command line, or "".
-        auxiliary: The auxiliary vector.
-        signature: Bits of an address of code that may be a signature.
-        files: The mapped files.
-        threads: The threads; that which crashed is the first.
-        signal: Number of the signal that ended the program; 0 if unknown.
-    """
+    """The contents of the notes of a core file."""
 
     def __init__(
         self, machine: int, bits: int, byteorder: str = "<", osabi: int = 0
@@ -170,13 +134,14 @@ class CoreNotes:
             raise FormatError(reason)
         self._layout = self._system.layouts[machine, bits, byteorder]
         self._order = byteorder
-        self.machine: Machine = self._layout.machine
+        self.machine: machines.Machine = self._layout.machine  # what the program ran on
         self._form = {4: "I", 8: "Q"}[self.machine.word]
-        self.program: str = ""
+        self.program: str = ""  # the command line, or ""
         self.auxiliary: dict[int, int] = {}
-        self.signature: int = 0
+        self.signature: int = 0  # bits of an address of code that may be a signature
         self.files: list[MappedFile] = []
-        self.threads: list[Thread] = []
+        self.threads: list[Thread] = []  # the threads; that which crashed is the first
+        # number of the signal that ended the program; 0 if unknown
         self.signal: int = 0
         self._cause: Cause | None = None
         self._command = ""
@@ -264,7 +229,7 @@ class CoreNotes:
         values = {number: words[at] for number, at in enumerate(layout.order)}
         if layout.link is not None and self.machine.link is not None:
             values[self.machine.link] = words[layout.link]
-        has_status = layout.machine == ARM and len(words) > _ARM_STATUS
+        has_status = layout.machine == machines.ARM and len(words) > _ARM_STATUS
         is_thumb = has_status and bool(words[_ARM_STATUS] & THUMB)
         registers = Registers(words[layout.pc], values, is_thumb)
         is_crashed = not self.threads and bool(self.signal)
@@ -273,13 +238,14 @@ class CoreNotes:
     def _add_registers(self, note: Note) -> None:
         """Add what a note says of the last thread that was read."""
         values, contents = self.threads[-1].registers.values, note.contents
-        if self.machine == AARCH64 and note.kind == _PAC_MASK:
+        is_arm = self.machine == machines.AARCH64
+        if is_arm and note.kind == _PAC_MASK:
             for each in self._words(contents, 2)[1:]:
                 self.signature |= each
-        elif self.machine == AARCH64 and note.kind == _SVE and len(contents) > 10:  # noqa: PLR2004
+        elif is_arm and note.kind == _SVE and len(contents) > 10:  # noqa: PLR2004
             (size,) = struct.unpack_from(f"{self._order}H", contents, 8)
             values[_VECTOR_GRANULES] = size // 8
-        elif self.machine == RISCV64 and note.kind == _RISCV_VECTOR:
+        elif self.machine == machines.RISCV64 and note.kind == _RISCV_VECTOR:
             for each in self._words(contents, 5)[4:]:
                 values[_VECTOR_BYTES] = each
 

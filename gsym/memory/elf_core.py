@@ -6,11 +6,7 @@ import struct
 from functools import partial
 from operator import attrgetter
 
-from gsym.containers.headers import (
-    PT_LOAD,
-    PT_NOTE,
-    program_headers,
-)
+from gsym.containers.headers import PT_LOAD, PT_NOTE, program_headers
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import FormatError, GsymError
 from gsym.memory.core_notes import CoreNotes
@@ -19,22 +15,14 @@ from gsym.memory.link_map import LinkMap
 from gsym.memory.loaded import Loaded, linked_region
 from gsym.memory.module_files import ModuleFiles, SavedMemory, loaded_file
 from gsym.memory.regions import Region
-from gsym.memory.stack_parts import (
-    StackModule,
-    module_of_build_id,
-)
+from gsym.memory.stack_parts import StackModule, module_of_build_id
 from gsym.memory.symbol_lists import read_converted
 from gsym.memory.threads import Dump, dump_report
 from gsym.memory.walking import Walker
 from gsym.model import UINT64_MAX
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
-from gsym.unwinding.images import (
-    ELF_MAGIC,
-    Image,
-    image_in_memory,
-    load_bias,
-)
+from gsym.unwinding.images import ELF_MAGIC, Image, image_in_memory, load_bias
 from gsym.unwinding.machines import S390X, X86, X86_64
 
 TYPE_CHECKING = bool()

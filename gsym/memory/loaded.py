@@ -7,12 +7,7 @@ from functools import partial
 from gsym.arguments import integer_of, items_of
 from gsym.errors import ClosedError
 from gsym.memory.regions import Regions
-from gsym.memory.stack_parts import (
-    NO_LIMITS,
-    NO_MODULE,
-    StackBuilder,
-    StackFrame,
-)
+from gsym.memory.stack_parts import NO_LIMITS, NO_MODULE, StackBuilder, StackFrame
 from gsym.model import UINT64_MAX, FunctionRange, Lookup, after_call
 from gsym.records import NamedTuple
 from gsym.unwinding.images import mapped_segment
@@ -141,9 +136,7 @@ class LoadedSymbols(Loaded):
     """
 
     def __init__(
-        self,
-        source: Sources = (),
-        store: PathOrUrl | Store | None = None,
+        self, source: Sources = (), store: PathOrUrl | Store | None = None
     ) -> None:
         from gsym.memory.report_modules import ReportModules
 

@@ -321,13 +321,6 @@ class LoadedFile:
         data: Its contents.
         sources: Its call frame information, the best first.
         is_relative: Whether addresses count from the start of the module there.
-
-    Attributes:
-        image: As given.
-        is_relative: As given.
-        is_whole: Whether it has its code: one with debug information alone has only
-            the headers of what it was made from.
-        frames: `.eh_frame` and `.debug_frame`.
     """
 
     def __init__(
@@ -340,7 +333,10 @@ class LoadedFile:
     ) -> None:
         self.image = image
         self.is_relative = is_relative
+        # whether it has its code: one with debug information alone has only the headers
+        # of what it was made from
         self.is_whole = False
+        # `.eh_frame` and `.debug_frame`
         self.frames: CallFrames = CallFrames(X86_64, self.read)
         self.sources: list[FrameSource] = list(sources)
         self._data = data
@@ -422,8 +418,7 @@ def read_file(path: str, machine: Machine | None = None) -> LoadedFile | None:
     if table is not None:
         step = step_by_pe_arm if machine == AARCH64 else step_by_pe
         found.sources.insert(
-            0,
-            lambda pc, values, memory: step(table, pc, values, found.read, memory),
+            0, lambda pc, values, memory: step(table, pc, values, found.read, memory)
         )
     return found
 

@@ -21,11 +21,7 @@ from gsym.memory.symbol_lists import (
 )
 from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
 from gsym.modules.maps import Mapping, read_maps
-from gsym.unwinding.images import (
-    Image,
-    image_in_file,
-    image_in_memory,
-)
+from gsym.unwinding.images import Image, image_in_file, image_in_memory
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -14,27 +14,16 @@ if TYPE_CHECKING:
 
 
 class Region(NamedTuple):
-    """A range of addresses that is mapped from a module.
+    """A range of addresses that is mapped from a module."""
 
-    Attributes:
-        start: First address.
-        end: The address after the last; 0 if unknown.
-        module: Index of the module.
-        offset: In the file, of what is at *start*.
-        address: Of what is at *start*, in the module; *base* defines its origin.
-        base: See `Base`.
-        is_executable: Whether it has code.
-        is_open: Whether *end* is only where the next one starts.
-    """
-
-    start: int
-    end: int
-    module: int
-    offset: int = 0
-    address: int = 0
-    base: Base = "link"
-    is_executable: bool = True
-    is_open: bool = False
+    start: int  # first address
+    end: int  # the address after the last; 0 if unknown
+    module: int  # index of the module
+    offset: int = 0  # in the file, of what is at *start*
+    address: int = 0  # of what is at *start*, in the module; *base* defines its origin
+    base: Base = "link"  # see `Base`
+    is_executable: bool = True  # whether it has code
+    is_open: bool = False  # whether *end* is only where the next one starts
 
     def at(self, address: int) -> Region:
         """The part that starts at an address in it."""

@@ -45,15 +45,10 @@ _FLOATING = _numbered(
 
 
 class Signals(NamedTuple):
-    """The signals of an operating system.
+    """The signals of an operating system."""
 
-    Attributes:
-        names: By number.
-        codes: By name: the meanings of `si_code`.
-    """
-
-    names: dict[int, str]
-    codes: dict[str, dict[int, str]]
+    names: dict[int, str]  # by number
+    codes: dict[str, dict[int, str]]  # by name: the meanings of `si_code`
 
     def name(self, number: int) -> str:
         """The name of a signal."""
@@ -145,19 +140,12 @@ _WITH_ADDRESS = {"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV"}
 
 
 class Cause(NamedTuple):
-    """The contents of a `siginfo_t`.
+    """The contents of a `siginfo_t`."""
 
-    Attributes:
-        signal: Its number.
-        code: `si_code`.
-        address: `si_addr`, where *code* has one.
-        sender: `si_pid`, where *code* has one.
-    """
-
-    signal: int
-    code: int
-    address: int = 0
-    sender: int = 0
+    signal: int  # its number
+    code: int  # `si_code`
+    address: int = 0  # `si_addr`, where *code* has one
+    sender: int = 0  # `si_pid`, where *code* has one
 
 
 def read_cause(data: bytes | memoryview, word: int, order: str) -> Cause | None:

@@ -26,25 +26,15 @@ _Value = tuple[bool, int]  # whether it counts from the stack pointer; the value
 
 
 class StackLayout(NamedTuple):
-    """The values that equal stacks have.
+    """The values that equal stacks have."""
 
-    Attributes:
-        stack: Their frames.
-        pointer: Number of the stack pointer.
-        mask: The largest value of a register.
-        registers: Registers, and their values.
-        start: Distance of the words from the stack pointer.
-        words: Their form in memory.
-        values: The values of the words.
-    """
-
-    stack: WalkedStack
-    pointer: int
-    mask: int
-    registers: Sequence[tuple[int, _Value]]
-    start: int
-    words: Struct
-    values: Sequence[_Value]
+    stack: WalkedStack  # their frames
+    pointer: int  # number of the stack pointer
+    mask: int  # the largest value of a register
+    registers: Sequence[tuple[int, _Value]]  # registers, and their values
+    start: int  # distance of the words from the stack pointer
+    words: Struct  # their form in memory
+    values: Sequence[_Value]  # the values of the words
 
     def fits(self, registers: Registers, memory: Memory) -> bool:
         """Whether the stack of a thread is laid out so."""
@@ -65,20 +55,15 @@ class StackLayout(NamedTuple):
 
 
 class _Values:
-    """The values by which a walk finds the frames of a stack.
-
-    Attributes:
-        registers: Those in registers.
-        words: Those in memory, by their distances from the stack pointer.
-        is_fixed: Whether there are no others.
-    """
+    """The values by which a walk finds the frames of a stack."""
 
     def __init__(self, machine: Machine, base: int, mask: int) -> None:
         self._pointer, self._base, self._mask = machine.stack, base, mask
         self._saved: dict[int, int] = {}  # where registers of the frame are
-        self.registers: dict[int, _Value] = {}
+        self.registers: dict[int, _Value] = {}  # those in registers
+        # those in memory, by their distances from the stack pointer
         self.words: dict[int, _Value] = {}
-        self.is_fixed = True
+        self.is_fixed = True  # whether there are no others
 
     def add(self, row: Row, values: Mapping[int, int], pc: int) -> None:
         """Add those by which the caller at *pc* is found."""

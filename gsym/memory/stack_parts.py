@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     function, which the frame names.
     """
 
-
 _UUID_DIGITS = 32
 
 
@@ -113,23 +112,16 @@ NO_LIMITS = ReportLimits(_ANY, _ANY, _ANY, 1 << 14, _ANY)
 
 
 class StackModule(NamedTuple):
-    """A module of a report.
+    """A module of a report."""
 
-    Attributes:
-        name: File name without folder.
-        key: The key to look it up. A name alone does not identify a build.
-        problem: Why it cannot be looked up, or "".
-        path: As in the report; "" if that has only a name.
-        read: Reads its symbols where no file of it is found: from memory.
-        compare_code: Compares the code of a file with that in memory; None where the
-            report is not of memory.
-    """
-
-    name: str
-    key: ModuleKey
-    problem: str = ""
-    path: str = ""
+    name: str  # file name without folder
+    key: ModuleKey  # The key to look it up. A name alone does not identify a build.
+    problem: str = ""  # why it cannot be looked up, or ""
+    path: str = ""  # as in the report; "" if that has only a name
+    # reads its symbols where no file of it is found: from memory
     read: Callable[[], Reader] | None = None
+    # compares the code of a file with that in memory; None where the report is not of
+    # memory
     compare_code: CompareCode | None = None
 
     @property
@@ -199,50 +191,34 @@ _PLACE = StackFrame._fields.index("ordinal")  # these are the last fields
 
 
 class StackHeading(NamedTuple):
-    """A stack of a report.
+    """A stack of a report."""
 
-    Attributes:
-        name: Of the thread, or why the stack is there; "" if the report does not say.
-        is_crashed: Whether it is that of the thread that crashed.
-        end: Why it ends before the outermost frame where it was walked here; "" if it
-            does not.
-        left_out: Number of frames in the middle that are left out.
-        registers: Names and values of the registers of a thread that crashed.
-        instruction: The instruction at which it did, as text; "" if unknown.
-    """
-
+    # of the thread, or why the stack is there; "" if the report does not say
     name: str = ""
-    is_crashed: bool = False
+    is_crashed: bool = False  # whether it is that of the thread that crashed
+    # why it ends before the outermost frame where it was walked here; "" if it does not
     end: str = ""
-    left_out: int = 0
+    left_out: int = 0  # number of frames in the middle that are left out
+    # names and values of the registers of a thread that crashed
     registers: tuple[tuple[str, int], ...] = ()
-    instruction: str = ""
+    instruction: str = ""  # the instruction at which it did, as text; "" if unknown
 
 
 class ParsedReport(NamedTuple):
-    """A parsed report.
+    """A parsed report."""
 
-    Attributes:
-        form: The name of the recognized format.
-        parts: Texts and frames in order. If *is_verbatim*, the report is the
-            concatenation of the texts and those of the frames.
-        modules: The modules of the report.
-        is_verbatim: False for JSON: the texts are then headings.
-        notes: Sentences about omissions.
-        stacks: The stacks, in order.
-        reason: Why the program ended, as the report says; "" if it does not.
-        headings: All headings, also those of stacks without a frame.
-        counters: Modules and addresses that the text says to be in a program counter.
-    """
-
-    form: str
+    form: str  # the name of the recognized format
+    # Texts and frames in order. If *is_verbatim*, the report is the concatenation of
+    # the texts and those of the frames.
     parts: tuple[str | StackFrame, ...]
-    modules: tuple[StackModule, ...]
-    is_verbatim: bool = True
-    notes: tuple[str, ...] = ()
-    stacks: tuple[StackHeading, ...] = ()
-    reason: str = ""
+    modules: tuple[StackModule, ...]  # the modules of the report
+    is_verbatim: bool = True  # false for JSON: the texts are then headings
+    notes: tuple[str, ...] = ()  # sentences about omissions
+    stacks: tuple[StackHeading, ...] = ()  # the stacks, in order
+    reason: str = ""  # why the program ended, as the report says; "" if it does not
+    # all headings, also those of stacks without a frame
     headings: tuple[StackHeading, ...] = ()
+    # modules and addresses that the text says to be in a program counter
     counters: Collection[tuple[int, int]] = ()
 
 
@@ -251,13 +227,10 @@ class _StackNumbers:
 
     A stack begins after a heading, and with a frame whose number is not greater than
     that of the one before.
-
-    Attributes:
-        stacks: Their headings.
     """
 
     def __init__(self, headings: Sequence[StackHeading]) -> None:
-        self.stacks: list[StackHeading] = []
+        self.stacks: list[StackHeading] = []  # their headings
         self._headings = headings
         self._ordinal = self._heading = self._line = -1  # of the last frame
 
@@ -290,24 +263,17 @@ def with_stacks(
 
 
 class StackBuilder:
-    """Collects the parts of a report in order, within limits.
-
-    Attributes:
-        limits: The limits.
-        is_over: The limit of frames is exceeded: do not look for more.
-        reason: Why the program ended, as the report says.
-        counters: Modules and addresses that it says to be in a program counter.
-        heading: Index of the last heading, or -1.
-        last: Index of the last stack, or 0.
-    """
+    """Collects the parts of a report in order, within limits."""
 
     def __init__(self, limits: ReportLimits) -> None:
         self.limits = limits
+        # the limit of frames is exceeded: do not look for more
         self.is_over: bool = False
-        self.reason: str = ""
+        self.reason: str = ""  # why the program ended, as the report says
+        # modules and addresses that it says to be in a program counter
         self.counters: set[tuple[int, int]] = set()
-        self.heading: int = -1
-        self.last: int = 0
+        self.heading: int = -1  # index of the last heading, or -1
+        self.last: int = 0  # index of the last stack, or 0
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gsym.unwinding.images import Memory
     from gsym.unwinding.machines import Machine, Trampoline
 
-
 THUMB = 1 << 5
 """Bit of the status register of ARM while instructions of 16 bits run."""
 
@@ -50,22 +49,15 @@ class WalkedFrame(NamedTuple):
 
 
 class WalkedStack(NamedTuple):
-    """A stack, innermost frame first.
+    """A stack, innermost frame first."""
 
-    Attributes:
-        frames: The frames, except those that are left out.
-        left_out: Number of frames that are left out.
-        left_out_at: Index of the frame before which they are.
-        period: Where all that are left out repeat those before: how many frames make
-            a repeat; else 0.
-        end: Why it ends before the outermost frame; "" if it does not.
-    """
-
-    frames: list[WalkedFrame]
-    left_out: int = 0
-    left_out_at: int = 0
+    frames: list[WalkedFrame]  # the frames, except those that are left out
+    left_out: int = 0  # number of frames that are left out
+    left_out_at: int = 0  # index of the frame before which they are
+    # where all that are left out repeat those before: how many frames make a repeat;
+    # else 0
     period: int = 0
-    end: str = ""
+    end: str = ""  # why it ends before the outermost frame; "" if it does not
 
 
 # Limit: Frames of a thread that are shown from each end of its stack

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-
 _ADDRESS_SIZE = 8
 _MOST_SHOWN = 50  # rows in a notebook
 _TEXTS = ("name", "path", "reason")

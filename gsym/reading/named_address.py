@@ -24,17 +24,12 @@ _ENDS = frozenset(",()<>[]")  # of the words of a type, whose order is free
 
 
 class Place(NamedTuple):
-    """A byte of a function.
+    """A byte of a function."""
 
-    Attributes:
-        reader: Answers *address* as that function, or as a copy of another inside it.
-        address: Its link-time address.
-        function: The function that was asked for.
-    """
-
+    # answers *address* as that function, or as a copy of another inside it
     reader: Reader
-    address: int
-    function: FunctionRange
+    address: int  # its link-time address
+    function: FunctionRange  # the function that was asked for
 
 
 def split_name(text: str) -> tuple[str, int] | None:

@@ -57,18 +57,13 @@ _MAX_PARAMETERS = 1 << 16  # bytes
 
 
 class _Record(NamedTuple):
-    """The rules by which the caller of a function is found.
+    """The rules by which the caller of a function is found."""
 
-    Attributes:
-        row: The rules.
-        size: Bytes from the stack pointer to the return address, as a program may ask;
-            -1 if the rules are no program.
-        parameters: Bytes of the parameters, which the function removes.
-    """
-
-    row: Row
+    row: Row  # the rules
+    # bytes from the stack pointer to the return address, as a program may ask; -1 if
+    # the rules are no program
     size: int = -1
-    parameters: int = 0
+    parameters: int = 0  # bytes of the parameters, which the function removes
 
 
 class BreakpadFrames:

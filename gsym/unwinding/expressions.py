@@ -60,21 +60,13 @@ _MAX_STACK = 256
 
 
 class Operands(NamedTuple):
-    """The registers and the memory of an expression.
+    """The registers and the memory of an expression."""
 
-    Attributes:
-        values: The registers, by their numbers in DWARF.
-        load: Reads a number of so many bytes at an address.
-        word: Bytes of an address.
-        order: The order of bytes.
-        frame: The canonical frame address, if it is known.
-    """
-
-    values: dict[int, int]
-    load: Callable[[int, int], int]
-    word: int
-    order: Literal["little", "big"] = "little"
-    frame: int | None = None
+    values: dict[int, int]  # the registers, by their numbers in DWARF
+    load: Callable[[int, int], int]  # reads a number of so many bytes at an address
+    word: int  # bytes of an address
+    order: Literal["little", "big"] = "little"  # the order of bytes
+    frame: int | None = None  # the canonical frame address, if it is known
 
 
 def evaluate(expression: bytes, operands: Operands, *pushed: int) -> int:

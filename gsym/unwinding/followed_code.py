@@ -19,21 +19,16 @@ _KEPT = {
 
 
 class StackState:
-    """State before an instruction; places are from the canonical frame address.
-
-    Attributes:
-        machine: What the code is for.
-        stack: The stack pointer; None if unknown.
-        frame: The frame pointer; None if it was not set from the stack pointer.
-        saved: Where registers of the caller are.
-        constants: Registers with numbers.
-    """
+    """State before an instruction; places are from the canonical frame address."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+        self.machine = machine  # what the code is for
+        # the stack pointer; None if unknown
         self.stack: int | None = 0 if machine.link is not None else -machine.word
+        # the frame pointer; None if it was not set from the stack pointer
         self.frame: int | None = None
-        self.saved: dict[int, int] = {}
+        self.saved: dict[int, int] = {}  # where registers of the caller are
+        # registers with numbers
         self.constants: dict[int, int] = {0: 0} if machine == RISCV64 else {}
 
     def copy(self) -> StackState:
@@ -102,19 +97,12 @@ class StackState:
 
 
 class Flow(NamedTuple):
-    """Way from an instruction to the next ones.
+    """Way from an instruction to the next ones."""
 
-    Attributes:
-        size: Its size in bytes; 0 if that is unknown.
-        jump: Bytes from its start to where it jumps; 0 for nowhere.
-        ends: Whether that which follows is not run next.
-        returns: Whether the function is left.
-    """
-
-    size: int
-    jump: int = 0
-    ends: bool = False
-    returns: bool = False
+    size: int  # its size in bytes; 0 if that is unknown
+    jump: int = 0  # bytes from its start to where it jumps; 0 for nowhere
+    ends: bool = False  # whether that which follows is not run next
+    returns: bool = False  # whether the function is left
 
 
 def bits(value: int, *parts: tuple[int, int, int], sign: int = 0) -> int:

@@ -14,12 +14,7 @@ from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.ranges import AddressRanges
 from gsym.records import NamedTuple
-from gsym.unwinding.expressions import (
-    ByteReader,
-    DamagedError,
-    Operands,
-    evaluate,
-)
+from gsym.unwinding.expressions import ByteReader, DamagedError, Operands, evaluate
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -32,21 +27,14 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """The registers in the caller of a function, by their numbers in DWARF.
+    """The registers in the caller of a function, by their numbers in DWARF."""
 
-    Attributes:
-        pc: Where the function returns to; 0 if it has no caller, None if unknown.
-        values: Registers that are known.
-        is_signal: Whether a signal interrupted the caller, so that *pc* is exact.
-        trust: How it was found; see `ReportFrame.trust`.
-        row: The rules that it was made by, if it is by such.
-    """
-
+    # where the function returns to; 0 if it has no caller, None if unknown
     pc: int | None
-    values: dict[int, int]
-    is_signal: bool
-    trust: str = "call frame info"
-    row: Row | None = None
+    values: dict[int, int]  # registers that are known
+    is_signal: bool  # whether a signal interrupted the caller, so that *pc* is exact
+    trust: str = "call frame info"  # how it was found; see `ReportFrame.trust`
+    row: Row | None = None  # the rules that it was made by, if it is by such
 
 
 HEADER_MAGIC = b"\x01\x1b\x03\x3b"  # version and encodings that all linkers write
@@ -78,28 +66,18 @@ class FrameSection(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The rules at an address.
+    """The rules at an address."""
 
-    Attributes:
-        frame: A register and an offset from it, or an expression.
-        rules: The rules of registers, by their numbers in DWARF.
-        return_register: The number of the return address.
-        is_signal: Whether a signal interrupted the caller.
-        size: Bytes of all expressions.
-        saved: Registers and their offsets from the canonical frame address, if all
-            rules are such.
-        lowest: The lowest of these offsets.
-        span: Bytes from there to the highest.
-    """
-
-    frame: tuple[int, int] | bytes
-    rules: Rules
-    return_register: int
-    is_signal: bool
-    size: int
+    frame: tuple[int, int] | bytes  # a register and an offset from it, or an expression
+    rules: Rules  # the rules of registers, by their numbers in DWARF
+    return_register: int  # the number of the return address
+    is_signal: bool  # whether a signal interrupted the caller
+    size: int  # bytes of all expressions
+    # registers and their offsets from the canonical frame address, if all rules are
+    # such
     saved: tuple[tuple[int, int], ...]
-    lowest: int
-    span: int
+    lowest: int  # the lowest of these offsets
+    span: int  # bytes from there to the highest
 
 
 def make_row(
@@ -291,7 +269,9 @@ class CallFrames:
             common = known[back]
             if common is None:
                 return None
-            return _read_function(common, data, base + sized.start)
+            start = _pointer(data, common.encoding, base + sized.start)
+            size = _pointer(data, common.encoding & 0x0F, base + sized.start)
+            return _Function(common, start, size, data)
         except (DamagedError, OverflowError):
             return None
 
@@ -382,13 +362,6 @@ def _read_common(data: ByteReader, start: int) -> _Common:
         is_signal,
         data.take(len(data.data) - data.at),
     )
-
-
-def _read_function(common: _Common, data: ByteReader, start: int) -> _Function:
-    """An FDE after its second field; *start* is the address of the first byte."""
-    first = _pointer(data, common.encoding, start)
-    size = _pointer(data, common.encoding & 0x0F, start)
-    return _Function(common, first, size, data)
 
 
 def _row(function: _Function, pc: int) -> Row:

@@ -31,7 +31,6 @@ _MAX_FUNCTIONS = 1 << 26
 _MAX_STEPS = 1 << 13  # of the table of a function
 _OUTERMOST, _MOVES_STACK = 1, 2  # flags of a function
 
-
 _PANIC = b"runtime.sigpanic"  # its caller did not call it, but was interrupted
 _PANIC_SIZES = {AARCH64: 16, POWER64: 32, POWER64_LITTLE: 32}
 _HANDLER = b"runtime.sigtramp"  # returns to the trampoline of the system

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.containers.headers import (
-    PT_NOTE,
-    load_segments,
-    program_headers,
-    read_notes,
-)
+from gsym.containers.headers import PT_NOTE, load_segments, program_headers, read_notes
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
@@ -23,17 +18,11 @@ if TYPE_CHECKING:
 
 
 class Image(NamedTuple):
-    """An ELF file as seen in memory or on disk.
+    """An ELF file as seen in memory or on disk."""
 
-    Attributes:
-        segments: Its loaded parts.
-        build_id: In hexadecimal digits, or "".
-        frame_header: Link-time address of `.eh_frame_hdr`; 0 if it has none.
-    """
-
-    segments: tuple[Segment, ...] = ()
-    build_id: str = ""
-    frame_header: int = 0
+    segments: tuple[Segment, ...] = ()  # its loaded parts
+    build_id: str = ""  # in hexadecimal digits, or ""
+    frame_header: int = 0  # link-time address of `.eh_frame_hdr`; 0 if it has none
 
 
 ELF_MAGIC = b"\x7fELF"

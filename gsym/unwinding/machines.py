@@ -10,84 +10,60 @@ if TYPE_CHECKING:
 
 
 class LinkSaves(NamedTuple):
-    """Instructions that show whether a function saved its link register.
+    """Instructions that show whether a function saved its link register."""
 
-    Attributes:
-        unit: Bytes of the smallest instruction.
-        saves: Masks and values of instructions that save it.
-        returns: Masks and values of instructions that return.
-    """
-
-    unit: int = 4
+    unit: int = 4  # bytes of the smallest instruction
+    # masks and values of instructions that save it
     saves: tuple[tuple[int, int], ...] = ()
+    # masks and values of instructions that return
     returns: tuple[tuple[int, int], ...] = ()
 
 
 class Trampoline(NamedTuple):
-    """Code to which a handler of a signal returns.
+    """Code to which a handler of a signal returns."""
 
-    Attributes:
-        code: Its first bytes.
-        at: Where the saved registers are from the stack pointer, in bytes.
-        pc: Where the program counter is in them, in bytes.
-        registers: Where the others are, in the order of their numbers.
-        pointers: Offsets at each of which a pointer to the next part is: the saved
-            registers are at the last one plus *at*.
-        link: Where the link register is in them, if its number does not follow.
-    """
-
-    code: bytes
-    at: int
-    pc: int
-    registers: tuple[int, ...]
+    code: bytes  # its first bytes
+    at: int  # where the saved registers are from the stack pointer, in bytes
+    pc: int  # where the program counter is in them, in bytes
+    registers: tuple[int, ...]  # where the others are, in the order of their numbers
+    # offsets at each of which a pointer to the next part is: the saved registers are at
+    # the last one plus *at*
     pointers: tuple[int, ...] = ()
+    # where the link register is in them, if its number does not follow
     link: int | None = None
 
 
 class Machine(NamedTuple):
-    """The facts of a machine that a walk needs. Registers are numbered as in DWARF.
+    """The facts of a machine that a walk needs. Registers are numbered as in DWARF."""
 
-    Attributes:
-        word: Bytes of an address.
-        stack: Number of the stack pointer.
-        frame: Number of the frame pointer.
-        record_at: Where the frame record of a function is from its frame pointer, in
-            words: the frame pointer of its caller, then the return address.
-        signature: Bits of an address that may be a signature.
-        pc: Number of the program counter.
-        link: Number of the register with the return address of a function that was
-            just called; None if calls put it on the stack.
-        order: The order of bytes.
-        frame_bias: What the canonical frame address is above the stack pointer at a
-            call.
-        has_modes: Whether the lowest bit of an address is the mode of its code.
-        back_chain: Words above the stack pointer of a caller at which its callee saved
-            the return address, where the word at each stack pointer is that of the
-            caller; None on other machines.
-        link_saves: See there.
-        prologues: The first instructions of a function that has a frame pointer, where
-            these are known by their bytes; the first byte pushes the register.
-        trampolines: What handlers of signals return to.
-        names: The names of the registers, in the order of their numbers.
-        architecture: Its name, if its code can be disassembled; or "".
-    """
-
-    word: int
-    stack: int
-    frame: int
+    word: int  # bytes of an address
+    stack: int  # number of the stack pointer
+    frame: int  # number of the frame pointer
+    # where the frame record of a function is from its frame pointer, in words: the
+    # frame pointer of its caller, then the return address
     record_at: int = 0
-    signature: int = 0
-    pc: int = -1
+    signature: int = 0  # bits of an address that may be a signature
+    pc: int = -1  # number of the program counter
+    # number of the register with the return address of a function that was just called;
+    # None if calls put it on the stack
     link: int | None = None
-    order: Literal["little", "big"] = "little"
+    order: Literal["little", "big"] = "little"  # the order of bytes
+    # what the canonical frame address is above the stack pointer at a call
     frame_bias: int = 0
+    # whether the lowest bit of an address is the mode of its code
     has_modes: bool = False
+    # words above the stack pointer of a caller at which its callee saved the return
+    # address, where the word at each stack pointer is that of the caller; None on other
+    # machines
     back_chain: int | None = None
-    link_saves: LinkSaves = LinkSaves()
+    link_saves: LinkSaves = LinkSaves()  # see there
+    # the first instructions of a function that has a frame pointer, where these are
+    # known by their bytes; the first byte pushes the register
     prologues: tuple[bytes, ...] = ()
-    trampolines: tuple[Trampoline, ...] = ()
+    trampolines: tuple[Trampoline, ...] = ()  # what handlers of signals return to
+    # the names of the registers, in the order of their numbers
     names: tuple[str, ...] = ()
-    architecture: str = ""
+    architecture: str = ""  # its name, if its code can be disassembled; or ""
 
 
 def _numbered(letter: str, count: int) -> tuple[str, ...]:

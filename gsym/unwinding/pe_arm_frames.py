@@ -30,39 +30,25 @@ _CHAINED, _LINK_IN_PAIR, _SIGNED = 3, 1, 2  # kinds of frames
 
 
 class _Undo(NamedTuple):
-    """Operation that undoes an instruction of a prologue, or is one of an epilogue.
+    """Operation that undoes an instruction of a prologue, or is one of an epilogue."""
 
-    Attributes:
-        registers: Registers that are loaded, except those of floating-point numbers.
-        at: Where they are from the stack pointer.
-        frees: Bytes that are freed then.
-        from_frame: The stack pointer is the frame pointer less so many bytes; -1 if
-            it is not.
-        follows: It goes on with the registers after those of the operation that is
-            next here.
-    """
-
+    # registers that are loaded, except those of floating-point numbers
     registers: tuple[int, ...] = ()
-    at: int = 0
-    frees: int = 0
+    at: int = 0  # where they are from the stack pointer
+    frees: int = 0  # bytes that are freed then
+    # the stack pointer is the frame pointer less so many bytes; -1 if it is not
     from_frame: int = -1
+    # it goes on with the registers after those of the operation that is next here
     follows: bool = False
 
 
 class _Function(NamedTuple):
-    """A function.
+    """A function."""
 
-    Attributes:
-        size: In bytes.
-        prologue: What undoes its prologue, backwards.
-        epilogues: Where each starts, and what it does.
-        has_prologue: Whether it is not a part of a function, without one.
-    """
-
-    size: int
-    prologue: list[_Undo]
-    epilogues: list[tuple[int, list[_Undo]]]
-    has_prologue: bool = True
+    size: int  # in bytes
+    prologue: list[_Undo]  # what undoes its prologue, backwards
+    epilogues: list[tuple[int, list[_Undo]]]  # where each starts, and what it does
+    has_prologue: bool = True  # whether it is not a part of a function, without one
 
 
 def step_by_pe_arm(
@@ -213,10 +199,7 @@ _FORMS: tuple[tuple[int, Callable[[int], _Undo]], ...] = (
         0xD6,  # with the link register
         lambda code: _Undo((_FIRST + 2 * (code >> 6 & 7), _LINK), 8 * (code & 63)),
     ),
-    (
-        0xD4,
-        lambda code: _Undo((_FIRST + (code >> 5 & 15),), frees=8 * (code & 31) + 8),
-    ),
+    (0xD4, lambda code: _Undo((_FIRST + (code >> 5 & 15),), frees=8 * (code & 31) + 8)),
     (0xD0, lambda code: _Undo((_FIRST + (code >> 6 & 15),), 8 * (code & 63))),
     (
         0xCC,
@@ -231,7 +214,6 @@ _FORMS: tuple[tuple[int, Callable[[int], _Undo]], ...] = (
     (0x20, lambda code: _pair(_FIRST, 0)._replace(frees=8 * (code & 31))),
     (0x00, lambda code: _Undo(frees=16 * (code & 31))),
 )
-
 
 # ---- packed information --------------------------------------------------------------
 

@@ -47,37 +47,25 @@ class PeTable(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """A step of a prologue, by an instruction.
+    """A step of a prologue, by an instruction."""
 
-    Attributes:
-        offset: The offset of the next instruction in the function.
-        kind: `PUSH`, `ALLOCATE`, `SET_FRAME`, `SAVE`, or `INTERRUPTED`, which the
-            processor did instead.
-        register: The register, by its number in the processor.
-        number: Bytes that it allocated, or where it saved the register; in an
-            interrupted function, where what the processor saved begins.
-    """
-
-    offset: int
+    offset: int  # the offset of the next instruction in the function
+    # `PUSH`, `ALLOCATE`, `SET_FRAME`, `SAVE`, or `INTERRUPTED`, which the processor did
+    # instead
     kind: int
-    register: int
+    register: int  # the register, by its number in the processor
+    # bytes that it allocated, or where it saved the register; in an interrupted
+    # function, where what the processor saved begins
     number: int
 
 
 class UnwindPart(NamedTuple):
-    """Unwind information of a function.
+    """Unwind information of a function."""
 
-    Attributes:
-        size: Bytes of the prologue.
-        frame: The frame pointer, by its number in the processor; 0 for none.
-        frame_offset: What it is above the stack pointer when it is set.
-        operations: What the prologue does, the last one first.
-    """
-
-    size: int
-    frame: int
-    frame_offset: int
-    operations: tuple[Operation, ...]
+    size: int  # bytes of the prologue
+    frame: int  # the frame pointer, by its number in the processor; 0 for none
+    frame_offset: int  # what it is above the stack pointer when it is set
+    operations: tuple[Operation, ...]  # what the prologue does, the last one first
 
 
 def pe_image(data: memoryview) -> tuple[Image, PeTable | None]:

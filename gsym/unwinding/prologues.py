@@ -100,10 +100,7 @@ class FollowedCode:
 
 
 def _state_at(
-    state: StackState,
-    follow: Follow,
-    code: bytes,
-    inside: int,
+    state: StackState, follow: Follow, code: bytes, inside: int
 ) -> StackState | None:
     """The state before the instruction at an offset; None if that is not reached."""
     first = state.stack

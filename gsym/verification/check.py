@@ -19,14 +19,7 @@ from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
 from gsym.reading.function_table import FunctionTable
-from gsym.verification.structure import (
-    BrokenError,
-    Extent,
-    Finding,
-    Layout,
-    check_extents,
-    check_tables,
-)
+from gsym.verification import structure
 from gsym.verification.structure_parts import check_index, check_records
 
 if TYPE_CHECKING:
@@ -71,7 +64,7 @@ class Unanswered(NamedTuple):
     name: str
 
 
-def check_structure(path: str) -> list[Finding]:
+def check_structure(path: str) -> list[structure.Finding]:
     """The first thousand errors in the GSYM file at *path*; none if it is valid.
 
     Offsets are relative to the start of the GSYM file, also for an embedded file.
@@ -79,7 +72,7 @@ def check_structure(path: str) -> list[Finding]:
     try:
         data = map_file(path)
     except FormatError as problem:
-        return [Finding(0, problem.reason)]
+        return [structure.Finding(0, problem.reason)]
     # The GSYM file in it, or all of it if it is one itself.
     offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
     found = lib.gsym_embedded_find(bytes_of(data), len(data), offset, size, error)
@@ -91,13 +84,13 @@ def check_structure(path: str) -> list[Finding]:
     return findings
 
 
-def _owner_findings(data: memoryview, path: str) -> Iterator[Finding]:
+def _owner_findings(data: memoryview, path: str) -> Iterator[structure.Finding]:
     """Whether an embedded file is of the binary around it."""
     with ObjectFile(data, path) as binary, gsym.reading.reader.Reader(data) as reader:
         fit = compare_binary(binary, reader.module_like)
     if fit.is_refused:
         reason = f"it is of another build than the binary around it: {fit.reason}"
-        yield Finding(0, reason)
+        yield structure.Finding(0, reason)
 
 
 def check_answers(path: str) -> list[Unanswered]:
@@ -127,15 +120,15 @@ def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
             yield Unanswered(end, min(after, reach), functions.name(widest))
 
 
-def _findings(file: memoryview, binary: memoryview) -> Iterator[Finding]:
-    records: list[Extent] = []
+def _findings(file: memoryview, binary: memoryview) -> Iterator[structure.Finding]:
+    records: list[structure.Extent] = []
     try:
-        layout = Layout(file, binary)
-        yield from check_tables(layout)
+        layout = structure.Layout(file, binary)
+        yield from structure.check_tables(layout)
         yield from check_records(layout, records)
-        yield from check_extents(layout, records)
+        yield from structure.check_extents(layout, records)
         yield from check_index(layout)
-    except BrokenError as error:
+    except structure.BrokenError as error:
         yield error.finding
 
 

@@ -55,15 +55,7 @@ class _Call(NamedTuple):
 
 
 class Comparer:
-    """Compares one GSYM file with its binary.
-
-    Attributes:
-        functions: Number of functions that were compared with their DWARF.
-        others: Number of functions that were compared with a new conversion only.
-        undecided: Number of functions that units outside the sample may describe, as
-            the file has them.
-        uncompared: Number of functions that were not compared, by reason.
-    """
+    """Compares one GSYM file with its binary."""
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
@@ -72,9 +64,14 @@ class Comparer:
         self._has_converted = self._next is not None
         # Functions of a new conversion up to the start of the current one.
         self._converted: dict[Key, FunctionInfo] = {}
+        # number of functions that were compared with their DWARF
         self.functions: int = 0
+        # number of functions that were compared with a new conversion only
         self.others: int = 0
+        # number of functions that units outside the sample may describe, as the file
+        # has them
         self.undecided: int = 0
+        # number of functions that were not compared, by reason
         self.uncompared: Counter[str] = Counter(reference.described.uncompared)
 
     def differences(self, reader: Reader) -> Iterator[Difference]:

@@ -27,22 +27,16 @@ class Place(NamedTuple):
 
 
 class Described:
-    """The functions of the units of a binary, by their start and end.
-
-    Attributes:
-        units: Number of units that were examined.
-        all_units: Number of units.
-        unread: Why units cannot be decoded.
-        uncompared: Number of functions that were not decoded, by reason.
-    """
+    """The functions of the units of a binary, by their start and end."""
 
     def __init__(
         self, file: DwarfFile, path_map: Sequence[tuple[str, str]] = ()
     ) -> None:
         self.functions: dict[Key, list[FunctionInfo]] = {}
-        self.units: int = 0
-        self.all_units: int = 0
-        self.unread: dict[Place, str] = {}
+        self.units: int = 0  # number of units that were examined
+        self.all_units: int = 0  # number of units
+        self.unread: dict[Place, str] = {}  # why units cannot be decoded
+        # number of functions that were not decoded, by reason
         self.uncompared: Counter[str] = Counter()
         self._file = file
         self._units = Units(file, path_map)

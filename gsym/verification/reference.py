@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reference:
-    """The side that a GSYM file is compared with.
-
-    Attributes:
-        described: What the DWARF describes.
-        converted: The functions of a new conversion, ascending; to be read once.
-        build_id: That of the new conversion; b"" for none.
-        base_address: Where the image starts; None where nothing says it.
-        fit: Whether the GSYM file is of this build.
-        is_sample: Whether only some units of the DWARF were decoded.
-        notes: Sentences on files that were not found, and on the fit.
-    """
+    """The side that a GSYM file is compared with."""
 
     def __init__(
         self,
@@ -40,12 +30,16 @@ class Reference:
         *,
         is_sample: bool,
     ) -> None:
-        self.described: Described = described
+        self.described: Described = described  # what the DWARF describes
+        # the functions of a new conversion, ascending; to be read once
         self.converted: Iterator[FunctionInfo] = iter(())
-        self.build_id: bytes = b""
+        self.build_id: bytes = b""  # that of the new conversion; b"" for none
+        # where the image starts; None where nothing says it
         self.base_address: int | None = None
-        self.fit: Comparison = fit
+        self.fit: Comparison = fit  # whether the GSYM file is of this build
+        # whether only some units of the DWARF were decoded
         self.is_sample: bool = is_sample
+        # sentences on files that were not found, and on the fit
         self.notes: tuple[str, ...] = notes
         if fit.reason and not fit.is_refused:
             self.notes += (f"the file may be of another build: {fit.reason}",)

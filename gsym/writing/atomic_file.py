@@ -19,7 +19,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
-
 # Error numbers of a disk that cannot be written to.
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 _COMPARED_AT_ONCE = 1 << 20

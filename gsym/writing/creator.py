@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object, or a function of the engine
 
-
 # The engine's records, in the machine's byte order and without padding.
 _UINT32_MAX = 0xFFFF_FFFF
 _PROBLEMS = AttributeError, OverflowError, StructError, TypeError, ValueError

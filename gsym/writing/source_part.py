@@ -59,17 +59,13 @@ _ALL_FLOOR, _ALL_FACTOR = 1 << 30, 1100
 
 
 class SourceFiles(NamedTuple):
-    """Source files that debug information has, and where it says that others are.
+    """Source files that debug information has, and where it says that others are."""
 
-    Attributes:
-        texts: Contents of files, by their paths in the debug information.
-        links: Name and contents of each stream that says where files are.
-        too_large: Number of others, which a part cannot have.
-    """
-
+    # contents of files, by their paths in the debug information
     texts: Mapping[str, bytes | memoryview] = {}
+    # name and contents of each stream that says where files are
     links: tuple[tuple[str, bytes], ...] = ()
-    too_large: int = 0
+    too_large: int = 0  # number of others, which a part cannot have
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.links)

@@ -47,10 +47,7 @@ VERBS = {
     "symbfile dump": ("symbfile", "Print the records of a symbfile"),
     "symbfile stats": ("symbfile", "Summarize a symbfile"),
     "symbfile verify": ("symbfile", "Check the structure of a symbfile"),
-    "symbfile lookup": (
-        "symbfile",
-        "Find the functions, files and lines at addresses",
-    ),
+    "symbfile lookup": ("symbfile", "Find the functions, files and lines at addresses"),
     "symbfile convert": ("symbfile", "Convert symbfiles to a GSYM file"),
     "symbfile extract": (
         "symbfile_extract",
@@ -65,14 +62,8 @@ VERBS = {
         "trace_records",
         "Summarize a trace or a profile: times, processes and threads",
     ),
-    "trace stats": (
-        "trace_stats",
-        "Count the records of a trace, sum up a profile",
-    ),
-    "trace dump": (
-        "trace_records",
-        "Print records of a trace, samples of a profile",
-    ),
+    "trace stats": ("trace_stats", "Count the records of a trace, sum up a profile"),
+    "trace dump": ("trace_records", "Print records of a trace, samples of a profile"),
     "trace blobs": (
         "trace_records",
         "List the blobs of a trace, or write them to files",
@@ -83,10 +74,7 @@ VERBS = {
         "Look up the functions, files and lines of a profile",
     ),
     "trace flame": ("trace_flame", "Draw a profile as a flame graph"),
-    "trace top": (
-        "trace_top",
-        "Show where the time of a profile or a trace was spent",
-    ),
+    "trace top": ("trace_top", "Show where the time of a profile or a trace was spent"),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "begin with these": ("symbolicate", "lookup", "convert"),

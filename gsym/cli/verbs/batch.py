@@ -22,7 +22,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from typing import Any
 
-
 _MILLION = 1_000_000
 _MINUTE = 60
 

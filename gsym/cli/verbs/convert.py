@@ -18,20 +18,9 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, print_lines, progress_for, warn
-from gsym.conversion import report_text as conversion_report
+from gsym.conversion import many, report_text as conversion_report
 from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.job import convert_file, member_outputs, slice_outputs
-from gsym.conversion.many import (
-    FAILURES,
-    Conversion,
-    first_replaced,
-    inputs_and_outputs,
-    is_folder,
-    make_folders,
-    run_side_by_side,
-    sync_folders,
-    without_frames,
-)
 from gsym.conversion.options import DECLARED, complete_options
 from gsym.errors import EmptyError, GsymError
 
@@ -57,7 +46,6 @@ _UNVERIFIABLE = (
     "--no-symbols",
     "--pclntab",
 )
-
 
 _DIFFERS = "the output is not what the input says"
 # Those that this verb declares itself, or puts elsewhere in its help.
@@ -124,14 +112,14 @@ def convert_all(values: Values) -> int:
     outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
     _spare_inputs(outputs, read)
     if values.texts("--output-dir"):
-        make_folders(targets)
+        many.make_folders(targets)
     options = complete_options(
         convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
     )
 
     def convert_one(
         number: int, threads: int | None, progress: Progress | None
-    ) -> list[Conversion]:
+    ) -> list[many.Conversion]:
         def step(
             source: InputFile, member: str | None, arch: str | None, target: str
         ) -> ConversionReport:
@@ -144,12 +132,12 @@ def convert_all(values: Values) -> int:
     outcomes = _Outcomes(values)
     with progress_for(label, quiet=values.flag("--quiet")) as progress:
 
-        def take(conversions: list[Conversion]) -> None:
+        def take(conversions: list[many.Conversion]) -> None:
             progress.clear()
             outcomes.take(conversions)
 
         # One bad input does not stop the others, nor what is written of them all.
-        run_side_by_side(
+        many.run_side_by_side(
             sources,
             convert_one,
             take,
@@ -169,12 +157,13 @@ class _Outcomes:
         self._failures: list[conversion_report.Failure] = []
         self._empty: list[conversion_report.Failure] = []
 
-    def take(self, conversions: list[Conversion]) -> None:
+    def take(self, conversions: list[many.Conversion]) -> None:
         """Report the outcomes of an input, and verify its outputs if that is wanted."""
         members: dict[str, Members] = {}
+        skips = self._values.flag("--allow-empty")
         for path, _, report, error in conversions:
             problem = None
-            if report is None and isinstance(error, EmptyError) and self._skips_empty:
+            if report is None and isinstance(error, EmptyError) and skips:
                 self._empty.append(conversion_report.Failure(path, error.reason))
                 warn(f"{error}: passed over", "gsym convert")
             elif report is None:
@@ -187,15 +176,11 @@ class _Outcomes:
             if problem is not None:
                 self._failures.append(conversion_report.Failure(path, problem))
 
-    @property
-    def _skips_empty(self) -> bool:
-        return self._values.flag("--allow-empty")
-
     def finish(self, count: int) -> int:
         """Write what is written of all *count* inputs; returns the exit code."""
         values, reports, failures = self._values, self._reports, self._failures
         depfile, summary = values.text("--depfile"), values.text("--json-summary")
-        problems = [_try(sync_folders, reports)]
+        problems = [_try(many.sync_folders, reports)]
         # Of outputs that were not written, that of before has more inputs.
         if depfile is not None and reports and not failures:
             problems.append(_try(conversion_report.write_depfile, depfile, reports))
@@ -213,28 +198,28 @@ class _Outcomes:
 
 def _convert(
     path: str, target: str, values: Values, read: list[str], step: Step
-) -> Iterator[Conversion]:
+) -> Iterator[many.Conversion]:
     """The reports and errors of all members and slices of an input.
 
     *target* is its output, or what the names of its outputs begin with. *step* converts
     a member and slice of an opened input to an output.
     """
 
-    def failed(error: Exception, output: str) -> Conversion:
-        return Conversion(path, output, None, without_frames(error))
+    def failed(error: Exception, output: str) -> many.Conversion:
+        return many.Conversion(path, output, None, many.without_frames(error))
 
     try:
         source = open_input(path)
         if not values.texts("--segment-size"):
             _spare_inputs([target], [source.path])
         members = member_outputs(source, target, values.texts("--member"))
-    except FAILURES as error:
+    except many.FAILURES as error:
         yield failed(error, target)
         return
     for member, output in members:
         try:
             slices = slice_outputs(source, output, values.texts("--arch"), member)
-        except FAILURES as error:
+        except many.FAILURES as error:
             yield failed(error, output)
             continue
         for architecture, place in slices:
@@ -242,8 +227,8 @@ def _convert(
                 if place != target and not values.texts("--segment-size"):
                     _spare_inputs([place], [source.path, *read])
                 report = step(source, member, architecture, place)
-                yield Conversion(path, place, report, None)
-            except FAILURES as error:  # noqa: PERF203 - the others are still converted
+                yield many.Conversion(path, place, report, None)
+            except many.FAILURES as error:  # noqa: PERF203 - the others are still converted
                 if len(slices) > 1 and isinstance(error, GsymError):
                     error.reason = f"for {architecture}: {error.reason}"
                 yield failed(error, place)
@@ -273,7 +258,7 @@ def _raise(error: Exception | None) -> None:
 
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
     """Refuse to write over an input."""
-    replaced = first_replaced(outputs, sources)
+    replaced = many.first_replaced(outputs, sources)
     if replaced is not None:
         raise GsymError("the output would replace an input", path=replaced)
 
@@ -281,7 +266,7 @@ def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
 def _sources_and_targets(values: Values) -> tuple[list[str], list[str]]:
     """Each input, and its output."""
     given = [*_listed(values.operands("INPUT"))]
-    folders = any(map(is_folder, given))
+    folders = any(map(many.is_folder, given))
     output, folder = values.text("--output"), values.text("--output-dir")
     if output is not None:
         if folder is not None:
@@ -290,7 +275,7 @@ def _sources_and_targets(values: Values) -> tuple[list[str], list[str]]:
             raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
         return given, [output]
     with usage_errors():
-        return inputs_and_outputs(given, folder)
+        return many.inputs_and_outputs(given, folder)
 
 
 def _listed(operands: list[str]) -> Iterator[str]:

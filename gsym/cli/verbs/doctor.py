@@ -15,7 +15,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _SEARCH = ("debug_file_directories", "debuginfod", "dwp")
 
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    ARCH,
-    DEMANGLE,
-    GSYM_FILE,
-    JSON,
-    VERBOSE,
-    json_names,
-    text_names,
-)
 from gsym.cli.terminal import printable
 
 TYPE_CHECKING = bool()
@@ -29,18 +21,18 @@ _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
 
 @Command(
     "gsym dump",
-    (GSYM_FILE,),
-    (ARCH, JSON, *DEMANGLE, VERBOSE),
+    (options.GSYM_FILE,),
+    (options.ARCH, options.JSON, *options.DEMANGLE, options.VERBOSE),
     "To print the tables as llvm-gsymutil does, run gsymutil FILE.",
 )
 def dump(values: Values) -> int:
     """Print all functions in the order of their addresses."""
-    path, arch = values.operand("FILE"), values.text(ARCH.name)
+    path, arch = values.operand("FILE"), values.text(options.ARCH.name)
     with open_gsym(path, values, arch) as reader:
         if values.flag("--json"):
             import json
 
-            names = json_names(values)
+            names = options.json_names(values)
             for info in reader.functions():
                 sys.stdout.write(json.dumps(_function_object(info, names)) + "\n")
         else:
@@ -48,7 +40,7 @@ def dump(values: Values) -> int:
             if reader.stored_index_size:
                 _write_lines(iter([f"index         {reader.stored_index_size} bytes"]))
             _write_lines(_module_lines(reader.module))
-            show = text_names(values)
+            show = options.text_names(values)
             for info in reader.functions():
                 sys.stdout.write("\n")
                 _write_lines(_function_lines(info, show))

@@ -67,7 +67,6 @@ _OF_LLVM = {
     "--gsym-file-directory": "--gsym-dir",
 }
 
-
 _MODULE_OPTIONS = (
     *module_options("; in style llvm: none"),
     Option(
@@ -208,7 +207,9 @@ def filter_logs(values: Values) -> int:
     """Filter all logs; unresolved addresses affect the exit code under STRICT alone."""
     style = STYLES[values.chosen("--style")]
     form = _form(values)
-    dumps = _dump_handler(values)
+    dumps = None
+    if any(map(values.texts, _ON_DUMPS)):
+        dumps = DumpHandler(coverage=values.text("--sancov") or "", tell=_print)
     inlines = values.last_of("--inlines", "--no-inlines", default=True)
     symbols = SymbolOptions(
         functions=values.chosen("--functions"),
@@ -365,13 +366,6 @@ def _settings(
         hexdict=hexdict or ("plain" if form == "html" else "notes"),
     )
     return settings if dumps is None else settings._replace(on_dump=dumps)
-
-
-def _dump_handler(values: Values) -> DumpHandler | None:
-    """The handler of dumps, if any option needs one."""
-    if not any(map(values.texts, _ON_DUMPS)):
-        return None
-    return DumpHandler(coverage=values.text("--sancov") or "", tell=_print)
 
 
 def _output(form: str) -> Output:

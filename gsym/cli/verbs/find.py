@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    ARCH,
-    DEMANGLE,
-    GSYM_FILE,
-    JSON,
-    STRICT,
-    VERBOSE,
-    json_names,
-    text_names,
-)
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.model import frame_text
@@ -31,14 +22,14 @@ if TYPE_CHECKING:
 @Command(
     "gsym find",
     (
-        GSYM_FILE,
+        options.GSYM_FILE,
         Operand(
             "NAME...",
             "name of a function, as the linker knows it or demangled, or "
             "FUNCTION+OFFSET",
         ),
     ),
-    (ARCH, JSON, *DEMANGLE, STRICT, VERBOSE),
+    (options.ARCH, options.JSON, *options.DEMANGLE, options.STRICT, options.VERBOSE),
     """\
 A demangled NAME may omit the parameters. If no function is called NAME, it is a
 pattern: * matches any text, ? any character, [ab] a or b. A line has the address range,
@@ -47,8 +38,8 @@ the name, and the file and line where the function starts, or those of the OFFSE
 def find(values: Values) -> int:
     """Print the functions of each name; the exit code is 3 for misses under STRICT."""
     missed = False
-    show, fields = text_names(values), json_names(values)
-    path, arch = values.operand("FILE"), values.text(ARCH.name)
+    show, fields = options.text_names(values), options.json_names(values)
+    path, arch = values.operand("FILE"), values.text(options.ARCH.name)
     with open_gsym(path, values, arch, read_ahead=True) as reader:
         for name in values.operands("NAME"):
             functions, offset = _found(reader, name)

@@ -5,26 +5,11 @@ from __future__ import annotations
 import sys
 
 import gsym.reading.reader
+from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Option, UsageError, Values
 from gsym.cli.gsym_input import find_for
-from gsym.cli.options import (
-    ARCH,
-    DEMANGLE,
-    GSYM_FILE,
-    JSON,
-    STRICT,
-    VERBOSE,
-    demangles,
-    hex_bytes,
-    parse_address,
-)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import (
-    printable,
-    printable_bytes,
-    shortened,
-    standard_input,
-)
+from gsym.cli.terminal import printable, printable_bytes, shortened, standard_input
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.formatting.formatter import Formatter, Style
@@ -41,7 +26,7 @@ if TYPE_CHECKING:
 @Command(
     "gsym lookup",
     (
-        GSYM_FILE,
+        options.GSYM_FILE,
         Operand(
             "[ADDRESS...]",
             "link-time address as nm prints it, 1f64 or 0x1f64 (digits alone, without "
@@ -50,22 +35,21 @@ if TYPE_CHECKING:
     ),
     (
         Option("--uuid HEX", "refuse FILE unless it has this id"),
-        ARCH,
+        options.ARCH,
         Option("--stdin", "read addresses from standard input, one a line"),
-        JSON,
+        options.JSON,
         Option("--oneline", "print one line for each address, callers after '<-'"),
         Option(
             "--load-address X",
             "take addresses of a process that loaded the module at X",
         ),
         Option(
-            "--return-addresses",
-            "take return addresses: look up the call before each",
+            "--return-addresses", "take return addresses: look up the call before each"
         ),
-        *DEMANGLE,
+        *options.DEMANGLE,
         Option("--merged-functions", "also show other functions of the same code"),
-        STRICT,
-        VERBOSE,
+        options.STRICT,
+        options.VERBOSE,
     ),
     """\
 Frames are listed innermost first; [inlined] marks a call inlined into the function
@@ -81,13 +65,13 @@ def lookup(values: Values) -> int:
         raise UsageError("'--json' and '--oneline' exclude each other")
     given = [_number_or_name(word, "ADDRESS") for word in words]
     load_address = values.text("--load-address")
-    uuid = hex_bytes("--uuid", values.text("--uuid"))
+    uuid = options.hex_bytes("--uuid", values.text("--uuid"))
     read_ahead = gsym.reading.reader.wants_read_ahead(len(words))
     base = None
     if load_address is not None:
-        base = parse_address(load_address, "option '--load-address'")
+        base = options.parse_address(load_address, "option '--load-address'")
     reader, unsure = find_for(
-        path, values, values.text(ARCH.name), uuid=uuid, read_ahead=read_ahead
+        path, values, values.text(options.ARCH.name), uuid=uuid, read_ahead=read_ahead
     )
     with reader:
         session = _Session(reader, values, base, unsure)
@@ -106,7 +90,7 @@ def _number_or_name(word: str, what: str) -> int | str:
 
         if split_name(word):
             return word
-    return parse_address(word, what, " nor FUNCTION+OFFSET (main+0)")
+    return options.parse_address(word, what, " nor FUNCTION+OFFSET (main+0)")
 
 
 class _Session:
@@ -219,7 +203,7 @@ class _Session:
 
 
 def _style(values: Values, unsure: str) -> Style:
-    demangle, merged = demangles(values), values.flag("--merged-functions")
+    demangle, merged = options.demangles(values), values.flag("--merged-functions")
     if values.flag("--json"):
         return json_style(demangle=demangle, merged=merged, unsure=unsure)
     return text_style(

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
+from gsym.cli import options
 from gsym.cli.grammar import Operand, Option, Values
-from gsym.cli.options import (
-    QUIET,
-    STRICT,
-    OutputCommand,
-    convert_keywords,
-    convert_options,
-    output_option,
-)
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_lines, warn
 from gsym.conversion.merging import MergeReport, merge_files
@@ -20,23 +13,22 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
 
 
-@OutputCommand(
+@options.OutputCommand(
     "gsym merge",
     (Operand("FILE...", "GSYM file"),),
     (
-        output_option("file to write, - for standard output"),
+        options.output_option("file to write, - for standard output"),
         Option(
             "--force",
             "merge files even if their UUIDs or base addresses differ; the output has "
             "the first UUID and the lowest base address",
         ),
-        *convert_options(*_CHOSEN),
-        STRICT,
-        QUIET,
+        *options.convert_options(*_CHOSEN),
+        options.STRICT,
+        options.QUIET,
     ),
     """\
 Of functions with the same range, the most detailed is kept. The segments that
@@ -52,7 +44,7 @@ def merge(values: Values) -> int:
             values.operands("FILE"),
             output,
             force=values.flag("--force"),
-            **convert_keywords(values, *_CHOSEN),
+            **options.convert_keywords(values, *_CHOSEN),
         )
     except ValueError as error:
         raise GsymError(str(error)) from None

@@ -53,13 +53,15 @@ def open_folders(
     Where it *is_local*, the debug files of this machine and the user's store are the
     defaults, and files are used at the paths that the log or profile has.
     """
+    from gsym.containers import DEBUG_DIRECTORIES
     from gsym.modules.finder import find_in, open_store
 
+    of_system = DEBUG_DIRECTORIES if is_local else ()
     path = values.text("--store")
     has_store = is_local or path is not None or sources
     return find_in(
         values.texts("--gsym-dir"),
-        _debug_folders(values, is_local=is_local),
+        tuple(values.texts("--debug-file-directory")) or of_system,
         open_store(path, sources, data_symbols=True) if has_store else None,
         at_paths=is_local,
     )
@@ -75,11 +77,3 @@ def open_profile_modules(values: Values) -> tuple[Finder, Binaries]:
     with usage_errors("option '--source'"):
         modules = open_folders(values, sources)
     return modules, Binaries(modules)
-
-
-def _debug_folders(values: Values, *, is_local: bool = True) -> tuple[str, ...]:
-    """The folders of debug files by build id; by default those of the system."""
-    from gsym.containers import DEBUG_DIRECTORIES
-
-    chosen = tuple(values.texts("--debug-file-directory"))
-    return chosen or (DEBUG_DIRECTORIES if is_local else ())

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Option, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    ARCH,
-    DEMANGLE,
-    GSYM_FILE,
-    JSON,
-    VERBOSE,
-    json_names,
-    text_names,
-)
 from gsym.cli.terminal import cut_middle, print_json, printable
 from gsym.reading.statistics import (
     Directory,
@@ -30,7 +22,6 @@ from gsym.reading.statistics import (
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
 
 _TOP = 10
 _BAR_WIDTH = 30
@@ -61,12 +52,12 @@ _INFO_TYPES = (
 
 @Command(
     "gsym stats",
-    (GSYM_FILE,),
+    (options.GSYM_FILE,),
     (
-        JSON,
-        *DEMANGLE,
-        ARCH,
-        VERBOSE,
+        options.JSON,
+        *options.DEMANGLE,
+        options.ARCH,
+        options.VERBOSE,
         Option("--top N", "number of functions and directories to list (default: 10)"),
     ),
     """\
@@ -78,14 +69,16 @@ def stats(values: Values) -> int:
     path = values.operand("FILE")
     top = values.number("--top")
     top = _TOP if top is None else top
-    with open_gsym(path, values, values.text(ARCH.name)) as reader:
+    with open_gsym(path, values, values.text(options.ARCH.name)) as reader:
         statistics = measure(reader)
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]
     if values.flag("--json"):
-        print_json(_record(path, statistics, functions, folders, json_names(values)))
+        print_json(
+            _record(path, statistics, functions, folders, options.json_names(values))
+        )
     else:
-        show = text_names(values)
+        show = options.text_names(values)
         lines = _text(path, statistics, functions, folders, show)
         sys.stdout.writelines(line + "\n" for line in lines)
     return 0

@@ -10,23 +10,8 @@ from itertools import chain
 from string import hexdigits
 from tempfile import TemporaryDirectory
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
-from gsym.cli.options import (
-    IDENTITY_OPTIONS,
-    JSON,
-    QUIET,
-    SOURCE,
-    STORE,
-    STORE_TO_FILL,
-    STRICT,
-    TRANSFER_OPTIONS,
-    convert_keywords,
-    convert_options,
-    module_identity,
-    open_sources,
-    source_opener,
-    transfer_limits,
-)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.cli.verbs.store import entry_record, open_store, print_attempts
@@ -65,11 +50,11 @@ _DONE = ("added", "replaced", "kept")
         ),
     ),
     (
-        STORE_TO_FILL,
-        *convert_options("threads"),
+        options.STORE_TO_FILL,
+        *options.convert_options("threads"),
         KEEP_ORIGINAL,
-        *convert_options(*_KEYWORDS),
-        *IDENTITY_OPTIONS,
+        *options.convert_options(*_KEYWORDS),
+        *options.IDENTITY_OPTIONS,
         Option("--origin TEXT", "label of the source (default: the path)"),
         Option(
             "--max-members N",
@@ -79,8 +64,8 @@ _DONE = ("added", "replaced", "kept")
             "--max-inflated SIZE",
             "maximum inflated size of an archive or a compressed file (default: 32GiB)",
         ),
-        JSON,
-        QUIET,
+        options.JSON,
+        options.QUIET,
     ),
     """\
 Of several files of one module, the most complete is kept: with inlined calls before
@@ -90,10 +75,10 @@ that is not a folder was skipped.""",
 )
 def add(values: Values) -> int:
     """Add the files; print a line for each module, then the counts."""
-    url = values.text(STORE_TO_FILL.name) or ""
+    url = values.text(options.STORE_TO_FILL.name) or ""
     if not url.startswith(BUCKETS):
         return _add_to(open_store(values), values)
-    with usage_errors(f"option '{STORE_TO_FILL.name}'"):
+    with usage_errors(f"option '{options.STORE_TO_FILL.name}'"):
         bucket = BucketStore(url)
     with TemporaryDirectory(prefix="gsym-") as folder:
         store = Store(folder)
@@ -118,11 +103,11 @@ def _add_to(store: Store, values: Values) -> int:
             jobs=values.number("--threads", minimum=1, end=257),
             limits=limits,
             progress=progress.callback,
-            identity=ModuleKey(**module_identity(values)),
+            identity=ModuleKey(**options.module_identity(values)),
             source=values.text("--origin") or "",
             keep_original=values.flag("--keep-original"),
             most_inflated=limits.inflated,
-            **convert_keywords(values, *_KEYWORDS),
+            **options.convert_keywords(values, *_KEYWORDS),
         ):
             progress.clear()
             tally.count(outcome)
@@ -187,14 +172,14 @@ def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
     "gsym store import",
     (Operand("PLACE", "folder, other store, or s3://..., gs://..., az://..."),),
     (
-        STORE,
-        *(each for each in TRANSFER_OPTIONS if each.metavar),
-        *convert_options("threads"),
+        options.STORE,
+        *(each for each in options.TRANSFER_OPTIONS if each.metavar),
+        *options.convert_options("threads"),
         Option("--again", "import all files again"),
         KEEP_ORIGINAL,
-        *convert_options("data_symbols"),
-        JSON,
-        QUIET,
+        *options.convert_options("data_symbols"),
+        options.JSON,
+        options.QUIET,
     ),
     """\
 Progress is recorded in the store: if an import was interrupted, run it again to
@@ -204,7 +189,9 @@ failed.""",
 def import_tree(values: Values) -> int:
     """Import all files; print a line for each new module, then the counts."""
     with usage_errors("PLACE"):
-        place = open_import_place(values.operand("PLACE"), transfer_limits(values))
+        place = open_import_place(
+            values.operand("PLACE"), options.transfer_limits(values)
+        )
     counts: Counter[str] = Counter()
     for outcome in import_all(
         open_store(values),
@@ -249,15 +236,15 @@ _JOBS = 8
         ),
     ),
     (
-        STORE,
-        SOURCE,
-        *TRANSFER_OPTIONS,
+        options.STORE,
+        options.SOURCE,
+        *options.TRANSFER_OPTIONS,
         Option("-j, --threads N", "modules at a time (default: 8)"),
-        *convert_options("data_symbols"),
+        *options.convert_options("data_symbols"),
         Option("--retry", "request modules again that were not found recently"),
-        STRICT,
-        JSON,
-        QUIET,
+        options.STRICT,
+        options.JSON,
+        options.QUIET,
     ),
     """\
 For a module that is not found, the answer of each source is printed. It is not
@@ -272,11 +259,11 @@ def prefetch(values: Values) -> int:
     jobs = values.number("--threads", minimum=1, end=257) or _JOBS
     is_quiet = values.flag("--quiet")
     with (
-        source_opener(values) as opener,
+        options.source_opener(values) as opener,
         progress_for(store.path, quiet=is_quiet) as progress,
     ):
         add = partial(add_file, data_symbols=values.flag("--data-symbols"))
-        resolver = Resolver(store, open_sources(values, opener), add=add)
+        resolver = Resolver(store, options.open_sources(values, opener), add=add)
         if values.flag("--retry"):
             for key in chain.from_iterable(modules):
                 resolver.misses.forget(key)

@@ -6,37 +6,20 @@ import json
 import os
 import sys
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Operand, Option, Values, usage_errors
-from gsym.cli.options import (
-    JSON,
-    QUIET,
-    STRICT,
-    OutputCommand,
-    convert_keywords,
-    convert_options,
-    output_option,
-    parse_address,
-)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, print_lines, printable
 from gsym.model import NO_FUNCTION
+from gsym.symbfile import inspection
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import open_symbfile
-from gsym.symbfile.inspection import (
-    MOST_DEPTH,
-    Statistics,
-    measure,
-    record_lines,
-    record_object,
-    verify,
-)
 from gsym.symbfile.to_gsym import convert_symbfiles
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
 
 SYMBFILE = Operand("FILE", "symbfile, plain or compressed by zstd")
 
@@ -44,7 +27,7 @@ SYMBFILE = Operand("FILE", "symbfile, plain or compressed by zstd")
 @Command(
     "gsym symbfile dump",
     (SYMBFILE,),
-    (JSON,),
+    (options.JSON,),
     "A damaged file is printed up to the damage; the error names its byte offset.",
 )
 def dump(values: Values) -> int:
@@ -52,21 +35,21 @@ def dump(values: Values) -> int:
     records = open_symbfile(values.operand("FILE")).records()
     if values.flag("--json"):
         for record in records:
-            sys.stdout.write(json.dumps(record_object(record)) + "\n")
+            sys.stdout.write(json.dumps(inspection.record_object(record)) + "\n")
         return 0
     for record in records:
-        print_lines(record_lines(record))
+        print_lines(inspection.record_lines(record))
     return 0
 
 
 _LABEL_WIDTH = 18
 
 
-@Command("gsym symbfile stats", (SYMBFILE,), (JSON,))
+@Command("gsym symbfile stats", (SYMBFILE,), (options.JSON,))
 def show_statistics(values: Values) -> int:
     """Measure one file and print the result."""
     path = values.operand("FILE")
-    statistics = measure(open_symbfile(path))
+    statistics = inspection.measure(open_symbfile(path))
     size = os.stat(path).st_size
     if values.flag("--json"):
         figures = statistics._asdict()
@@ -78,14 +61,16 @@ def show_statistics(values: Values) -> int:
     return 0
 
 
-def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]:
+def _stats_lines(
+    statistics: inspection.Statistics, size: int
+) -> Iterator[tuple[str, str]]:
     counts = statistics.counts
     yield "file size", f"{size} bytes"
     yield "ranges", f"{counts.ranges}, {counts.range_bytes} bytes"
     yield "  functions", f"{statistics.functions} of {statistics.bytes_covered} bytes"
     for depth, count in statistics.depths.items():
         if depth:
-            more = " and more" if depth == MOST_DEPTH else ""
+            more = " and more" if depth == inspection.MOST_DEPTH else ""
             yield f"  depth {depth}{more}", str(count)
     yield "  line rows", str(counts.line_rows)
     pads = f"{counts.return_pads}, {counts.return_pad_bytes} bytes"
@@ -106,7 +91,7 @@ def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]
 @Command(
     "gsym symbfile verify",
     (SYMBFILE,),
-    (JSON, QUIET),
+    (options.JSON, options.QUIET),
     """\
 Checks the order and the nesting of inlined calls, overlaps, line tables and missing
 fields. A note reports missing information, such as bytes without a line. The exit code
@@ -117,7 +102,7 @@ def verify_records(values: Values) -> int:
     path = values.operand("FILE")
     is_json, is_quiet = values.flag("--json"), values.flag("--quiet")
     errors = 0
-    for finding in verify(open_symbfile(path)):
+    for finding in inspection.verify(open_symbfile(path)):
         errors += finding.is_error
         if is_quiet and not finding.is_error:
             continue
@@ -134,11 +119,8 @@ def verify_records(values: Values) -> int:
 
 @Command(
     "gsym symbfile lookup",
-    (
-        SYMBFILE,
-        Operand("ADDRESS...", "link-time address: 1f64, 0x1f64, or decimal"),
-    ),
-    (JSON, STRICT),
+    (SYMBFILE, Operand("ADDRESS...", "link-time address: 1f64, 0x1f64, or decimal")),
+    (options.JSON, options.STRICT),
     """\
 Return pads are used for their own addresses (return addresses minus 1), ranges for all
 others. Functions are printed innermost first. The complete file is read: for many
@@ -146,7 +128,9 @@ addresses convert it first ('gsym symbfile convert').""",
 )
 def look_up(values: Values) -> int:
     """Print the chain at each address."""
-    addresses = [parse_address(word, "ADDRESS") for word in values.operands("ADDRESS")]
+    addresses = [
+        options.parse_address(word, "ADDRESS") for word in values.operands("ADDRESS")
+    ]
     index = AddressIndex(open_symbfile(values.operand("FILE")).records())
     missed = False
     for address in addresses:
@@ -180,7 +164,7 @@ def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
             "build id",
         ),
         Option("--kernel-debug", "FILE is the debug file of a kernel or kernel module"),
-        JSON,
+        options.JSON,
     ),
     "A line has the FileID in hexadecimal, in base64 for headers, and the file.",
 )
@@ -200,17 +184,17 @@ def print_ids(values: Values) -> int:
     return 0
 
 
-@OutputCommand(
+@options.OutputCommand(
     "gsym symbfile convert",
     (Operand("FILE...", "symbfile with ranges; give all parts"),),
     (
-        output_option(
+        options.output_option(
             "file to write, - for standard output (default: the first FILE with .gsym "
             "added)"
         ),
-        *convert_options("output_version", "byteorder", "uuid"),
-        JSON,
-        QUIET,
+        *options.convert_options("output_version", "byteorder", "uuid"),
+        options.JSON,
+        options.QUIET,
     ),
     """\
 A lookup in OUT returns what the ranges contain. Names are unchanged; return pads are
@@ -220,7 +204,7 @@ def convert(values: Values) -> int:
     """Write the output and print a report."""
     paths = values.operands("FILE")
     output = values.text("--output") or paths[0] + ".gsym"
-    chosen = convert_keywords(values, "output_version", "byteorder", "uuid")
+    chosen = options.convert_keywords(values, "output_version", "byteorder", "uuid")
     with usage_errors():
         report = convert_symbfiles(
             paths, output, **{"output_version": 1, "byteorder": "little", **chosen}

@@ -12,13 +12,7 @@ from gsym.cli.options import (
     convert_options,
     output_option,
 )
-from gsym.cli.terminal import (
-    print_json,
-    print_lines,
-    printable,
-    progress_for,
-    times,
-)
+from gsym.cli.terminal import print_json, print_lines, printable, progress_for, times
 from gsym.conversion.report_text import input_warning_lines
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import (
@@ -34,7 +28,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
-
 
 NAMES = Option(
     "--names STYLE",

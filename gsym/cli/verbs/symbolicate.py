@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from itertools import groupby, islice
 
+from gsym.cli import options
 from gsym.cli.grammar import (
     Command,
     Operand,
@@ -15,15 +16,6 @@ from gsym.cli.grammar import (
     Values,
     parse_number,
     usage_errors,
-)
-from gsym.cli.options import (
-    HEADER,
-    JSON,
-    SERVER,
-    STORE_TO_READ,
-    STRICT,
-    parse_address,
-    read_pair,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, standard_input, warn
@@ -78,7 +70,7 @@ _NO_REPORT = (
             "files by their ids and names, or a server or bucket as for 'gsym store "
             "prefetch'",
         ),
-        STORE_TO_READ,
+        options.STORE_TO_READ,
         Option("--maps FILE", "memory map of the process: a copy of /proc/PID/maps"),
         Option(
             "--load-address MODULE=ADDRESS...",
@@ -116,13 +108,13 @@ _NO_REPORT = (
             "also print registers and instruction of the thread of a dump that crashed",
         ),
         Option("--explain", "also print what was tried for each module and frame"),
-        JSON,
-        SERVER,
-        HEADER,
+        options.JSON,
+        options.SERVER,
+        options.HEADER,
         Option("--user-agent TEXT", "User-Agent header to send to the server"),
         Option("--compress", "compress requests by gzip"),
         Option("--timeout TIME", "time without data from the server (default: 300s)"),
-        STRICT,
+        options.STRICT,
     ),
     """\
 The format of a report is recognized by its content; docs/crash.md lists the formats.
@@ -193,7 +185,7 @@ def _loaded(values: Values) -> LoadedSymbols | None:
 
     if base is None:
         return Kernel(**sources)
-    return Kernel(base=parse_address(base, "option '--kernel-base'"), **sources)
+    return Kernel(base=options.parse_address(base, "option '--kernel-base'"), **sources)
 
 
 def _addresses(operands: list[str]) -> list[int]:
@@ -201,7 +193,7 @@ def _addresses(operands: list[str]) -> list[int]:
     if any(map(os.path.exists, operands)):
         return []
     try:
-        return [parse_address(each, "operand") for each in operands]
+        return [options.parse_address(each, "operand") for each in operands]
     except UsageError:
         return []
 
@@ -224,7 +216,7 @@ def _searched(values: Values) -> dict[str, Any]:
     """Places of modules, and the source lines that are asked for."""
     context = values.text("--context")
     texts = values.texts("--path-map")
-    rules = tuple(read_pair("--path-map", text) for text in texts)
+    rules = tuple(options.read_pair("--path-map", text) for text in texts)
     around = 0 if context is None else parse_number(context, "option '--context'")
     return {**_sources(values), "lines": ContextLines(around, rules)}
 
@@ -379,7 +371,7 @@ def _load_address(text: str) -> tuple[str, int]:
     module, equals, address = text.rpartition("=")
     if not equals:
         raise UsageError(f"option '--load-address': '{text}' is not MODULE=ADDRESS")
-    return module, parse_address(address, "option '--load-address'")
+    return module, options.parse_address(address, "option '--load-address'")
 
 
 def _read_text(path: str) -> str:

@@ -13,7 +13,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-
 PROFILE = Operand(
     "FILE",
     "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed stacks, "

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-
 _DEFAULT_LIMIT = 20
 BY = Option(
     "--by GROUP",
@@ -30,7 +29,6 @@ _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
     "bytes": (*BINARY_UNITS, (1, "B")),
 }
-
 
 _LABEL_WIDTH = 11
 _MAX_THREADS = 24  # of a process; --json has all

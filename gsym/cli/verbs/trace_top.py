@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from gsym.profiles.model import Profile
 
-
 _BARS = 16
 
 

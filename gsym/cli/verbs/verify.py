@@ -5,19 +5,9 @@ from __future__ import annotations
 import os
 from itertools import islice
 
+from gsym.cli import options
 from gsym.cli.grammar import Command, Option, UsageError, Values
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    ARCH,
-    GSYM_FILE,
-    JSON,
-    QUIET,
-    SEARCH,
-    VERBOSE,
-    convert_keywords,
-    convert_options,
-    search_options,
-)
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.containers.object_file import ObjectFile
@@ -44,7 +34,7 @@ _SHOWN = 50
 
 @Command(
     "gsym verify",
-    (GSYM_FILE,),
+    (options.GSYM_FILE,),
     (
         Option(
             "--against BINARY",
@@ -53,12 +43,12 @@ _SHOWN = 50
             "Mach-O or PE file, a PDB or a Breakpad .sym file",
         ),
         Option("--sample N", "compare only N compilation units, spread over BINARY"),
-        ARCH,
-        *convert_options("path_map"),
-        *convert_options(*SEARCH),
-        JSON,
-        QUIET,
-        VERBOSE,
+        options.ARCH,
+        *options.convert_options("path_map"),
+        *options.convert_options(*options.SEARCH),
+        options.JSON,
+        options.QUIET,
+        options.VERBOSE,
     ),
     """\
 The exit code is 1 if there is an error, including a nested function that hides the rest
@@ -73,11 +63,11 @@ def check(values: Values) -> int:
     sample = values.number("--sample", minimum=1)
     if sample is not None and binary is None:
         raise UsageError("option '--sample' needs '--against'")
-    path_map = convert_keywords(values, "path_map").get("path_map", ())
+    path_map = options.convert_keywords(values, "path_map").get("path_map", ())
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
     if not _holds_gsym(path):
-        with open_gsym(path, values, values.text(ARCH.name)) as reader:
+        with open_gsym(path, values, values.text(options.ARCH.name)) as reader:
             path = reader.path or path
         if not os.path.exists(path):
             reason = "it cannot be cached: set GSYM_CACHE_DIR to a writable folder"
@@ -87,7 +77,7 @@ def check(values: Values) -> int:
         binary,
         sample=sample,
         path_map=path_map,
-        search=search_options(values),
+        search=options.search_options(values),
         quiet=values.flag("--quiet"),
         is_json=values.flag("--json"),
     )

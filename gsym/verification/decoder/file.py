@@ -123,22 +123,17 @@ class DebugSections(NamedTuple):
 
 
 class DwarfFile(NamedTuple):
-    """The DWARF of a binary, and what its addresses mean.
+    """The DWARF of a binary, and what its addresses mean."""
 
-    Attributes:
-        sections: Its sections of DWARF.
-        text_ranges: The ranges of its code, merged; none: any address may be code.
-        isa_bit: The bit of an address of code that is no part of the address but says
-            which instruction set the code is of; 0 where there is none.
-        supplementary: The sections of the file that the DWARF refers to.
-        bias: How far the binary is from the addresses in the DWARF.
-    """
-
-    sections: DebugSections
+    sections: DebugSections  # its sections of DWARF
+    # the ranges of its code, merged; none: any address may be code
     text_ranges: Sequence[Range]
+    # the bit of an address of code that is no part of the address but says which
+    # instruction set the code is of; 0 where there is none
     isa_bit: int = 0
+    # the sections of the file that the DWARF refers to
     supplementary: DebugSections | None = None
-    bias: int = 0
+    bias: int = 0  # how far the binary is from the addresses in the DWARF
 
     def is_text(self, address: int) -> bool:
         """Whether *address* lies in code, if there is any."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from elftools.dwarf.die import DIE
 
-
 # C89, C99, C11, C17, C23 and assembler have no scopes; names of Ada already have them.
 _UNQUALIFIED_LANGUAGES = {
     *(0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001),

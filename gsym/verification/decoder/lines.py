@@ -40,7 +40,6 @@ _FORMS = {number: name for name, number in ENUM_DW_FORM.items()}
 _LINE_MASK = 0xFFFF_FFFF
 _IS_64_BIT = 0xFFFF_FFFF  # instead of a 32-bit length
 
-
 _UNKNOWN = 1 << 32
 
 
