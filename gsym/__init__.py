@@ -114,6 +114,8 @@ if TYPE_CHECKING:
     from gsym.symbfile.file_id import FileId as FileId
     from gsym.writing.creator import Creator as Creator
 
+    __all__: list[str]
+
 
 def lazy_names(
     package: str, modules: dict[str, str]
