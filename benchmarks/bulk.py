@@ -28,7 +28,7 @@ import gsym
 from gsym.arrow import Modules, symbolize
 from gsym.modules.key import ModuleKey, elf_debug_id
 from gsym.store.directory import Store
-from gsym.store.modules import Quality
+from gsym.store.entries import Quality
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gsym
 from gsym.model import InlineInfo, LineEntry, Range
-from gsym.store.modules import Quality
+from gsym.store.entries import Quality
 from tests.store_modules import build_id, identity
 
 if TYPE_CHECKING:

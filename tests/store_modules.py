@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.modules.key import ModuleKey, elf_debug_id
-from gsym.store.modules import Quality
+from gsym.store.entries import Quality
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs/images"
 COLORS = 96

@@ -21,7 +21,7 @@ from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.model import UINT64_END
 from gsym.modules.key import ModuleKey, completed, has_id, read_debug_id
-from gsym.modules.places import Files, find_files
+from gsym.modules.places import KnownFiles, find_files
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.modules.places import Place
     from gsym.modules.symbolizer import Symbolizer
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 _NOT_FOUND = 404
@@ -136,7 +136,7 @@ def open_binaries(
     kept = whole._replace(code_hash="")
     stages = chain(
         (
-            ([Files([each.path])], kept if each.is_copy else whole)
+            ([KnownFiles([each.path])], kept if each.is_copy else whole)
             for each in symbolizer.binaries(whole, fetches=False)
         ),
         ((folders, whole),),

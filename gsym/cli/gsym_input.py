@@ -85,8 +85,6 @@ def _of_another_family(path: str) -> GsymError | None:
         return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)
     with open(path, "rb") as file:
         head = file.read(_HEAD_SIZE)
-    if b"symbfile" in head:
-        return UnsupportedError("a symbfile: 'gsym symbfile' reads it", path=path)
     if b"{{{" in head:
         return UnsupportedError("a log with markup: use 'gsym filter'", path=path)
     return None

@@ -27,8 +27,8 @@ from gsym.errors import EmptyError, FormatError, UuidMismatchError
 from gsym.modules.key import ModuleKey, compare
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.entries import Entry, Quality
 from gsym.store.layout import GSYM_FILE
-from gsym.store.modules import Entry, Quality
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 

@@ -15,7 +15,7 @@ from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, Limit
 from gsym.leb128 import read_leb
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 from gsym.store.received_symbfile import file_id_identity
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import MAGIC, open_symbfile

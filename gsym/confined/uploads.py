@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 class FormPart(NamedTuple):

@@ -35,11 +35,18 @@ _BZIP2_MAGICS = tuple(
 MICRODUMP = b"-----BEGIN BREAKPAD MICRODUMP-----"
 """A line of a log that a microdump follows."""
 
-_DEB = b"!<arch>\ndebian-binary"
-_RPM = b"\xed\xab\xee\xdb"
-
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (
+    FileKind(
+        "Debian package",
+        (b"!<arch>\ndebian-binary",),
+        "a Debian package: 'gsym store add' reads the programs in it",
+    ),
+    FileKind(
+        "RPM package",
+        (b"\xed\xab\xee\xdb",),
+        "an RPM package: 'gsym store add' reads the programs in it",
+    ),
     FileKind(
         "archive",
         (
@@ -113,6 +120,9 @@ COMPRESSED = frozenset(
 )
 """Kinds that hold one compressed file; `gsym.containers.compression` inflates them."""
 
+PACKAGES = frozenset({"Debian package", "RPM package"})
+"""Kinds whose files `gsym.store.archives` reads."""
+
 # Machine, the first field of a COFF object file: i386, ARM, x86-64; ARM64, its ABI of
 # x64 (ARM64EC), both (ARM64X).
 _COFF_MACHINES = {
@@ -157,16 +167,6 @@ def recognise_file(path: str) -> str:
     """The kind of the file at *path*, as `recognise` names it."""
     with open(path, "rb", buffering=0) as file:
         return recognise(file.read(HEAD_SIZE))
-
-
-def is_deb(head: bytes) -> bool:
-    """Whether a file that starts with *head* is a Debian package."""
-    return head.startswith(_DEB)
-
-
-def is_rpm(head: bytes) -> bool:
-    """Whether a file that starts with *head* is an RPM package."""
-    return head.startswith(_RPM)
 
 
 def recognise(head: bytes) -> str:

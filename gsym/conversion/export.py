@@ -236,13 +236,9 @@ def _head(identity: ModuleKey) -> bytes:
     if identity.code_id:
         code = (identity.code_id, identity.code_file)
         lines.append(" ".join(("INFO CODE_ID", *code)).rstrip())
-    return b"".join(_line(line) for line in lines)
-
-
-def _line(text: str) -> bytes:
-    """*text* as one line of UTF-8, as the engine does it with names."""
-    text = text.replace("\r", "?").replace("\n", "?")
-    return text.encode("utf-8", "replace") + b"\n"
+    # Each is one line of UTF-8, as the engine does it with names.
+    single = (line.replace("\r", "?").replace("\n", "?") + "\n" for line in lines)
+    return "".join(single).encode("utf-8", "replace")
 
 
 class _Export:

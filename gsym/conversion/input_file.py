@@ -66,7 +66,10 @@ def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> Inpu
         return given
     if not isinstance(given, (str, os.PathLike)):
         data = _bytes_of(given)
-        path = _name_of(given) if name is None else path_of("name", name)
+        own = getattr(given, "name", None)  # of a pipe it is a number
+        path = own if isinstance(own, str) else NO_NAME
+        if name is not None:
+            path = path_of("name", name)
         if not data:
             raise FormatError("the file is empty", path=path, offset=0)
         return input_of("", path, data)
@@ -108,8 +111,3 @@ def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
     except TypeError:
         expected = "a path (str or os.PathLike), bytes or a binary file object"
         raise refusal("input", expected, given) from None
-
-
-def _name_of(given: Buffer | BinaryIO) -> str:
-    name = getattr(given, "name", None)  # of a pipe it is a number
-    return name if isinstance(name, str) else NO_NAME

@@ -30,10 +30,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable
     from re import Pattern
-    from typing import Any, TypeVar
-
-    Value = TypeVar("Value")
-
+    from typing import Any
 
 # How a value is spelled: a switch; numbers; text; bytes in hexadecimal; paths; pairs
 # OLD=NEW; regular expressions; ranges START-END of addresses; several texts.
@@ -65,15 +62,15 @@ def _declared(  # noqa: PLR0913 - the fields of `Declared`
     help: str = "",  # noqa: A002 - the word for it
     metavar: str = "",
     *,
-    default: Value,
+    default: Any = None,
     short: str = "",
     choices: tuple[str, ...] = (),
     engine: str = "",
     option: str = "",
-) -> Value:
-    """Declare an option of `ConvertOptions`; returns its default."""
+) -> Any:
+    """Declare an option of `ConvertOptions`; returns its default, of a flag False."""
     _declarations.append(Declared(kind, help, metavar, short, choices, engine, option))
-    return default
+    return False if kind == FLAG and default is None else default
 
 
 class ConvertOptions(NamedTuple):
@@ -83,58 +80,49 @@ class ConvertOptions(NamedTuple):
         TEXT,
         "slice of a fat file, such as arm64",
         "NAME",
-        default=None,
     )
     member: str | None = _declared(
         TEXT,
         "object file of an archive",
         "NAME",
-        default=None,
     )
     threads: int | None = _declared(
         NUMBER,
         "worker threads (default: one per core)",
         "N",
         short="-j",
-        default=None,
     )
     output_version: int | None = _declared(
         NUMBER,
         "version of the format, 1 or 2 (default: that of the input, else 1)",
         "V",
         choices=("1", "2"),
-        default=None,
     )
     byteorder: str | None = _declared(
         TEXT,
         "byte order of the output, little or big (default: that of the input)",
         "ORDER",
         choices=("little", "big"),
-        default=None,
     )
     uuid: bytes | None = _declared(
         HEX,
         "id of a binary that has no build id",
         "HEX",
-        default=None,
     )
     merged_functions: bool = _declared(
         FLAG,
         "keep identical functions folded to one address, all with their lines",
         engine="GSYM_CONVERT_KEEP_REPEATED",
-        default=False,
     )
     call_sites: bool = _declared(
         FLAG,
         "keep call sites",
         engine="GSYM_CONVERT_CALL_SITES",
-        default=False,
     )
     call_sites_yaml: str | None = _declared(
         PATH,
         "add call sites from a YAML file, as llvm-gsymutil takes it",
         "FILE",
-        default=None,
     )
     keep_functions: tuple[str | Pattern[str], ...] = _declared(
         PATTERNS,
@@ -159,7 +147,6 @@ class ConvertOptions(NamedTuple):
         SIZE,
         "split into files of about SIZE bytes, named OUT-0xADDRESS",
         "SIZE",
-        default=None,
     )
     index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
         FLAG,
@@ -177,18 +164,15 @@ class ConvertOptions(NamedTuple):
         FLAG,
         "also keep the symbols of variables, for 'gsym filter'; other readers ignore "
         "them",
-        default=False,
     )
     embedded_sources: bool = _declared(
         FLAG,
         "also keep source files that the debug information has, and where it says that "
         "others are (Source Link, srcsrv), for --context; other readers ignore them",
-        default=False,
     )
     no_symbols: bool = _declared(
         FLAG,
         "omit functions that are only in a symbol table",
-        default=False,
     )
     path_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
@@ -202,24 +186,20 @@ class ConvertOptions(NamedTuple):
         "code sections of a relocatable file are placed",
         short="-v",
         engine="GSYM_CONVERT_KEEP_WARNINGS",
-        default=False,
     )
     if_changed: bool = _declared(
         FLAG,
         "do not rewrite an output that would not change",
-        default=False,
     )
     force: bool = _declared(
         FLAG,
         "replace an output of the same build that has more detail: lines, inlined "
         "calls",
-        default=False,
     )
     image_code: bool = _declared(FLAG, default=True)
     full_walk: bool = _declared(
         FLAG,
         engine="GSYM_CONVERT_FULL_WALK",
-        default=False,
     )
     pclntab: str = _declared(
         TEXT,
@@ -240,7 +220,6 @@ class ConvertOptions(NamedTuple):
     debuginfod: bool = _declared(
         FLAG,
         "fetch missing debug files from the servers in DEBUGINFOD_URLS",
-        default=False,
     )
     symbol_servers: tuple[str, ...] = _declared(
         TEXTS,
@@ -253,15 +232,12 @@ class ConvertOptions(NamedTuple):
         PATH,
         "package with the split units (default: INPUT.dwp, else .dwo files)",
         "FILE",
-        default=None,
     )
     symbol_table: str | None = _declared(
         PATH,
-        default=None,
     )
     symbol_stubs: str | None = _declared(
         PATH,
-        default=None,
     )
     object_prefix_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,

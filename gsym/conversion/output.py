@@ -233,7 +233,10 @@ class ConversionOutput:
             paths: set[str] = set()
             if sources:
                 image = self._finished()
-                paths = _paths_in(image)
+                from gsym.reading.reader import Reader
+
+                with Reader(image) as reader:
+                    paths = {*reader.files()}
                 file.write(image)
             else:
                 for chunk in iter_finished(self.creator, size):
@@ -353,14 +356,6 @@ def _detail_of(path: str, uuid: bytes) -> int:
     all_entries = image, 0, header.num_addresses
     check(lib.gsym_image_measure(*all_entries, total, ffi.NULL, error), error, path)
     return detail_level(total.own.line_table, total.own.inline_info)
-
-
-def _paths_in(image: bytes) -> set[str]:
-    """The paths of the source files of a GSYM file."""
-    from gsym.reading.reader import Reader
-
-    with Reader(image) as reader:
-        return {*reader.files()}
 
 
 def _left_out(data_part: bytes, sources: SourceFiles | None) -> dict[str, int]:

@@ -62,7 +62,10 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
     read = _stamps([report.input, *report.companions])
     files = read | _stamps(report.outputs)
     is_complete = report.functions_debug_info and not report.notes
-    if not is_complete or None in files.values() or _is_changing(read, request):
+    seconds = time.perf_counter() - request.started + _TICK
+    began = time.time_ns() - int(seconds * 1e9)
+    is_changing = any(each is not None and each[0] > began for each in read.values())
+    if not is_complete or None in files.values() or is_changing:
         if os.path.exists(path):
             os.unlink(path)
         return
@@ -116,10 +119,3 @@ def _stamps(paths: Iterable[str]) -> dict[str, list[int] | None]:
     return {
         path: stamp and [stamp.modified, stamp.size] for path, stamp in stamps.items()
     }
-
-
-def _is_changing(read: dict[str, list[int] | None], request: ConversionRequest) -> bool:
-    """Whether a file was modified after the conversion began."""
-    seconds = time.perf_counter() - request.started + _TICK
-    began = time.time_ns() - int(seconds * 1e9)
-    return any(each is not None and each[0] > began for each in read.values())

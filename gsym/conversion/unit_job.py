@@ -116,17 +116,18 @@ class UnitJob:
 
     def _convert_units(self) -> None:
         progress = self._request.progress
+
+        def work() -> None:
+            error: Any = new_error()
+            check(lib.gsym_conversion_work(self.handle, error), error, self._path)
+
         run_workers(
-            self._work,
+            work,
             self._threads,
             None if progress is None else self._poll(progress),
             lambda: lib.gsym_conversion_cancel(self.handle),
         )
         self._call(lib.gsym_conversion_collect)
-
-    def _work(self) -> None:
-        error: Any = new_error()
-        check(lib.gsym_conversion_work(self.handle, error), error, self._path)
 
     def _poll(self, progress: Callable[[int, int], None]) -> Callable[[], None]:
         done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
@@ -138,10 +139,7 @@ class UnitJob:
         return poll
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        self._check(function(self.handle, *arguments, self._error))
-
-    def _check(self, status: int) -> None:
-        check(status, self._error, self._path)
+        check(function(self.handle, *arguments, self._error), self._error, self._path)
 
 
 def thread_count(request: ConversionRequest, size: int, bytes_per_thread: int) -> int:

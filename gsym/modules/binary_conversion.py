@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
     from gsym.modules.binary_lookup import BinarySearch
-    from gsym.modules.conversion_cache import Place
+    from gsym.modules.conversion_cache import CachePlace
     from gsym.reading.reader import Reader
 
 _SUFFIX = ".gsym"
@@ -31,7 +31,7 @@ _SUFFIX = ".gsym"
 def convert_binary(
     file: InputFile,
     search: BinarySearch,
-    place: Place | None,
+    place: CachePlace | None,
     units: ObjectFile | None = None,
     *,
     is_debug: bool = False,
@@ -54,7 +54,7 @@ def convert_binary(
 
 
 def _by_units(
-    file: InputFile, binary: ObjectFile, search: BinarySearch, place: Place
+    file: InputFile, binary: ObjectFile, search: BinarySearch, place: CachePlace
 ) -> tuple[Reader | None, DebugInfo | None]:
     """A reader that converts what is asked for, and the files that a conversion reads.
 
@@ -88,7 +88,7 @@ def _by_units(
 def _convert(
     file: InputFile,
     search: BinarySearch,
-    place: Place | None,
+    place: CachePlace | None,
     debug_info: DebugInfo | None,
     *,
     is_debug: bool,
@@ -115,7 +115,7 @@ def _convert(
 
 
 def _convert_into(
-    place: Place,
+    place: CachePlace,
     file: InputFile,
     search: BinarySearch,
     debug_info: DebugInfo | None,

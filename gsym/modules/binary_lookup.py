@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from gsym.conversion.identity import Saying
     from gsym.conversion.input_file import InputFile
     from gsym.model import Lookup
-    from gsym.modules.conversion_cache import Place, Stamp
+    from gsym.modules.conversion_cache import CachePlace, Stamp
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 class BinarySearch(NamedTuple):
@@ -260,10 +260,10 @@ def _find(path: str, search: BinarySearch) -> FoundGsym:
     from gsym.modules.binary_conversion import convert_binary
 
     if file.kind == "pdb":
-        from gsym.modules.conversion_cache import Place
+        from gsym.modules.conversion_cache import CachePlace
 
         stamp = _stamp(path, search, status)
-        place = Place(stamp, file.data, b"", "pdb", (), ())
+        place = CachePlace(stamp, file.data, b"", "pdb", (), ())
         return _from_cache(place, search) or convert_binary(file, search, place)
     if file.kind not in {"object", "fat"}:
         return convert_binary(file, search, None)
@@ -313,12 +313,12 @@ def _of_binary(
             if is_sure and beside is not None and beside.is_current():
                 stamp.write(partner, beside.name)
             return ready._replace(notes=tuple(notes))
-        from gsym.modules.conversion_cache import Place, debug_file_paths
+        from gsym.modules.conversion_cache import CachePlace, debug_file_paths
 
         paths = debug_file_paths(binary, search)
         options = search.debuginfod, search.dwp
         uuid, architecture = binary.uuid, binary.architecture
-        place = Place(stamp, binary.data, uuid, architecture, paths, options)
+        place = CachePlace(stamp, binary.data, uuid, architecture, paths, options)
         is_debug = binary.has_section(b".debug_info")
     found = _from_cache(place, search)
     if found is None:
@@ -514,7 +514,7 @@ def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader
         return None
 
 
-def _from_cache(place: Place, search: BinarySearch) -> FoundGsym | None:
+def _from_cache(place: CachePlace, search: BinarySearch) -> FoundGsym | None:
     found = _kept(place.linked(), search)
     if found is not None:
         return found

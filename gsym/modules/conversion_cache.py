@@ -125,7 +125,7 @@ def _fields(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, size, status.st_mtime_ns, changed
 
 
-class Place:
+class CachePlace:
     """The place in the cache of the conversion of a file, or of a slice of it.
 
     *read_too* are paths of other files that the conversion reads if they are there.

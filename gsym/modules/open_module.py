@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gsym.modules.key import Attempt
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 _MISS_SECONDS = 60.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
             """The place, for reports."""
 
         def paths(self, key: ModuleKey, name: str) -> Iterator[str]:
-            """Files that may be of a module, the best first; they may be missing.
+            """KnownFiles that may be of a module, the best first; they may be missing.
 
             Args:
                 key: The module.
@@ -161,8 +161,8 @@ class File:
             yield self.name
 
 
-class Files:
-    """Files that are known, such as the originals in a store."""
+class KnownFiles:
+    """KnownFiles that are known, such as the originals in a store."""
 
     name = "store"
 

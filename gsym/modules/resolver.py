@@ -25,8 +25,8 @@ from gsym.model import BEST_LEVEL
 from gsym.modules.key import Attempt, ModuleKey, has_id
 from gsym.net.circuit_breaker import CircuitBreaker
 from gsym.store.adding import add_file, opened_store
+from gsym.store.entries import Entry, Resolution, resolved
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import Miss, MissLifetimes, NegativeCache
 from gsym.store.sources.source import FoundFile, SourceList, stored_binaries

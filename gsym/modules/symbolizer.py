@@ -29,7 +29,7 @@ from gsym.modules.open_module import OpenModule
 from gsym.reading.named_address import check_text
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
-from gsym.store.modules import Entry, Resolution, resolved
+from gsym.store.entries import Entry, Resolution, resolved
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

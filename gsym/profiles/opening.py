@@ -32,7 +32,7 @@ STANDARD_INPUT = "-"
 _DATA = "data"
 
 
-class InputFile:
+class RepeatableInput:
     """A file, a pipe or standard input, which may be read several times.
 
     At the end of a `with` block copies are deleted, and errors in a copy get the name
@@ -179,7 +179,7 @@ def read_profile(
         UnsupportedError: The layout is not supported, or a library is not installed.
     """
     options = options or ProfileOptions()
-    with InputFile(os.fspath(path)) as source:
+    with RepeatableInput(os.fspath(path)) as source:
         kind = "perf script" if options.fields else source.kind()
         if not kind:
             raise unknown_format(source.name, source.file())

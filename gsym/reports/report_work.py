@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from gsym.modules.key import ModuleKey
     from gsym.modules.open_module import OpenModule
     from gsym.reading.reader import Reader
+    from gsym.store.entries import Entry
     from gsym.store.listing import StoreListing
-    from gsym.store.modules import Entry
     from gsym.writing.source_part import SourceFiles
 
     _Calls = tuple[tuple[Frame, ...], int]

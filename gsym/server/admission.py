@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from socket import gethostbyname
@@ -11,6 +11,7 @@ from socket import gethostbyname
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
+from gsym.cache import BoundedCache
 from gsym.server.errors import HttpError, endpoint_path, header_of, refusal
 from gsym.server.logs import LOGGED
 from gsym.server.monitoring import HEALTH_PATHS, PROBES
@@ -318,7 +319,7 @@ class RequestRate:
     """Refuses a client that sends too many requests.
 
     Each client has a token bucket of *burst* requests, refilled at *rate* per second.
-    Only the most recent clients are remembered.
+    When these are too many, all are forgotten.
 
     Args:
         rate: Requests per second; 0: no limit.
@@ -333,7 +334,8 @@ class RequestRate:
         self._burst = burst
         self._clock = clock
         # (requests left, time of that)
-        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._clients: BoundedCache[str, tuple[float, float]]
+        self._clients = BoundedCache(_MAX_CLIENTS)
 
     def check(self, client: str) -> None:
         """Count a request; raise `HttpError` if it is not allowed."""
@@ -343,12 +345,10 @@ class RequestRate:
     def take(self, client: str) -> float:
         """Count a request; return 0, or the seconds until it is allowed."""
         now = self._clock()
-        left, then = self._clients.pop(client, (float(self._burst), now))
+        left, then = self._clients.get(client, (float(self._burst), now))
         left = min(float(self._burst), left + (now - then) * self._rate)
         is_allowed = left >= 1
-        self._clients[client] = (left - 1 if is_allowed else left, now)
-        if len(self._clients) > _MAX_CLIENTS:
-            self._clients.popitem(last=False)
+        self._clients.keep(client, (left - 1 if is_allowed else left, now))
         return 0 if is_allowed else (1 - left) / self._rate
 
 

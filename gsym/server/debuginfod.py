@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.store.binary_facts import BinaryFacts
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 UNSURE = "x-gsym-unsure"
 SEVERAL = "several modules that differ have this id"

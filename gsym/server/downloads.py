@@ -29,7 +29,7 @@ from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
 from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.directory import Store
-from gsym.store.modules import resolved
+from gsym.store.entries import resolved
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.sidecar import entry_text
 from gsym.symbfile.file_id import FileId
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from gsym.server.service import Service
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 _BINARY = "application/octet-stream"

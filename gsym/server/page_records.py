@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gsym.modules.key import Attempt
     from gsym.reports.path_map import PathMap
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 _LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _LEVELS = ("names of functions", "source lines", "inlined calls")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import gsym.reading.reader
 from gsym.arguments import path_of, refusal, strings_of
 from gsym.containers.fat import open_slice
-from gsym.conversion.companions.search import Note
+from gsym.conversion.companions.search import SearchNote
 from gsym.conversion.job import convert
 from gsym.errors import (
     ArchitectureError,
@@ -30,8 +30,8 @@ from gsym.modules.key import (
 from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.binary_facts import facts_of
+from gsym.store.entries import Quality
 from gsym.store.layout import GUID_DIGITS, checked_identity
-from gsym.store.modules import Quality
 from gsym.store.storable import storable_modules
 
 TYPE_CHECKING = bool()
@@ -218,7 +218,7 @@ class _Addition(NamedTuple):
         code_hash = _check(output, module)
         named = named._replace(code_hash=named.code_hash or code_hash)
         _require(named, key, self.path)
-        notes = [note for note in report.notes if isinstance(note, Note)]
+        notes = [note for note in report.notes if isinstance(note, SearchNote)]
         return self.store.publish(
             *(output, named),
             uuid=module.uuid,

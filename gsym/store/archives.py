@@ -12,9 +12,8 @@ from gsym.containers.cabinet import inflated_name
 from gsym.containers.inflation import believable_size, limited
 from gsym.containers.recognition import (
     COMPRESSED,
+    PACKAGES,
     inflater_of,
-    is_deb,
-    is_rpm,
     recognise,
     recognise_file,
 )
@@ -149,7 +148,7 @@ _ZIP_END_SEARCHED = (1 << 16) + _ZIP_END.size + _ZIP64_END.size
 _LARGEST_ENTRY = 46 + 1024  # bytes of a directory entry: header, name, extra fields
 
 
-class Member:
+class ArchivedFile:
     """A file in an archive.
 
     Attributes:
@@ -213,9 +212,9 @@ def is_archive_file(path: str) -> bool:
     """Whether a file is an archive or a package of any kind, by its content."""
     with open(path, "rb", buffering=0) as file:
         head = file.read(_HEADER_SIZE)
-        if is_deb(head) or is_rpm(head):
-            return True
         kind = recognise(head)
+        if kind in PACKAGES:
+            return True
         file.seek(0)
         try:
             start = next(_contents(file, os.fstat(file.fileno()).st_size), b"")
@@ -224,7 +223,7 @@ def is_archive_file(path: str) -> bool:
     return kind == "zip archive" or start[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
 
 
-def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
+def members(path: str, limits: ArchiveLimits) -> Iterator[ArchivedFile]:
     """The regular files in an archive or a package, in order.
 
     Each is to be extracted before the next one.
@@ -232,14 +231,13 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
     Raises:
         LimitError: It exceeds *limits*.
     """
-    with open(path, "rb", buffering=0) as file:
-        head = file.read(_HEADER_SIZE)
-    if is_rpm(head):
+    kind = recognise_file(path)
+    if kind == "RPM package":
         found = _rpm_members(path)
-    elif recognise(head) == "zip archive":
+    elif kind == "zip archive":
         found = _zip_members(path, limits.members)
     else:
-        found = _tar_members(path, is_package=is_deb(head))
+        found = _tar_members(path, is_package=kind in PACKAGES)
     size = 0
     with _archive_errors(path):
         for count, member in enumerate(found, 1):
@@ -253,7 +251,7 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
             yield member
 
 
-def _zip_members(path: str, most: int) -> Iterator[Member]:
+def _zip_members(path: str, most: int) -> Iterator[ArchivedFile]:
     from stat import S_IFMT, S_ISREG
     from zipfile import ZipFile
 
@@ -267,7 +265,7 @@ def _zip_members(path: str, most: int) -> Iterator[Member]:
                 continue
             most = believable_size(info.compress_size, info.file_size)
             open_member = partial(_open_in_zip, archive, info)
-            yield Member(path, info.filename, info.file_size, most, open_member)
+            yield ArchivedFile(path, info.filename, info.file_size, most, open_member)
 
 
 def _open_in_zip(archive: ZipFile, info: ZipInfo) -> IO[bytes]:
@@ -314,7 +312,7 @@ def _check_zip_overlaps(infos: Iterable[ZipInfo], path: str) -> None:
             end += name_size + extra_size + info.compress_size
 
 
-def _tar_members(path: str, *, is_package: bool) -> Iterator[Member]:
+def _tar_members(path: str, *, is_package: bool) -> Iterator[ArchivedFile]:
     import tarfile
 
     packed = os.path.getsize(path)
@@ -328,11 +326,11 @@ def _tar_members(path: str, *, is_package: bool) -> Iterator[Member]:
                     open_member = partial(_open_in_tar, archive, info)
                     # Holes and zeros take almost no space in an archive.
                     most = believable_size(packed, info.size)
-                    yield Member(path, info.name, info.size, most, open_member)
+                    yield ArchivedFile(path, info.name, info.size, most, open_member)
                 vars(archive)["members"].clear()  # tarfile would keep all of them
 
 
-def _rpm_members(path: str) -> Iterator[Member]:
+def _rpm_members(path: str) -> Iterator[ArchivedFile]:
     packed = os.path.getsize(path)
     with open(path, "rb", buffering=0) as file:
         seek_data_of_rpm(file)
@@ -341,7 +339,7 @@ def _rpm_members(path: str) -> Iterator[Member]:
             stream.budget = found.size + _MAX_TAR_HEADER
             most = believable_size(packed, found.size)
             open_member = partial(getattr, found, "reader")
-            yield Member(path, found.name, found.size, most, open_member)
+            yield ArchivedFile(path, found.name, found.size, most, open_member)
 
 
 def _open_in_tar(archive: TarFile, info: TarInfo) -> IO[bytes]:

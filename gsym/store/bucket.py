@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 _MAX_CACHED = 16384
 _LISTED_SECONDS = 60.0  # for which it is remembered which further modules there are

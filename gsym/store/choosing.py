@@ -10,7 +10,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
     # A place and the module there, perhaps without its `code_hash` -> with it.
     WithCode = Callable[[str, ModuleKey], ModuleKey]

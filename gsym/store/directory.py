@@ -24,6 +24,7 @@ from gsym.modules.key import (
 )
 from gsym.store.aliases import parse_target
 from gsym.store.choosing import chosen
+from gsym.store.entries import Entry
 from gsym.store.layout import (
     GSYM_FILE,
     GUID_DIGITS,
@@ -47,7 +48,6 @@ from gsym.store.layout import (
     slots_of,
 )
 from gsym.store.locking import held, owned_folder, remove_abandoned
-from gsym.store.modules import Entry
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.sidecar import read_entry
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
-    from gsym.store.modules import Quality
+    from gsym.store.entries import Quality
     from gsym.store.publication import Publication
 
 _MAX_CACHED = 16384

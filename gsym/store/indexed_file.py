@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.containers.recognition import HEAD_SIZE, is_deb, is_rpm, recognise
+from gsym.containers.recognition import HEAD_SIZE, PACKAGES, recognise
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
@@ -50,9 +50,9 @@ def read_file(path: str, stamp: FileStamp) -> IndexedFile:
     try:
         with open(path, "rb", buffering=0) as file:
             head = file.read(HEAD_SIZE)
-        if is_deb(head) or is_rpm(head):
-            return IndexedFile(stamp, is_debug_file=False, is_package=True)
         kind = recognise(head)
+        if kind in PACKAGES:
+            return IndexedFile(stamp, is_debug_file=False, is_package=True)
         if kind == "gsym":
             return _read_gsym(path, stamp)
         # Another text may have a line of a Breakpad file.

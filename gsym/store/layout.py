@@ -45,7 +45,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 MARKER = "gsym-store.json"

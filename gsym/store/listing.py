@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gsym.store.directory import Store
+    from gsym.store.entries import Entry
     from gsym.store.loose_files import LooseFiles
-    from gsym.store.modules import Entry
 
 _PAUSE_PER_WORK = 20.0
 _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders

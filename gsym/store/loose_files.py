@@ -13,8 +13,8 @@ from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
 from gsym.store.choosing import difference, fitting_files, is_named
+from gsym.store.entries import Entry
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
-from gsym.store.modules import Entry
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from gsym.records import NamedTuple
 from gsym.store.archives import ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
 from gsym.store.choosing import fitting_files
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.cache import FileStamp
-    from gsym.store.archives import Member
+    from gsym.store.archives import ArchivedFile
 
     class PackageReader(Protocol):
         """Reads packages, perhaps in a confined process."""
@@ -145,7 +145,7 @@ def extract_from_package(
     raise FormatError("the package has changed", path=path)
 
 
-def _extract_binary(member: Member, folder: str, limits: ArchiveLimits) -> str:
+def _extract_binary(member: ArchivedFile, folder: str, limits: ArchiveLimits) -> str:
     """Write a member that is a binary; "" for others. Kernel modules are inflated."""
     is_kernel_module = bare_name(member.name).endswith(".ko")
     return member.extract(folder, _ELF, limits.inflated if is_kernel_module else 0)

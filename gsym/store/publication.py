@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 _EXECUTABLE = "executable"

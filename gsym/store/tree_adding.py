@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
     from gsym.store.publication import Publication
 
 

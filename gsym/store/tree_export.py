@@ -20,7 +20,7 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
     Write = Callable[[str], object]
 

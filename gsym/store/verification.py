@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 
 class StoreFinding(NamedTuple):

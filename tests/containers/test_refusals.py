@@ -23,6 +23,8 @@ KNOWN = [
     (b"\x28\xb5\x2f\xfd", "zstd file: unpack"),
     (b"\xfd7zXZ\0", "xz file: unpack"),
     (b"PK\3\4", "zip archive: unpack"),
+    (b"!<arch>\ndebian-binary   ", "Debian package: 'gsym store add' reads"),
+    (b"\xed\xab\xee\xdb\3\0", "RPM package: 'gsym store add' reads"),
     (b"\xff\xfeM\0O\0", "UTF-16"),
 ]
 

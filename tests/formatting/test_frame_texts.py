@@ -23,7 +23,7 @@ from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import GsymError, LimitError
 from gsym.modules.key import ModuleKey
 from gsym.modules.open_module import OpenModule
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

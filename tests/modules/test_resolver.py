@@ -39,7 +39,7 @@ from tests.symbol_files import key, path, symbols
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.store.modules import Entry, Resolution
+    from gsym.store.entries import Entry, Resolution
     from gsym.store.publication import Publication
     from gsym.store.sources.source import Source
 

@@ -14,7 +14,7 @@ from gsym import Creator, FunctionInfo, identify
 from gsym.modules.key import Attempt, ModuleKey, key_of_debug_id
 from gsym.modules.symbolizer import Symbolizer
 from gsym.store.directory import Store
-from gsym.store.modules import Entry, Quality, Resolution
+from gsym.store.entries import Entry, Quality, Resolution
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import Attempt, ModuleKey
-from gsym.store.modules import Entry, Resolution
+from gsym.store.entries import Entry, Resolution
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.modules.key import Attempt, ModuleKey, elf_debug_id
 from gsym.store.directory import Store
-from gsym.store.modules import Quality, Resolution
+from gsym.store.entries import Quality, Resolution
 
 if TYPE_CHECKING:
     from pathlib import Path

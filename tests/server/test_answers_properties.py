@@ -17,7 +17,7 @@ from gsym.api.symbolication import Symbolication
 from gsym.engine.demangling import demangle
 from gsym.modules.key import ModuleKey
 from gsym.modules.symbolizer import Symbolizer
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 from tests.server.modules import KnownModules
 from tests.strategies import function_lists
 

@@ -10,7 +10,7 @@ import pytest
 import gsym
 from gsym.conversion.identity import identify
 from gsym.modules.symbolizer import Symbolizer
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 from tests.inputs import elf
 from tests.server.modules import KnownModules
 from tests.server.running import RunningServer

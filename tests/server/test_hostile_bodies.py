@@ -18,7 +18,7 @@ from starlette.requests import Request
 from gsym.containers.inflation import import_zstd
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.bodies import ByteBudget, HeldBody, read_body
-from gsym.store.modules import Resolution
+from gsym.store.entries import Resolution
 from tests.server.error_cases import NO_JSON, job
 from tests.server.running import RunningServer, wait_until
 

@@ -21,7 +21,7 @@ from gsym.server.answers import choose_coding
 from gsym.server.errors import HttpError
 from gsym.server.logs import OnceAMinute
 from gsym.server.service import Service
-from gsym.store.modules import Resolution
+from gsym.store.entries import Resolution
 from tests.server.error_cases import job
 from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
 from tests.server.running import RunningServer, made_settings

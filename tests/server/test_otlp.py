@@ -34,7 +34,7 @@ from gsym.profiles.symbolizing import symbolize as complete  # noqa: E402
 from gsym.server.otlp import receiving  # noqa: E402
 from gsym.server.otlp.grpc_service import GrpcService  # noqa: E402
 from gsym.server.otlp.status import status_message, status_text  # noqa: E402
-from gsym.store.modules import Entry, Resolution  # noqa: E402
+from gsym.store.entries import Entry, Resolution  # noqa: E402
 from tests.profiles.symbols import BASE, BUILD_ID, Modules  # noqa: E402
 from tests.server.collectors import ACCEPTED, GrpcCollector, HttpCollector  # noqa: E402
 from tests.server.running import RunningServer, made_settings  # noqa: E402

@@ -13,7 +13,7 @@ from gsym.api.source import SourceRoots
 from gsym.modules.key import ModuleKey
 from gsym.modules.symbolizer import Symbolizer
 from gsym.server.modules import make_symbolizer
-from gsym.store.modules import Entry
+from gsym.store.entries import Entry
 from tests.server.modules import LIB_ID, KnownModules
 from tests.server.running import RunningServer, made_settings
 

@@ -27,7 +27,7 @@ from gsym.modules.key import ModuleKey, key_of_build_id, macho_debug_id
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name
 from gsym.store.directory import Store
-from gsym.store.modules import Quality
+from gsym.store.entries import Quality
 from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 

@@ -32,7 +32,7 @@ from tests.object_server import ObjectServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 pytest.importorskip("obstore", reason="the extra `cloud` is not installed")
 

@@ -37,7 +37,7 @@ from tests.store_modules import build_id, identity, put, windows_identity, write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
     from gsym.store.publication import Publication
 
     Captured = pytest.CaptureFixture[str]

@@ -15,8 +15,8 @@ from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.modules.resolver import Resolver
 from gsym.modules.symbolizer import Symbolizer
 from gsym.store.directory import Store
+from gsym.store.entries import Entry, Resolution, resolved
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Entry, Resolution, resolved
 from gsym.store.packages import PackageMember, Packages
 from gsym.store.sources.foreign_layouts import SYMSTORE
 from gsym.store.sources.local_trees import LocalTree

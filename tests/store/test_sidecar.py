@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.store.directory import Store
+from gsym.store.entries import Entry, Quality
 from gsym.store.layout import escape_name, name_problem
-from gsym.store.modules import Entry, Quality
 from gsym.store.sidecar import read_entry, write_sidecar
 from tests.store_modules import identity, key, put
 

@@ -12,8 +12,8 @@ from gsym.errors import SourceError
 from gsym.modules.key import ModuleKey
 from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
+from gsym.store.entries import Entry
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Entry
 from gsym.store.sidecar import entry_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source

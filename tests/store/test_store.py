@@ -16,7 +16,7 @@ from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import ModuleKey, key_of_build_id, macho_debug_id
 from gsym.store.aliases import add_aliases
 from gsym.store.directory import Store
-from gsym.store.modules import Quality
+from gsym.store.entries import Quality
 from gsym.store.verification import verify_store
 from tests.store_modules import (
     PE_CODE_ID,

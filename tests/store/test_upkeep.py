@@ -34,7 +34,7 @@ from tests.store_modules import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.modules.key import Attempt
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 NAMES = Operand(
     "[NAME...]", "only modules with a matching name; `*` matches any characters"

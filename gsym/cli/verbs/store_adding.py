@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.store.modules import Resolution
+    from gsym.store.entries import Resolution
 
 KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
 _KEYWORDS = ("data_symbols", "debug_file_directories", "debuginfod", "symbol_servers")

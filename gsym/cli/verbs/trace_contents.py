@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gsym.profiles.opening import InputFile
+    from gsym.profiles.opening import RepeatableInput
 
 
-def _read(source: InputFile, values: Values) -> tuple[ProfileInput, Profile]:
+def _read(source: RepeatableInput, values: Values) -> tuple[ProfileInput, Profile]:
     opened = ProfileInput(source, values)
     profile = opened.read()
     opened.select(profile)
     return opened, profile
 
 
-def profile_info(source: InputFile, values: Values) -> int:
+def profile_info(source: RepeatableInput, values: Values) -> int:
     """Describe a profile."""
     with source:
         opened, profile = _read(source, values)
@@ -135,7 +135,7 @@ def _info_lines(info: dict[str, Any]) -> Iterator[str]:
 _GROUPS = ("process", "thread", "module")
 
 
-def profile_stats(source: InputFile, values: Values) -> int:
+def profile_stats(source: RepeatableInput, values: Values) -> int:
     """Sum the samples of a profile."""
     if values.flag("--unmatched"):
         raise UsageError("option '--unmatched' is for traces")
@@ -223,7 +223,7 @@ def _print_sums(
     print_table([*heads, by], cells, limit)
 
 
-def dump_samples(source: InputFile, values: Values) -> int:
+def dump_samples(source: RepeatableInput, values: Values) -> int:
     """Print the selected samples in file order."""
     write = sys.stdout.write
     with source:

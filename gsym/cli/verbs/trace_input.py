@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.fxt.decoder import Columns, Counts, Filter, Problem
-    from gsym.profiles.opening import InputFile
+    from gsym.profiles.opening import RepeatableInput
 
 TRACE = Operand("FILE", "Fuchsia trace; - is standard input")
 _EVERYTHING = Selection()
@@ -41,7 +41,9 @@ class TraceInput:
     are reported.
     """
 
-    def __init__(self, source: InputFile, selection: Selection = _EVERYTHING) -> None:
+    def __init__(
+        self, source: RepeatableInput, selection: Selection = _EVERYTHING
+    ) -> None:
         self.name: str = source.name
         self.selection = selection
         self._source = source
@@ -201,7 +203,7 @@ class TraceInput:
 
 
 def open_trace_input(
-    values: Values, source: InputFile, *, passes: int = 1
+    values: Values, source: RepeatableInput, *, passes: int = 1
 ) -> TraceInput:
     """The trace of a command line, with its filters.
 

@@ -15,8 +15,8 @@ from gsym.conditions import Selection
 from gsym.errors import GsymError
 from gsym.profiles.model import TIME, Profile
 from gsym.profiles.opening import (
-    InputFile,
     ProfileOptions,
+    RepeatableInput,
     errors_named,
     read_profile,
     unknown_format,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class ProfileInput:
     """A file with a profile."""
 
-    def __init__(self, source: InputFile, values: Values) -> None:
+    def __init__(self, source: RepeatableInput, values: Values) -> None:
         self.path: str = source.file()  # of a regular file with the contents
         self.name: str = source.name
         self._fields = ""
@@ -141,7 +141,7 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
     """The profile of an operand or option; its errors are reported at the end."""
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
-    with InputFile(given) as source:
+    with RepeatableInput(given) as source:
         opened = ProfileInput(source, values)
         with opened.trace or nullcontext():
             yield opened

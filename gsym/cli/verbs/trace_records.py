@@ -18,7 +18,7 @@ from gsym.fxt.blobs import BLOB_TYPES, Blobs, Stream, blob_file_names
 from gsym.fxt.record_formats import RecordText, put_text, record_object
 from gsym.fxt.records import EVENT_KINDS, kind_of
 from gsym.fxt.summary import Survey, describe_trace
-from gsym.profiles.opening import InputFile
+from gsym.profiles.opening import RepeatableInput
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = bool()
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @Command("gsym trace info", (PROFILE,), (JSON, *FILTERS, STRICT), FILTER_HELP)
 def info(values: Values) -> int:
     """Describe one file."""
-    source = InputFile(values.operand("FILE"))
+    source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return profile_info(source, values)
     with open_trace_input(values, source) as trace:
@@ -108,7 +108,7 @@ and its stack from the root.""",
 def dump(values: Values) -> int:
     """Print the selected records or samples in file order."""
     write = sys.stdout.write
-    source = InputFile(values.operand("FILE"))
+    source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return dump_samples(source, values)
     with open_trace_input(values, source) as trace:
@@ -144,7 +144,7 @@ underscores; existing files are replaced.""",
 def blobs(values: Values) -> int:
     """List or extract all streams of data."""
     folder = values.text("--extract")
-    with open_trace_input(values, InputFile(values.operand("FILE"))) as trace:
+    with open_trace_input(values, RepeatableInput(values.operand("FILE"))) as trace:
         blobs = Blobs()
         for record in trace.records(_KINDS, keep_context=True):
             blobs.add(record)

@@ -15,7 +15,7 @@ from gsym.fxt.matching import MATCHED_KINDS, unmatched_halves
 from gsym.fxt.record_formats import put_text
 from gsym.fxt.records import Event, kind_of
 from gsym.fxt.summary import EventKey, EventSums, Tally
-from gsym.profiles.opening import InputFile
+from gsym.profiles.opening import RepeatableInput
 
 TYPE_CHECKING = bool()
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ of its samples are summed by process, thread and module.""",
 def stats(values: Values) -> int:
     """Measure one file and print the result."""
     limit = row_limit(values)
-    source = InputFile(values.operand("FILE"))
+    source = RepeatableInput(values.operand("FILE"))
     if not source.is_trace():
         return profile_stats(source, values)
     passes = 1 + values.flag("--unmatched")

@@ -14,6 +14,8 @@ import stat
 import time
 from contextlib import suppress
 
+from gsym.modules.key import is_hex
+
 _CLEAN_INTERVAL = ("cache_clean_interval_s", 86_400)
 _UNUSED_AGE = ("max_unused_age_s", 604_800)
 _MISS_AGE = ("cache_miss_s", 600)
@@ -59,7 +61,7 @@ class DebuginfodCache:
         return False
 
     def remember_missing(self, path: str) -> None:
-        """Note that no server has the file."""
+        """SearchNote that no server has the file."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with suppress(OSError):
             for folder in (self.folder, os.path.dirname(path)):
@@ -81,7 +83,7 @@ class DebuginfodCache:
         oldest = time.time() - self._setting(*_UNUSED_AGE)
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
-                if _is_hex(entry.name) and entry.is_dir(follow_symlinks=False):
+                if is_hex(entry.name) and entry.is_dir(follow_symlinks=False):
                     _clean_folder(entry.path, oldest)
         with suppress(OSError):
             os.utime(os.path.join(self.folder, _CLEAN_INTERVAL[0]))
@@ -104,7 +106,3 @@ def _clean_folder(folder: str, oldest: float) -> None:
                     os.unlink(entry.path)
     with suppress(OSError):
         os.rmdir(folder)
-
-
-def _is_hex(name: str) -> bool:
-    return bool(name) and not name.strip("0123456789abcdef")

@@ -14,10 +14,10 @@ from struct import Struct
 from gsym.containers.archive import Member, list_members, listed
 from gsym.containers.mapped_file import map_one_of_many
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.recognition import recognise
+from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.search import (
     CompanionSearch,
-    Note,
+    SearchNote,
     other_build,
     problem_of,
 )
@@ -45,7 +45,6 @@ _ENTRY = {False: "IB3xI", True: "IB3xQ"}
 _COMMAND_COUNT_AT, _LEAST_COMMAND, _SYMTAB = 16, 8, 2
 _STAB_OR_KIND, _IN_SECTION = 0xEE, 0xE  # bits of n_type
 _COMPARED_NAME = 1024  # bytes
-_HEAD_SIZE = 64
 
 
 def bundle_member(path: str) -> str:
@@ -62,11 +61,13 @@ def bundle_member(path: str) -> str:
     except (FileNotFoundError, NotADirectoryError) as error:
         reason = f"a folder, and no dSYM bundle: it has no {_MEMBERS}"
         raise FormatError(reason, path=path) from error
-    found = [name for name in names if _is_macho(os.path.join(folder, name))]
+    paths = filter(os.path.isfile, (os.path.join(folder, name) for name in names))
+    found = [each for each in paths if recognise_file(each) in {"object", "fat"}]
     if len(found) == 1:
-        return os.path.join(folder, found[0])
+        return found[0]
     if found:
-        reason = f"a dSYM bundle of several files, convert one: {', '.join(found)}"
+        several = ", ".join(map(os.path.basename, found))
+        reason = f"a dSYM bundle of several files, convert one: {several}"
         raise FormatError(reason, path=folder)
     tried = f" (tried {', '.join(names)})" if names else ""
     raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
@@ -116,13 +117,6 @@ def _named_bundles(binary: str) -> Iterator[str]:
         path = os.path.dirname(path)
 
 
-def _is_macho(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb", buffering=0) as file:
-        return recognise(file.read(_HEAD_SIZE)) in {"object", "fat"}
-
-
 def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugInfo:
     """The files to read for *binary*, which has no DWARF of its own."""
     search = CompanionSearch(binary)
@@ -140,7 +134,7 @@ def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugI
     paths = bundle_paths(binary.path, options.debug_file_directories)
     for bundle in search.open_all(paths, mismatch):
         unsure = "may be of another build: neither it nor the binary has a UUID"
-        note = Note(f"{bundle.path} {unsure}", is_unsure=True)
+        note = SearchNote(f"{bundle.path} {unsure}", is_unsure=True)
         notes = () if binary.uuid else (note,)
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), notes)
     tried = search.describe()
@@ -150,7 +144,7 @@ def find_macho_debug_info(binary: ObjectFile, options: ConvertOptions) -> DebugI
         if debug_map.missing:
             missing += f"; no dSYM bundle: {tried}"
         wanted = [each.source for each in search.tried] + debug_map.wanted[:_WANTED]
-        note = Note(missing, wanted)
+        note = SearchNote(missing, wanted)
         return DebugInfo(binary, None, (binary,), (), (), missing=note)
     companions = tuple(debug_map.paths)
     return DebugInfo(binary, None, (binary,), companions, debug_map.notes, debug_map)
@@ -280,7 +274,7 @@ class DebugMap:
                 f"{len(self._missing)} of the {count} object files that hold its debug "
                 f"information {are} missing: {listed(self._missing, _MAX_LISTED)}"
             )
-            found.append(Note(text, self.wanted[:_WANTED]))
+            found.append(SearchNote(text, self.wanted[:_WANTED]))
         if self._changed:
             were = "file was" if len(self._changed) == 1 else "files were"
             found.append(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from gsym.cache import symbol_cache
-from gsym.containers.cabinet import inflate_cabinet
 from gsym.containers.headers import CodeView, read_codeview
 from gsym.containers.inflation import inflate_data
 from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
-from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
+from gsym.containers.recognition import HEAD_SIZE, inflater_of, recognise, refuse
 from gsym.conversion.companions.search import CompanionSearch, fault_of, problem_of
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
 from gsym.conversion.identity import key_of_binary, pdb_identity
@@ -42,13 +41,13 @@ def find_pdb(search: CompanionSearch, options: ConvertOptions) -> PdbFile | None
 
 def _open(path: str) -> PdbFile:
     data = map_file(path)
-    kind = recognise(bytes(data[:HEAD_SIZE]))
-    if kind == "cabinet":
+    if inflate := inflater_of(data):
         try:
-            data = inflate_data(inflate_cabinet, data)
+            data = inflate_data(inflate, data)
         except ValueError as error:
-            raise FormatError(f"a damaged cabinet: {error}", path=path) from None
-        kind = recognise(bytes(data[:HEAD_SIZE]))
+            reason = f"compressed data is damaged: {error}"
+            raise FormatError(reason, path=path) from None
+    kind = recognise(bytes(data[:HEAD_SIZE]))
     if kind != "pdb":
         refuse(kind, path)
     return PdbFile(data, path)

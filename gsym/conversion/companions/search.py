@@ -29,7 +29,7 @@ _EXECUTABLE = 4  # SHF_EXECINSTR
 NOT_FOUND = "not found"
 
 
-class Note(str):  # noqa: SLOT000 - it has an attribute
+class SearchNote(str):  # noqa: SLOT000 - it has an attribute
     """A message about files that were not found, or may be others."""
 
     wanted: tuple[str, ...] = ()  # paths at which they may appear
@@ -72,7 +72,12 @@ class CompanionSearch:
         try:
             data = slice_if_fat(self._map(path), path, self.binary.architecture)
             candidate = ObjectFile(data, path)
-            reason = self._difference(candidate) or mismatch(candidate)
+            if is_same_file(path, self.binary.path):
+                reason = "is the binary itself"
+            elif candidate.architecture != self.binary.architecture:
+                reason = f"is for {candidate.architecture}"
+            else:
+                reason = mismatch(candidate)
             if self._aligns and not reason:
                 candidate.align(self.binary)
         except (OSError, GsymError) as error:
@@ -93,21 +98,13 @@ class CompanionSearch:
         """Remember why *what* was not taken."""
         self.tried.append(Attempt(what, "refused", reason))
 
-    def note(self, text: str) -> Note:
+    def note(self, text: str) -> SearchNote:
         """A message about the files that were tried."""
-        return Note(text, [each.source for each in self.tried])
+        return SearchNote(text, [each.source for each in self.tried])
 
     def describe(self) -> str:
         """All that was tried, in one line."""
         return f"tried {tried_text(self.tried)}"
-
-    def _difference(self, candidate: ObjectFile) -> str:
-        """Reason why *candidate* cannot be of the same build as the binary."""
-        if is_same_file(candidate.path, self.binary.path):
-            return "is the binary itself"
-        if candidate.architecture != self.binary.architecture:
-            return f"is for {candidate.architecture}"
-        return ""
 
 
 def other_build(candidate: ObjectFile, wanted: ModuleKey) -> str:

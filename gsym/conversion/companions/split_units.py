@@ -12,7 +12,7 @@ import os
 
 from gsym.containers.fat import open_slice
 from gsym.conversion.companions.elf import package_id, read_package_link
-from gsym.conversion.companions.search import CompanionSearch, Note
+from gsym.conversion.companions.search import CompanionSearch, SearchNote
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 from gsym.model import rewritten
@@ -92,11 +92,11 @@ class SplitUnitSearch:
                 self._asked.add(skeleton)
                 self._take_first(self._paths_of(*skeleton))
 
-    def describe(self, missing: int) -> Note:
+    def describe(self, missing: int) -> SearchNote:
         """A sentence on *missing* units that were not found."""
         units = f"{missing} split unit{'s' if missing > 1 else ''} not found"
         more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
-        return Note(f"{units}: {self._search.describe()}{more}", self._wanted)
+        return SearchNote(f"{units}: {self._search.describe()}{more}", self._wanted)
 
     def _take_first(
         self, paths: Iterable[str], mismatch: Callable[[ObjectFile], str] = _mismatch

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Module(NamedTuple):
+class BreakpadModule(NamedTuple):
     """The binary that a Breakpad file was made from."""
 
     os: str  # operating system, "" without a MODULE record
@@ -55,11 +55,11 @@ _GUID_FIELDS = (slice(0, 4), slice(4, 6), slice(6, 8))
 _MODULE_FIELDS = 4
 
 
-def read_module(records: Iterable[bytes]) -> Module:
+def read_module(records: Iterable[bytes]) -> BreakpadModule:
     """The module that MODULE and INFO records describe, in any order."""
     system, architecture, debug_id, code_id, name, _ = read_module_words(records)
     # Apple's own name for it stands in its triples.
-    return Module(
+    return BreakpadModule(
         system,
         architecture
         if is_apple(system) and architecture == "arm64"

@@ -62,9 +62,9 @@ def convert(request: ConversionRequest) -> ConversionReport:
             job.add_symbols()
         described = job.go_functions or job.line_functions
         missing = () if described else (found.missing,)
-        notes = tuple(
-            filter(None, (*missing, *found.notes, *job.notes, _bundle_note(source)))
-        )
+        section = source.bundle_section
+        bundle = section and f"{section} has code for GPUs: --member '*' converts it"
+        notes = tuple(filter(None, (*missing, *found.notes, *job.notes, bundle)))
         try:
             return output.write(
                 architecture=source.architecture,
@@ -83,12 +83,6 @@ def convert(request: ConversionRequest) -> ConversionReport:
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
             raise EmptyError(reason, path=error.path) from None
-
-
-def _bundle_note(binary: ObjectFile) -> str:
-    """A word on code for devices in a program, which is not in the output."""
-    section = binary.bundle_section
-    return section and f"{section} has code for GPUs: --member '*' converts it"
 
 
 def _open(request: ConversionRequest) -> tuple[memoryview, str]:

@@ -13,7 +13,6 @@ TYPE_CHECKING = bool()
 if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.modules.key import ModuleKey
-    from gsym.writing.source_part import SourceFiles
 
 _BYTES_PER_THREAD = 4 << 20
 
@@ -49,6 +48,11 @@ def convert_pdb(
         output.merge_functions()
     if not request.options.no_symbols:
         job.add_publics()
+    sources = None
+    if request.options.embedded_sources:
+        from gsym.conversion.embedded_sources import sources_of_pdb
+
+        sources = sources_of_pdb(pdb)
     try:
         return output.write(
             architecture=pdb.architecture,
@@ -57,22 +61,13 @@ def convert_pdb(
             companions=companions,
             warnings=job.warnings(),
             details=job.details(),
-            sources=_sources(request, pdb),
+            sources=sources,
         )
     except EmptyError:
         if not job.has_managed_code:
             raise
         reason = "a PDB of .NET code alone, which has no addresses of its own"
         raise UnsupportedError(reason, path=pdb.path) from None
-
-
-def _sources(request: ConversionRequest, pdb: PdbFile) -> SourceFiles | None:
-    """The source files and links of a PDB, where they are wanted."""
-    if not request.options.embedded_sources:
-        return None
-    from gsym.conversion.embedded_sources import sources_of_pdb
-
-    return sources_of_pdb(pdb)
 
 
 class PdbJob(UnitJob):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.server.reports import Reports
     from gsym.server.service import Service
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
 _PAGE_SIZE = 50
 _MAX_FUNCTIONS = 200

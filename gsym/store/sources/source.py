@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from gsym.store.modules import Entry
+    from gsym.store.entries import Entry
 
     class Source(Protocol):
         """Debug files by the identifiers of modules; safe for threads."""
